@@ -55,8 +55,8 @@ from core.runs.chunks import Part
 from core.runs.curves import MetricName
 from core.runs.parts import Parts
 from core.shown import count
-from core.training.classify_settings import ClassifySettings, preset
 from core.training.on_device import on_device
+from core.training.settings import ClassifySettings, classify_preset
 
 if TYPE_CHECKING:
     from core.models.classifier import Classifier
@@ -345,7 +345,7 @@ class _Training:
 def _answers(config: DifficultyConfig, questions: Questions, job: Job) -> Answers:
     """Run the trainings that are missing, with the device locked. Errors: Cancelled, ModelError."""
     from core.models.classifier import new_classifier
-    from core.models.memory import release_memory
+    from core.models.devices import release_memory
 
     reader = new_classifier(config.encoder, 1, device="cpu", **_encoder_options(config))  # used to cut words only
     chosen = questions.instances
@@ -393,7 +393,7 @@ def settings_of(config: DifficultyConfig, view: View, n: int, width: int) -> Cla
     own = config.model_dump(include={each.name for each in fields(ClassifySettings)}, exclude_none=True)
     if epochs := getattr(config, f"{view}_epochs"):
         own["epochs"] = epochs
-    return replace(preset(config.preset, view, n, width), **own)
+    return replace(classify_preset(config.preset, view, n, width), **own)
 
 
 def _trainings(

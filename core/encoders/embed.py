@@ -10,7 +10,7 @@ from core.corpora.corpus import Corpus
 from core.encoders import vectors
 from core.encoders.vectors import EmbedResult
 from core.kind import Job, Kind
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.project_list import shared_home
 from core.reporter import Reporter
 from core.runs.chunks import About, Opened

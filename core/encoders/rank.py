@@ -20,7 +20,7 @@ from core.config import Config, option
 from core.errors import ConfigError, CorpusError, ModelError, memory_ran_out
 from core.files import read_json, write_atomic
 from core.kind import About, Job, Kind
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.models.vocabulary_fit import VocabularyFit
 from core.results import Evaluation, FloatArray
@@ -33,7 +33,7 @@ from core.text.sentence import Sentence
 from core.training.on_device import on_device
 
 if TYPE_CHECKING:
-    from core.models.word_states import States
+    from core.encoders.transfer import States
 
 TRAIN, DEV = 10_000, 5_000  # words; more take longer and do not change the order
 FOLDS = 3
@@ -217,9 +217,9 @@ def _rank_one(name: str, sample: Labelled, job: Job) -> EncoderRank:
 
 
 def _score_layers(name: str, sample: Labelled, job: Job) -> EncoderRank:
+    from core.encoders.transfer import word_states
     from core.models import hub
     from core.models.vocabulary_fit import remarks, vocabulary_fit
-    from core.models.word_states import word_states
 
     begun, folder = time.monotonic(), model_folder(name, job)
     job.context.stage(f"reading with {name}")

@@ -4,13 +4,21 @@ See SOURCES.md, Ranking encoders.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.errors import ModelError
+from core.models import hub
 from core.models.crf import LinearChain, bioes_tags
+from core.models.devices import pick_device, pick_dtype, side_by_side, to_device
+from core.models.encoder import BUDGET, length_groups, longest
+from core.models.pieces import Pieces, WordWindow, rectangle
+from core.reporter import Reporter
 from core.results import Evaluation, FloatArray, IntArray
 from core.stats.scoring import evaluate
 from core.text.schemes import decode, encode
@@ -21,6 +29,50 @@ SETTLED = 1e-3  # relative change of the ratio of precisions below which the ite
 PENALTY = 1.0  # on half the squared weights, next to the summed loss of all words
 PROBE_ROUNDS = 40  # of L-BFGS
 DRAWS = 2000  # of the bootstrap
+
+States = npt.NDArray[np.float16]
+
+
+def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, max_length: int = 256) -> States:
+    """Return the state of each word's first piece after each layer, without embeddings, `(layers, words, size)`.
+
+    Words are in the order of the sentences. A long sentence is read in windows, as by a tagger. Errors: ModelError.
+    """
+    device = pick_device()
+    model = hub.load_model(name, dtype=pick_dtype("auto", device, frozen=True)).eval().requires_grad_(False).to(device)
+    if model.config.is_encoder_decoder:
+        raise ModelError(f"{name}: has a decoder too; choose an encoder such as BERT or RoBERTa, or {hub.BUNDLED}.")
+    tokenizer = hub.load_tokenizer(name)
+    pieces = Pieces(tokenizer, min(max_length, longest(model, tokenizer)))
+    starts = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
+    windows = [
+        (int(start) + window.start, window)
+        for start, sentence in zip(starts, sentences, strict=False)
+        for window in pieces.windows(sentence.tokens)
+    ]
+    layers, size = int(model.config.num_hidden_layers), int(model.config.hidden_size)
+    states = np.zeros((layers, int(starts[-1]), size), dtype=np.float16)
+
+    def read(group: IntArray) -> tuple[list[tuple[int, WordWindow]], torch.Tensor]:
+        batch = [windows[row] for row in group.tolist()]
+        arrays = rectangle([window.ids for _, window in batch], tokenizer.pad_token_id or 0)
+        with torch.inference_mode():
+            ids, attention = to_device([torch.from_numpy(array) for array in arrays], device)
+            output = model(input_ids=ids, attention_mask=attention, output_hidden_states=True)
+            hidden = torch.stack(output.hidden_states[1:])
+        return batch, hidden.to(torch.float16)
+
+    done, groups = 0, length_groups(np.array([len(w.ids) for _, w in windows]), BUDGET.get(device.type, BUDGET["cpu"]))
+    with closing(side_by_side(read, groups, device)) as results:
+        for batch, hidden in results:
+            report.check()
+            for line, (start, window) in enumerate(batch):
+                states[:, start : start + len(window.first)] = hidden[:, line, list(window.first)].numpy()
+            done += len(batch)
+            report.progress(done, len(windows), "sentences")
+    if not np.isfinite(states).all():
+        raise ModelError(f"{name}: some states are not finite; its weights are damaged or need more than 16 bits.")
+    return states
 
 
 def h_score(states: FloatArray, labels: IntArray) -> float:

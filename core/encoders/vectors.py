@@ -18,7 +18,7 @@ import numpy.typing as npt
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, RunError, Unfinished
 from core.files import read_back, save_array_atomic, write_atomic
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.results import FloatArray, Index, IntArray, Rows
 from core.runs import result
 from core.runs.run import Run

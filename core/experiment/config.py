@@ -20,7 +20,7 @@ from core.errors import ConfigError
 from core.experiment import arms
 from core.experiment.arms import Cell, claimed, find
 from core.kind import Options
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.models.networks import ON_ENCODER
 from core.paths import home
 from core.pretraining.pretrain import PretrainOptions

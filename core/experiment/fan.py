@@ -19,7 +19,7 @@ from core.runs import launch
 from core.runs.executors.share import Aside, share
 from core.runs.store import Run
 from core.runs.where import LOCAL, Where
-from core.training.ranks import rank
+from core.training.on_device import rank
 
 if TYPE_CHECKING:
     from core.runs.executors.companions import Companions

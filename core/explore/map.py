@@ -17,7 +17,7 @@ from core.explore.distinctive_words import count_words, topic_words
 from core.explore.result import Layout, MapResult, Topic, write_table
 from core.files import replacing
 from core.kind import Job, Kind
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.runs.chunks import chunked

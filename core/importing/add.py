@@ -25,7 +25,8 @@ from core.errors import EncodingError, OptionsError, ReadError, ResourceError
 from core.files import read_object, write_atomic
 from core.importing.result import AddResult, Cut, rejects_path
 from core.kind import Job, Kind, Result
-from core.models import hub, unknown
+from core.models import hub
+from core.models.vocabulary_fit import SAMPLE, unknown_to_bundled, unknown_warning
 from core.paths import user_path
 from core.reporter import Reporter
 from core.shown import count, in_utf8, shown
@@ -149,7 +150,7 @@ class _Scripts:
             if i % step == 0:
                 self.sample.append(sentence.text)
                 # Nobody knows yet how many there are: every second one goes when there are too many.
-                if len(self.sample) == 2 * unknown.SAMPLE:
+                if len(self.sample) == 2 * SAMPLE:
                     self.sample[:], step = self.sample[::2], 2 * step
             yield sentence
 
@@ -206,7 +207,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     for text in (*report.notes, *_of_documents(report), contradictory.in_words):
         if text:
             job.context.note(text)
-    if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
+    if text := unknown_warning(unknown_to_bundled(scripts.sample), sealed.name, hub.BUNDLED):
         job.context.note(text)
     result = _result(sealed, report, cut, labels.found, asked_name=name, was_here=known, unspaced=scripts.unspaced)
     for text in result.of_labels:

@@ -11,14 +11,13 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError, WinnowError
 from core.experiment import arms
-from core.models import unknown
 from core.models.hub import BUNDLED
-from core.models.unknown import Coverage
+from core.models.vocabulary_fit import UNKNOWN_MOST, Coverage, coverage
 from core.results import Role
 from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
 
-BARELY, HARDLY = unknown.MOST, 0.5  # share of unknown pieces: amber above the first, red from the second on
+BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: amber above the first, red from the second on
 BYTES = 1.0  # pieces per character: above, letters fall into bytes
 
 
@@ -92,7 +91,7 @@ def _coverage(encoder: str, corpus: Corpus) -> Coverage | None:
 
 @lru_cache(64)
 def _coverage_of(encoder: str, texts: tuple[str, ...]) -> Coverage | None:
-    return unknown.coverage(encoder, texts)
+    return coverage(encoder, texts)
 
 
 def subject(kind: str, options: Mapping[str, object], library: Library) -> Subject:

@@ -1,10 +1,10 @@
 """Encoders and language models.
 
-Threads that wait for work sleep instead of spinning: with the cores shared, spinning took half of all CPU time.
-Read when torch loads its OpenMP runtime, so it stands here, before any of these modules does.
+torch's OpenMP runtime reads OMP_WAIT_POLICY when it is loaded, so it is set here, before any module imports torch.
+Waiting threads then sleep: on shared cores, spinning threads took half of all CPU time.
 """
 
 import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # a card's number is the driver's, not of the fastest first
+os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # number GPUs as the driver does, not by speed

@@ -1,13 +1,15 @@
 """Recurrent taggers: a two-layer BiLSTM-CRF with a char-CNN, and a BiLSTM that two corpora share.
 
-The first is that of Dai et al. 2019, the second that of Murthy et al. 2018 (SOURCES.md, Recurrent taggers).
+The first is that of Dai et al. 2019, the second that of Murthy et al. 2018 (SOURCES.md, Recurrent taggers). The states
+of a frozen encoder may serve as further features of words (after Peters et al. 2018).
 
-config.json         `winnow`: the layout, the types, the head
-vocabulary.json     words and letters, of each corpus that has its own
-model.safetensors   every weight
+config.json         `winnow`: layout, types, head
+vocabulary.json     words and letters of each corpus that has its own vocabulary
+model.safetensors   all weights
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,30 +18,35 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from core.errors import ModelError, memory_ran_out
 from core.files import read_json, refuse_changed
+from core.models import hub
 from core.models.crf import Head, LinearChain, bioes_tags
-from core.models.devices import pick_device
+from core.models.devices import pick_device, pick_dtype
+from core.models.encoder import longest
 from core.models.hub import VOCABULARY, WEIGHTS
-from core.models.recurrent import Tower
-from core.models.states import FrozenStates
+from core.models.pieces import Pieces
 from core.models.tagger import IGNORED, Features, Tagger, labels_of
-from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, letter_indices, place
+from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, WordVectors, letter_indices, place
 from core.text.cut import Cut
 from core.text.sentence import Sentence
 
 Network = Literal["bilstm", "charcnn"]
 Share = Literal["all", "sub-word"]
 PRIMARY, ASSISTING = 0, 1
+KEPT = 1 << 29  # bytes of frozen states that are cached for the next epoch
+# Windows read at once. One on a CPU, where padding would change the last digits and save nothing.
+TOGETHER = {"cpu": 1, "cuda": 64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Sizes of a network. hidden: units a direction. widths: of the char-CNN's windows, letters.
+    """Sizes of a network. hidden: units per direction. widths: of the char-CNN's windows, letters.
 
-    states: an encoder whose frozen layers join at the second BiLSTM; "": none. share: what an assisting corpus
-    shares with the primary one: all but the output layer where types differ, or the char-CNN alone.
+    states: encoder whose frozen states join the input of the second BiLSTM; "": none. share: the part that an
+    assisting corpus shares with the primary one: all (except the output layer if types differ), or only the char-CNN.
     """
 
     layers: int = 2
@@ -59,13 +66,123 @@ LAYOUTS: dict[Network, Layout] = {
 }
 
 
+class FrozenStates:
+    """States of a frozen encoder, computed once per sentence. A word has the states of its first piece.
+
+    layers: the number of layers and 1 for the embeddings. size: width of a state.
+    """
+
+    def __init__(self, name: str, max_length: int = 256) -> None:
+        from transformers import AutoModel
+
+        self.model = hub.load_model(name, AutoModel, new_layers=("pooler",), dtype=torch.float32).eval()
+        tokenizer = hub.load_tokenizer(name)
+        self.pieces = Pieces(tokenizer, min(max_length, longest(self.model, tokenizer)))
+        self.layers: int = self.model.config.num_hidden_layers + 1
+        self.size: int = self.model.config.hidden_size
+        self._kept: OrderedDict[str, Tensor] = OrderedDict()
+        self._bytes = 0
+
+    def of(self, sentences: Sequence[Sentence]) -> Tensor:
+        """Return states `(b, l, layers, size)` float32, 0 beyond a sentence's end."""
+        states = {sentence.id: self._kept[sentence.id] for sentence in sentences if sentence.id in self._kept}
+        computed = self._computed(list({s.id: s for s in sentences if s.id not in states}.values()))
+        for id, value in computed.items():
+            self._kept[id] = value
+            self._bytes += value.nbytes
+            while self._bytes > KEPT and len(self._kept) > 1:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+        states |= computed
+        return pad_sequence([states[sentence.id].float() for sentence in sentences], batch_first=True)
+
+    @torch.inference_mode()
+    def _computed(self, sentences: Sequence[Sentence]) -> dict[str, Tensor]:
+        """Return the states of each sentence by its id, `(l, layers, size)` float16."""
+        size = self.layers, self.size
+        states = {s.id: torch.zeros(len(s.tokens), *size, dtype=torch.float16) for s in sentences}
+        windows = [(s.id, window) for s in sentences for window in self.pieces.windows(s.tokens)]
+        device = self.model.device
+        n = TOGETHER.get(device.type, TOGETHER["cpu"])
+        dtype = pick_dtype("auto", device, frozen=True) if device.type == "cuda" else torch.float32
+        for part in (windows[i : i + n] for i in range(0, len(windows), n)):
+            ids = pad_sequence([torch.tensor(window.ids) for _, window in part], batch_first=True)
+            attend = pad_sequence(
+                [torch.ones(len(window.ids), dtype=torch.int64) for _, window in part], batch_first=True
+            )
+            with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+                output = self.model(
+                    input_ids=ids.to(device), attention_mask=attend.to(device), output_hidden_states=True
+                )
+            layers = torch.stack(output.hidden_states).half().cpu()
+            for line, (id, window) in enumerate(part):
+                own = layers[:, line, np.array(window.first)].transpose(0, 1)
+                states[id][window.start : window.start + len(window.first)] = own
+        return states
+
+
+class BiLstm(nn.Module):
+    """A bidirectional LSTM, `(b, l, d)` to `(b, l, 2h)`.
+
+    The second of two LSTMs reads reversed sentences. This is exact without packing, which is several times slower on
+    a CPU.
+    """
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.ahead = nn.LSTM(size, hidden, batch_first=True)
+        self.behind = nn.LSTM(size, hidden, batch_first=True)
+        for lstm in (self.ahead, self.behind):  # the forget gate starts open
+            nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[hidden : 2 * hidden])
+
+    def forward(self, inputs: Tensor, turned: Tensor) -> Tensor:
+        """Return both directions' outputs. turned: `(b, l)` position of each place in the reversed sentence."""
+        ahead, behind = self.ahead(inputs)[0], self.behind(_at(inputs, turned))[0]
+        return torch.cat([ahead, _at(behind, turned)], 2)
+
+
+def _at(values: Tensor, places: Tensor) -> Tensor:
+    return values.gather(1, places[..., None].expand(-1, -1, values.shape[2]))
+
+
+class Tower(nn.Module):
+    """Word vectors and BiLSTMs over words and the features of their letters; one per corpus, or one for both."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        word_size: int,
+        letters: int,
+        hidden: int,
+        layers: int,
+        dropout: float,
+        states: int,
+        vectors: Vectors | None,
+    ) -> None:
+        super().__init__()
+        self.words = WordVectors(vocabulary, word_size, vectors)
+        sizes = [word_size + letters, *([2 * hidden] * (layers - 1))]
+        if states:
+            sizes[1] += states
+        self.layers = nn.ModuleList(BiLstm(size, hidden) for size in sizes)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, words: Tensor, letters: Tensor, turned: Tensor, states: Tensor | None) -> Tensor:
+        """Return the last BiLSTM's output, `(b, l, 2h)`."""
+        hidden = torch.cat([self.words(words), letters], 2)
+        for index, layer in enumerate(self.layers):
+            if index == 1 and states is not None:
+                hidden = torch.cat([hidden, states], 2)
+            hidden = layer(self.dropout(hidden), turned)
+        dropped: Tensor = self.dropout(hidden)
+        return dropped
+
+
 class BiLstmTagger(Tagger):
     """A BiLSTM-CRF over word vectors and letters, for one corpus or for two that share layers.
 
-    vocabularies: of the primary corpus; of the assisting one too where it has word vectors of its own.
-
-    assisting_types: those of the assisting corpus where it has an output layer of its own; None: it has not.
-    vectors: those that the words of each vocabulary begin with.
+    vocabularies: of the primary corpus, and of the assisting one if it has its own word vectors. assisting_types: of
+    the assisting corpus if it has its own output layer, else None. vectors: initial word vectors of each vocabulary.
     """
 
     def __init__(
@@ -110,14 +227,14 @@ class BiLstmTagger(Tagger):
         self._add_assisting_output(head)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move the frozen encoder along, which is no part of what is trained and saved."""
+        """Move the frozen encoder too, which is not among the modules that are trained and saved."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self._states:
             self._states.model.to(self.device)
         return self
 
     def _add_assisting_output(self, head: Head) -> None:
-        """An output layer and a chain of the assisting corpus's own, where its types differ."""
+        """Add an output layer and a chain for the assisting corpus, if its types differ."""
         self.assisting_layer: nn.Linear | None = None
         self.assisting_crf: LinearChain | None = None
         if self.assisting_types is not None:
@@ -155,7 +272,7 @@ class BiLstmTagger(Tagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """`loss`: as `Tagger` has it, every corpus under its own output layer and chain."""
+        """Return `loss` as `Tagger` does, each corpus under its own output layer and chain."""
         words = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         loss = torch.zeros((), device=labels.device)
         for part in features["parts"]:
@@ -167,13 +284,13 @@ class BiLstmTagger(Tagger):
         return {"loss": loss / words}
 
     def features(self, sentences: Sequence[Sentence], source: int = PRIMARY) -> Features:
-        """words: `(b, l)` indices; letters: `(u, c)` of the u distinct words, spelling: `(b, l)` which of them."""
+        """Return `words` `(b, l)`, `letters` `(u, c)` of u distinct words, `spelling` `(b, l)` (the word's row), ..."""
         own = min(source, len(self._words) - 1)
         lookup, by_parts = self._words[own], self.vocabularies[own].by_parts
         lengths = np.array([len(sentence.tokens) for sentence in sentences])
         shape = (len(sentences), int(lengths.max()))
         words, spelling = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        distinct: dict[str, int] = {}  # letters are convolved once a distinct word, however often a batch has it
+        distinct: dict[str, int] = {}  # letters are convolved once per distinct word of a batch
         for row, sentence in enumerate(sentences):
             n = len(sentence.tokens)
             words[row, :n] = [place(lookup, token, by_parts=by_parts) or UNKNOWN for token in sentence.tokens]
@@ -212,8 +329,7 @@ class BiLstmTagger(Tagger):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """One, and another for the chains where they have a rate: everything is new here. head_learning_rate is not
-        used."""
+        """Return one group, and another for the chains if they have a rate. head_learning_rate is not used."""
         with_own_rate = self.in_chains() if chain_learning_rate else set()
         trained = [p for p in self.parameters() if p.requires_grad]
         chains = [p for p in trained if id(p) in with_own_rate]
@@ -254,18 +370,15 @@ def _about(folder: Path) -> dict[str, Any]:
 
 
 def network_of(folder: Path) -> object:
-    """Name that a tagger's folder gives its network; None where it gives none."""
+    """Return the name of the network in a tagger's folder; None if its config.json has none."""
     return _about(folder).get("network")
 
 
-def is_bilstm(folder: Path) -> bool:
-    """Whether `BiLstmTagger.write` made this folder."""
-    return network_of(folder) == "bilstm"
-
-
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:
-    """The tagger that `BiLstmTagger.write` wrote. Errors: ModelError where a file is missing or torn, RunError where
-    one is not as its run left it."""
+    """Load the tagger that `BiLstmTagger.write` wrote.
+
+    Errors: ModelError if a file is missing or damaged, RunError if one was changed after its run.
+    """
     from safetensors.torch import load_file
 
     refuse_changed(folder)
@@ -282,7 +395,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
             constrained=about["constrained"],
         )
         tagger.load_state_dict(load_file(folder / WEIGHTS))
-        tagger.crf.temperature = float(about.get("temperature", 1.0))  # older taggers have none
+        tagger.crf.temperature = float(about.get("temperature", 1.0))  # older taggers lack it
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
     except Exception as error:
         if memory_ran_out(error):

@@ -1,19 +1,17 @@
-"""A sequence classifier: an encoder, one vector of its pieces, a linear layer, and its inputs (Ma et al. 2023, A.3)."""
+"""A sequence classifier and its inputs: an encoder, one vector for all pieces, a linear layer (Ma et al. 2023, A.3)."""
 
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from core.errors import ModelError
 from core.models import hub
-from core.models.devices import Precision, pick_device, pick_dtype
+from core.models.devices import Precision, pick_device, pick_dtype, to_device
 from core.models.encoder import longest
-from core.models.pieces import Ids, Pieces
-from core.models.transfer import to_device
+from core.models.pieces import Ids, Pieces, rectangle
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -24,8 +22,8 @@ Pooling = Literal["pooler", "cls"]
 class Classifier(nn.Module):
     """Pieces to `n_classes` logits.
 
-    pooling: `cls` the first piece's state; `pooler` that state through the encoder's pooler, where it has one.
-    dtype: what the encoder computes in; the last layer is in float32.
+    pooling: `cls` the first piece's state; `pooler` that state through the encoder's pooler, if it has one.
+    dtype: of the encoder's computation; the last layer stays in float32.
     """
 
     def __init__(
@@ -46,7 +44,7 @@ class Classifier(nn.Module):
         self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
         self.pieces = Pieces(tokenizer, max_length)
         self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
-        # A part of the encoder, so that on a CPU it draws with the encoder's other dropouts (training.threads).
+        # Belongs to the encoder, so that on a CPU it draws like the encoder's other dropouts (training.threads).
         encoder.dropout_of_classifier = nn.Dropout(float(getattr(encoder.config, "hidden_dropout_prob", 0.1)))
         self.last_layer = nn.Linear(int(encoder.config.hidden_size), n_classes)
         nn.init.normal_(self.last_layer.weight, std=float(getattr(encoder.config, "initializer_range", 0.02)))
@@ -57,34 +55,31 @@ class Classifier(nn.Module):
         return self.last_layer.weight.device
 
     def name(self, words: Sequence[str]) -> Ids:
-        """Pieces of a name alone; what the window does not hold is cut off."""
+        """Return the pieces of a name without context, cut to the window."""
         return self.pieces.wrapped(self._flat(words)[: self.pieces.room])
 
     def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
-        """Pieces of a sentence with one mask for the mention; a window around it where the sentence is longer."""
+        """Return the pieces of a sentence with one mask for the mention, cut to a window around it."""
         left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
-        # Half the room for each side; what the right side leaves free is the left one's.
+        # Half the room for each side; the left side also gets what the right one leaves.
         n = min(len(left), max(room // 2, room - len(right)))
         return self.pieces.wrapped((*left[len(left) - n :], self.mask, *right[: room - n]))
 
     def holds(self, words: Sequence[str], more: int = 0) -> bool:
-        """Whether the window has room for all their pieces and `more`."""
+        """Return True if the pieces of `words` and `more` further ones fit into the window."""
         n = sum(map(len, self.pieces.of(words))) + more
         return n <= int(self.pieces.room)
 
     def nothing(self) -> Ids:
-        """The input of a null model: the special pieces alone."""
+        """Return the input of a null model: only the special pieces."""
         return self.pieces.wrapped(())
 
     def _flat(self, words: Sequence[str]) -> Ids:
         return tuple(chain.from_iterable(self.pieces.of(words)))
 
     def forward(self, rows: Sequence[Ids]) -> Tensor:
-        """Logits `(b, k)` float32 of `b` inputs."""
-        ids = np.full((len(rows), max(map(len, rows))), self.pad, dtype=np.int64)
-        attend = np.zeros_like(ids)
-        for line, row in enumerate(rows):
-            ids[line, : len(row)], attend[line, : len(row)] = row, 1
+        """Return logits `(b, k)` float32 of `b` inputs."""
+        ids, attend = rectangle(rows, self.pad)
         mask = None if attend.all() else torch.from_numpy(attend)
         tokens, mask = to_device([torch.from_numpy(ids), mask], self.device)
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
@@ -106,7 +101,10 @@ def new_classifier(
     device: str = "auto",
     allow_download: bool = False,
 ) -> Classifier:
-    """Encoder `name` under a last layer that is random from torch's seed as it stands. Errors: ModelError."""
+    """Make a classifier of encoder `name` with a last layer drawn from torch's current random state.
+
+    Errors: ModelError.
+    """
     on_device = pick_device(device)
     encoder = hub.load_model(name, allow_download=allow_download, dtype=torch.float32)
     tokenizer = hub.load_tokenizer(name, allow_download=allow_download)

@@ -1,8 +1,8 @@
 """The linear-chain CRF of a tagger: pytorch-crf's weights, our own loss, Viterbi and span posteriors, BIOES tags.
 
-A softmax head is the same with transitions of zero that are not learnt: its Viterbi is the argmax. A maximum entropy
-Markov model (`memm`) is a softmax a word that sees the tag before it too (Murthy et al. 2018): what a tag adds to the
-next one is learnt, as in a CRF, but each word's tags are weighed among themselves.
+A softmax head is a chain whose transitions are zero and not learnt, so its Viterbi is the argmax. A maximum entropy
+Markov model (`memm`) is a softmax per word that also sees the previous tag (Murthy et al. 2018). Transitions are learnt
+as in a CRF, but each word's tags are normalised separately.
 """
 
 import math
@@ -17,20 +17,20 @@ from core.models.forward_backward import NegativeLogLikelihood, Scores, sums
 
 Head = Literal["crf", "softmax", "memm"]
 
-FARTHEST = 600.0  # of two logarithms whose exponentials float64 still adds: it holds e-308, which is exp(-708)
+FARTHEST = 600.0  # largest distance of two logarithms whose exponentials are added in float64 (exp(-708) is e-308)
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
-    """`("O", "B-x", "I-x", "E-x", "S-x", ...)`."""
+    """Return `("O", "B-x", "I-x", "E-x", "S-x", ...)`."""
     return ("O", *(f"{letter}-{name}" for name in types for letter in "BIES"))
 
 
 class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
-    """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` with a sentence's words on.
+    """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` True at words.
 
-    constrained: no sequence that breaks BIOES is known to the loss, Viterbi and posteriors. The loss of a softmax head,
-    which asks every word by itself, does not change. temperature: what scores are divided by where posteriors are asked
-    for, so that they are no surer than they are right; what is found does not hang on it.
+    constrained: loss, Viterbi and posteriors exclude sequences that break BIOES. The loss of a softmax head, which
+    treats every word separately, does not change. temperature: divisor of scores in posteriors, which calibrates
+    confidences; decoding does not depend on it.
     """
 
     temperature = 1.0
@@ -38,10 +38,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def __init__(self, tags: Sequence[str], head: Head = "crf", *, constrained: bool = False) -> None:
         super().__init__(len(tags), batch_first=True)
         self.tags, self.head, self.constrained = tuple(tags), head, constrained
-        if head == "softmax":  # transitions of zero that never learn: the chain then adds nothing
+        if head == "softmax":  # transitions stay zero, so the chain adds nothing
             self.level()
             self.requires_grad_(False)
-        elif head == "memm":  # its first word sees no tag, its last none that would follow
+        elif head == "memm":  # its first word has no previous tag, and its last word no next one
             for scores in (self.start_transitions, self.end_transitions):
                 torch.nn.init.zeros_(scores)
                 scores.requires_grad_(False)
@@ -49,15 +49,15 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             self.register_buffer(f"_illegal_{name}", illegal, persistent=False)
 
     def level(self) -> None:
-        """Begin anew with no tag before another: what then sets two apart was learnt.
+        """Set all transitions to zero, so that every later difference between tags was learnt.
 
-        pytorch-crf begins between -.1 and .1 at random, which few steps would leave as it is.
+        pytorch-crf draws them between -.1 and .1, which a short training would hardly change.
         """
         for scores in self.parameters():
             torch.nn.init.zeros_(scores)
 
     def loss(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        """Negative log-likelihood of each sentence, `(b,)`."""
+        """Return the negative log-likelihood of each sentence, `(b,)`."""
         if self.head == "softmax":
             chosen = emissions.log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -(chosen * mask).sum(1)
@@ -72,10 +72,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor, *, constrained: bool | None = None) -> Tensor:
-        """The best tag sequence of each sentence, `(b, l)` int64; to be cut off where the sentence ends.
+        """Return the best tag sequence of each sentence, `(b, l)` int64; values beyond its end have no meaning.
 
-        constrained: of those that BIOES allows, or of all; None: as the chain is. Of a `memm` it is the greedy one,
-        every word's best tag after the one that was given before it.
+        constrained: among the sequences that BIOES allows, or among all; None: the chain's own setting. A `memm`
+        decodes greedily: each word gets its best tag given the previous word's.
         """
         begin, follow, end = self._scores(self.constrained if constrained is None else constrained)
         if self.head == "memm":
@@ -85,8 +85,8 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         for i in range(1, emissions.shape[1]):
             best = (scores[-1][:, None] + sources).amax(-1) + emissions[:, i]
             scores.append(torch.where(mask[:, i, None], best, scores[-1]))
-        path = [(scores[-1] + end).argmax(1)]  # the scores of the last word were carried over the padding to here
-        for i in range(emissions.shape[1] - 1, 0, -1):  # whence a tag came is asked of the best path's tags alone
+        path = [(scores[-1] + end).argmax(1)]  # padding carried the scores of the last word to here
+        for i in range(emissions.shape[1] - 1, 0, -1):  # previous tags are computed only along the best path
             source = (scores[i - 1] + sources[path[-1]]).argmax(1)
             path.append(torch.where(mask[:, i], source, path[-1]))
         return torch.stack(path[::-1], 1)
@@ -95,10 +95,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def posteriors(
         self, emissions: Tensor, mask: Tensor, tags: Tensor, temperature: float | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Two `(b, l)`, float64: words i to j have all these `tags` with log-probability `first[i] + last[j]`.
+        """Return `first` and `last`, `(b, l)` float64: `first[i] + last[j]` is log p(words i to j have these `tags`).
 
-        That is the share of all tag sequences' weight, exactly: what leads to the first word, the words' own scores
-        (as a difference of running sums), and what follows the last one. temperature: None: the chain's own.
+        This is their exact share of the weight of all sequences: paths to the first word, the words' own scores (a
+        difference of running sums), and paths after the last word. temperature: None: the chain's own.
         """
         heat = temperature or self.temperature
         scores = self._scores(self.constrained)
@@ -117,7 +117,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         return Scores(self.start_transitions, self.transitions, self.end_transitions)
 
     def _scores(self, constrained: bool) -> Scores:
-        """Without what BIOES forbids, if so."""
+        """Return the scores, -inf for what BIOES forbids if `constrained`."""
         learnt = self._learnt()
         if not constrained:
             return learnt
@@ -125,11 +125,11 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         return Scores(*(part.masked_fill(off, -torch.inf) for part, off in zip(learnt, illegal, strict=True)))
 
     def _near(self, emissions: Tensor, temperature: float = 1.0) -> bool:
-        """Whether no sum over sequences can vanish beside another in float64, so that matrix products will do.
+        """Return True if all sums over sequences are representable together in float64, so matrix products suffice.
 
-        From the best sequence so far any tag is reached by three steps at most, as BIOES has it (`I-a E-a B-b I-b`),
-        so two sums of one place lie at most three steps' scores apart, and a product of two of them and a transition
-        seven. Not asked of a device whose answer the host would have to wait for.
+        BIOES reaches any tag from the best sequence in at most three steps (`I-a E-a B-b I-b`). Two sums at one place
+        therefore differ by at most three steps' scores, and a product of two of them and a transition by seven. False
+        on a GPU, because reading the answer would make the host wait.
         """
         if emissions.device.type != "cpu":
             return False
@@ -140,8 +140,8 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
 
 
 def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
-    """Every word's best tag after that of the word before it, `(b, l)`."""
-    last = torch.nn.functional.pad(mask[:, 1:], (0, 1)) != mask  # the word behind which there is none
+    """Return every word's best tag given the previous word's, `(b, l)`."""
+    last = torch.nn.functional.pad(mask[:, 1:], (0, 1)) != mask  # True at the last word of a sentence
     emissions = emissions + torch.where(last[..., None], scores.end, 0.0)
     path = [(scores.begin + emissions[:, 0]).argmax(1)]
     for i in range(1, emissions.shape[1]):
@@ -151,10 +151,11 @@ def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
 
 
 def _memm_emissions(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
-    """Emissions under which a CRF gives every sequence the probability that a `memm` does.
+    """Return emissions under which a CRF gives every sequence the probability that a `memm` gives it.
 
-    What the next word's tags sum to after a tag is taken from that tag beforehand, so that all sums together are those
-    of the first word."""
+    The normaliser of the next word after a tag is subtracted from that tag, so that only the first word's normaliser
+    remains.
+    """
     paid = emissions.clone()
     for i in range(1, emissions.shape[1]):
         sums = (emissions[:, i, None] + follow).logsumexp(-1)
@@ -163,7 +164,7 @@ def _memm_emissions(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
 
 
 def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-    """Masks of what BIOES forbids: a first tag `(k,)`, a tag (column) behind another (row) `(k, k)`, a last tag."""
+    """Return masks of forbidden first tags `(k,)`, tags (column) after another (row) `(k, k)`, and last tags `(k,)`."""
     opens = torch.tensor([tag[0] in "OBS" for tag in tags])
     closes = torch.tensor([tag[0] in "OES" for tag in tags])
     same = torch.tensor([[a[1:] == b[1:] for b in tags] for a in tags])

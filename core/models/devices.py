@@ -1,18 +1,32 @@
-"""The device and the precision that a model runs in, and how a CPU's cores share its batches.
+"""The device and precision of a model, batches shared among a CPU's cores, copies to a GPU, and memory that runs out.
 
-`python -m core.models.devices` prints the device that training would take, in words.
+`python -m core.models.devices` prints the device that a training would use.
+
+A copy from ordinary memory, a result that is read at once, or the value of a tensor makes the host wait until the GPU
+has finished all its work. Meanwhile no further batch is prepared, and afterwards the GPU waits for the host. Therefore
+`to_device` copies from pinned memory, and `fetched` reads each result one batch late.
+
+parts.json in the home stores per GPU and kind of work how many parts a batch was last cut into. Work that is not
+listed is done in one part.
 """
 
+import gc
+import json
 import os
+import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from core import cards
 from core.errors import ResourceError, memory_ran_out
+from core.files import read_object, write_atomic
+from core.heap import trim
+from core.paths import machine_home
 
 if TYPE_CHECKING:
     import torch
@@ -20,14 +34,16 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
+Result = TypeVar("Result")
 Precision = Literal["auto", "bf16", "fp32"]
+
+FILE = "parts.json"
 
 
 def pick_device(name: str = "auto") -> "torch.device":
-    """`auto`: the GPU where torch can use one and `--device` lets it, else the CPU; or a device by its torch name.
+    """Return a device by its torch name, or for `auto` the GPU if torch can use one and `--device` allows it.
 
-    Where torchrun shares batches each process has the GPU of its number.
-    Errors: ResourceError for a device that this machine does not have.
+    Under torchrun each process gets the GPU of its local rank. Errors: ResourceError if this machine lacks the device.
     """
     import torch
 
@@ -38,7 +54,7 @@ def pick_device(name: str = "auto") -> "torch.device":
         return torch.device("cpu") if failure(card) else card
     try:
         device = torch.device(name)
-        # A name may be well-formed and name nothing; only asking for room there tells.
+        # A well-formed name may belong to no device. Only an allocation shows that.
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ResourceError(f"device: {name!r} is not on this machine; give auto, cpu, cuda or cuda:1.") from error
@@ -47,18 +63,18 @@ def pick_device(name: str = "auto") -> "torch.device":
 
 @cache
 def failure(card: "torch.device") -> str:
-    """Reason that nothing can be computed on a card that torch sees, in torch's words; "" where it can."""
+    """Return torch's reason why a GPU that it lists cannot compute; "" if it can."""
     import torch
 
     try:
         torch.ones(1, device=card).add_(1).item()
-    except (RuntimeError, AssertionError) as error:  # "no kernel image": the card is too old for this build
+    except (RuntimeError, AssertionError) as error:  # "no kernel image": the GPU is too old for this build
         return "" if memory_ran_out(error) else str(error).partition("\n")[0]
     return ""
 
 
 def hindrance() -> str:
-    """Reason that no card is used though one is here, a sentence; "" where one is, or none is here or wanted."""
+    """Return a sentence on why no GPU is used although this machine has one; "" if one is used, absent or unwanted."""
     import torch
 
     if cards.asked() == "cpu" or pick_device().type == "cuda":
@@ -72,7 +88,7 @@ def hindrance() -> str:
 
 
 def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
-    """Device that computes, and its precision: "cuda:0 NVIDIA H100, bf16"."""
+    """Return device and precision in words: "cuda:0 NVIDIA H100, bf16"."""
     import torch
 
     precision = {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(dtype, "fp32")
@@ -83,16 +99,16 @@ def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
 
 
 def name_of(device: "torch.device") -> str:
-    """The card's name, or the processor's."""
+    """Return the name of the GPU, or of the processor."""
     import torch
 
     return torch.cuda.get_device_name(device) if device.type == "cuda" else cards.processor()
 
 
 def lock_of(card: "torch.device") -> str:
-    """The name of a card's lock where the driver cannot be asked: as the driver would call it.
+    """Return the name of a GPU's lock by the driver's uuid, for machines whose driver cannot be queried.
 
-    With `CUDA_VISIBLE_DEVICES=3` the fourth card is `cuda:0` too, so its number is no name.
+    The GPU's number does not identify it: with `CUDA_VISIBLE_DEVICES=3` the fourth GPU is `cuda:0` too.
     """
     import torch
 
@@ -100,21 +116,20 @@ def lock_of(card: "torch.device") -> str:
 
 
 def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
-    """The same, for one card at most: of several, a Trainer would give each a part of every batch.
+    """Limit a Trainer to one GPU; on several it would send each a part of every batch.
 
-    Our batches are not to be cut so (their tensors' first axis is not always the sentence), and a small encoder gains
-    nothing by it. With torchrun each process has one card anyway.
+    Our batches cannot be split so, because the first axis of their tensors is not always the sentence, and a small
+    encoder gains nothing by it. Under torchrun each process has one GPU anyway.
     """
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # as the Trainer itself does for a model that is laid out over several cards
+        arguments._n_gpu = 1  # as the Trainer itself does for a model that spans several GPUs
     return arguments
 
 
 def pick_dtype(precision: Precision, device: "torch.device", *, frozen: bool = False) -> "torch.dtype":
-    """bfloat16 where asked for or, under `auto`, where the device computes in it natively; else float32.
+    """Return bfloat16 if asked for or, under `auto`, if the device computes natively in it; else float32.
 
-    frozen: of what is not trained; a card without bf16 then computes in float16, whose range is too small for
-    gradients.
+    frozen: the model is not trained. A GPU without bf16 then uses float16, whose range is too small for gradients.
     """
     import torch
 
@@ -136,16 +151,14 @@ def _has_bf16(device: "torch.device") -> bool:
 def side_by_side(
     work: Callable[[Item], "tuple[Key, torch.Tensor]"], items: Iterable[Item], device: "torch.device"
 ) -> "Generator[tuple[Key, torch.Tensor], None, None]":
-    """`work` done on every item, in order; its tensors on the CPU. There an item is one thread's, and as many are at
-    work as there are; on a card the next item is begun before a tensor is fetched.
+    """Yield `work` of every item in order, its tensors on the CPU.
 
-    Threads that share one small product wait for each other at its end, for most of the time where the cores have
-    other work too. Items are taken in the calling thread, a few ahead. Close it where it may not come to its end
-    (`contextlib.closing`): until then torch has one thread, whoever asks.
+    On a CPU each thread computes an item by itself: threads that share one small matrix product spend most of their
+    time waiting for each other while other programs use the cores. On a GPU the next item starts before the tensor of
+    the last is read. Items are drawn in the calling thread, a few ahead. Wrap the generator in `contextlib.closing` if
+    it may not run to its end; until then torch has one thread in the whole process.
     """
     import torch
-
-    from core.models.transfer import fetched
 
     threads, upcoming = torch.get_num_threads(), iter(items)
     if device.type != "cpu" or threads == 1:
@@ -154,7 +167,7 @@ def side_by_side(
     torch.set_num_threads(1)
     try:
         with single_threads(threads) as pool:
-            # Two a thread: none is idle while the caller is at a result.
+            # Two items per thread, so that none idles while the caller handles a result.
             waiting = deque(pool.submit(work, item) for item in islice(upcoming, 2 * threads))
             while waiting:
                 yield waiting.popleft().result()
@@ -164,21 +177,132 @@ def side_by_side(
 
 
 def single_threads(n: int) -> ThreadPoolExecutor:
-    """A pool of `n` threads in each of which torch computes with that thread alone."""
-    return ThreadPoolExecutor(n, initializer=_alone)
+    """Return a pool of `n` threads, in each of which torch computes with that thread alone."""
+    return ThreadPoolExecutor(n, initializer=_use_one_thread)
 
 
-def _alone() -> None:
-    """Have torch compute with this thread alone, whatever another thread asks for later.
+def _use_one_thread() -> None:
+    """Limit torch to one thread in this thread, whatever another thread sets later.
 
-    A thread's first look takes over what was last asked for anywhere in the process. One that did not compute before
-    somebody asked for two would compute with two, and sums over rows (layer norm's gradients) would differ in their
-    last digits: it looks first, then asks for one.
+    A thread reads the process's setting at its first use of torch. Without the read below, a later setting of two
+    threads would apply here, and sums over rows (the gradients of layer norm) would differ in their last digits.
     """
     import torch
 
     torch.get_num_threads()
     torch.set_num_threads(1)
+
+
+def to_device(value: Any, device: "torch.device") -> Any:
+    """Return `value` with its tensors on `device`, also those in lists and dictionaries; other values stay."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value if device.type == "cpu" else value.pin_memory().to(device, non_blocking=True)
+    if isinstance(value, Mapping):
+        return {name: to_device(item, device) for name, item in value.items()}
+    return [to_device(item, device) for item in value] if isinstance(value, list) else value
+
+
+def without_reading_masks() -> None:
+    """Keep transformers from reading on the GPU if a mask has padding; batches without padding come without a mask."""
+    from transformers import AttentionMaskInterface
+
+    AttentionMaskInterface.register("sdpa", _mask)
+
+
+def _mask(*args: Any, **options: Any) -> Any:
+    from transformers.masking_utils import sdpa_mask
+
+    if options.get("attention_mask") is not None:
+        options["allow_is_bidirectional_skip"] = False
+    return sdpa_mask(*args, **options)
+
+
+def fetched(results: "Iterable[tuple[Key, torch.Tensor]]") -> "Iterator[tuple[Key, torch.Tensor]]":
+    """Yield the results on the CPU, each one late: while one is copied, the GPU computes the next."""
+    import torch
+
+    coming: tuple[Key, torch.Tensor, torch.cuda.Event | None] | None = None
+    for key, result in results:
+        event = None
+        if result.device.type == "cuda":
+            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        following = key, result.to("cpu", non_blocking=True), event
+        if event:
+            event.record(torch.cuda.current_stream(result.device))
+        if coming:
+            yield _arrived(*coming)
+        coming = following
+    if coming:
+        yield _arrived(*coming)
+
+
+def _arrived(key: Key, result: "torch.Tensor", event: "torch.cuda.Event | None") -> "tuple[Key, torch.Tensor]":
+    if event:
+        event.synchronize()
+    return key, result
+
+
+def parts_kept(work: str, device: "torch.device") -> int:
+    """Return the number of parts that `work` was last cut into on this GPU; 1 if unknown.
+
+    Always 1 on a CPU: cutting a batch changes the last digits, which must stay the same there.
+    """
+    if device.type != "cuda":
+        return 1
+    parts = (read_object(machine_home() / FILE) or {}).get(f"{name_of(device)}: {work}")
+    return parts if isinstance(parts, int) and parts > 0 else 1
+
+
+def keep_parts(work: str, device: "torch.device", parts: int) -> None:
+    """Store for the next run the number of parts that `work` is cut into on this GPU."""
+    if device.type == "cuda":
+        known = (read_object(machine_home() / FILE) or {}) | {f"{name_of(device)}: {work}": parts}
+        with suppress(OSError):  # the work continues without the file
+            write_atomic(machine_home() / FILE, json.dumps(known, indent=1).encode())
+
+
+class Halved:
+    """Cuts batches into as few parts as fit into memory, beginning with the stored number (`parts_kept`)."""
+
+    def __init__(self, work: str, device: "torch.device") -> None:
+        self._work, self._device = work, device
+        self.parts = parts_kept(work, device)
+
+    def each(self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result]) -> list[Result]:
+        """Return the result of `work` on each part of `items`.
+
+        If memory runs out, this batch and all later ones are cut into twice as many parts. Errors: that of a single
+        item which does not fit.
+        """
+        while True:
+            parts = min(self.parts, len(items))
+            size = -(-len(items) // parts)
+            try:
+                return [work(items[start : start + size]) for start in range(0, len(items), size)]
+            except Exception as error:
+                if not memory_ran_out(error) or parts == len(items):
+                    raise
+            # Outside the handler: the frames of the error still hold the memory to release.
+            self.parts = 2 * parts
+            release_memory()
+            keep_parts(self._work, self._device, self.parts)
+
+
+def release_memory() -> None:
+    """Release unused memory and restart the count of the peak.
+
+    A tagger, a Trainer and a language model refer to themselves, so they and Adam's moments stay until they are
+    garbage-collected. torch keeps a GPU's memory for itself until told otherwise, and glibc does not return the holes
+    that batches of varying sizes leave: an experiment of eight pre-trainings grew to 11 GB.
+    """
+    gc.collect()
+    trim()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sentences to vectors: any BERT-like encoder, pooled over its pieces, in length-sorted batches."""
+"""Sentence vectors from any BERT-like encoder, pooled over its pieces, in batches of like length."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 
+from core.config import Config, option
 from core.errors import ConfigError, ModelError
 from core.models import hub
-from core.models.devices import Precision, pick_device, pick_dtype, side_by_side
+from core.models.devices import Halved, Precision, pick_device, pick_dtype, side_by_side
 from core.models.fingerprint import fingerprint
-from core.models.memory import Halved
-from core.models.windows import LONGEST, Window, windows
+from core.models.pieces import LONGEST, TextWindow, windows
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 
@@ -22,17 +22,47 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+
+class EncoderOptions(Config):
+    """Options of an embedding, shared by all kinds of run that embed."""
+
+    encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
+    pooling: Literal["mean", "cls", "last4"] = option(
+        "mean", "Mean of the last layer's pieces, its [CLS] piece, or the mean of the last four layers."
+    )
+    max_length: int = option(128, "Longer sentences are read in windows.", unit="pieces", ge=8, le=8192)
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder, so that changed weights give new vectors.", hidden=True)
+
+    def settled(self) -> Self:
+        """Options with the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
+        try:
+            return self.model_copy(update={"weights": fingerprint(self.encoder)})
+        except ModelError:
+            if not self.allow_download:
+                raise
+            return self  # the worker fetches it; a page must not wait for that
+
+
+def encoder_options(config: EncoderOptions) -> dict[str, object]:
+    """Return the options of `config` that determine the embedding."""
+    return config.model_dump(include=set(EncoderOptions.model_fields))
+
+
 Pooling = Literal["mean", "cls", "last4"]
 
 BLOCK = 8192  # sentences tokenised and sorted together
-BUDGET = {"cpu": 2048, "cuda": 16384}  # pieces a batch: what stays in a core's cache, what fills a card
-STRETCH = 1.1  # the longest sentence of a batch over the shortest: at most this share is padding
+BUDGET = {"cpu": 2048, "cuda": 16384}  # pieces per batch: fit into a core's cache; fill a GPU
+STRETCH = 1.1  # the longest sentence of a batch is at most this many times the shortest, which limits padding
 
 
 class Cut(NamedTuple):
-    """Texts as pieces, a row each; where one needs several windows, its further ones are rows behind all texts.
+    """Texts as rows of pieces. If a text needs several windows, its further ones are rows after all texts.
 
-    special: 1 for each piece that is no part of the text, or that a window before it counts. further: rows by text.
+    special: 1 for each piece that does not count: special pieces and those of an earlier window. further: rows of the
+    further windows by the text's row.
     """
 
     ids: list[list[int]]
@@ -43,8 +73,8 @@ class Cut(NamedTuple):
 class Encoder:
     """A frozen encoder. Make one with `Encoder.load`.
 
-    name: as asked for. key: hash of all that a vector depends on but the sentence. dimension: width d.
-    max_length: pieces that are read at once, special ones included; a longer sentence is read in windows.
+    name: as given to `load`. key: hash of all that a vector depends on besides the sentence. dimension: width d.
+    max_length: pieces per window, special ones included; a longer sentence is read in several windows.
     """
 
     def __init__(
@@ -78,9 +108,8 @@ class Encoder:
     ) -> Self:
         """Load `minilm` (bundled), `tiny` (random, for tests), a local folder or a Hugging Face id.
 
-        pooling: `mean` over the pieces that are not special (SOURCES.md, Sentence vectors), `cls` the first piece,
-        `last4` the mean over the pieces and the last four layers. layer: -1 the last; 0 the embeddings, 1 the first
-        layer, ...
+        pooling: `mean` over all but special pieces (SOURCES.md, Sentence vectors), `cls` the first piece, `last4` the
+        mean over pieces and the last four layers. layer: -1 is the last, 0 the embeddings, 1 the first layer.
         Errors: ModelError, ResourceError, ConfigError.
         """
         on_device = pick_device(device)
@@ -101,20 +130,20 @@ class Encoder:
         return cls(model, tokenizer, name=name, key=key, pooling=pooling, layer=layer, max_length=max_length)
 
     def encode(self, texts: Sequence[str], report: Reporter | None = None) -> tuple[FloatArray, FloatArray]:
-        """Unit vectors `(n, d)` float16 and the norms `(n,)` float32 they had: `unit * norm` is the raw vector.
+        """Return unit vectors `(n, d)` float16 and their norms `(n,)` float32; `unit * norm` is the raw vector.
 
-        A sentence without pieces gets zeros and norm 0. The same texts give the same bytes; other neighbours
-        in a batch change the last digits only. Errors: Cancelled; ModelError where a vector is not finite.
+        A sentence without pieces gets zeros and norm 0. The same texts give the same bytes. Other texts in the batch
+        change only the last digits. Errors: Cancelled; ModelError if a vector is not finite.
         """
         report = report or Silent()
-        # Sorting by length within a block bounds the memory of pieces.
+        # Texts are tokenised block by block to bound memory.
         starts = range(0, len(texts), BLOCK) or [0]
         parts = [self.encode_cut(self.cut(list(texts[start : start + BLOCK])), report) for start in starts]
         return np.concatenate([unit for unit, _ in parts]), np.concatenate([norms for _, norms in parts])
 
     def cut(self, texts: list[str]) -> Cut:
-        """The texts as pieces; may be done in a thread while other texts are encoded."""
-        if not texts:  # which a tokenizer does not bear
+        """Return the texts as pieces. A thread may call this while other texts are encoded."""
+        if not texts:  # a tokenizer fails on an empty list
             return Cut(ids=[], special=[], further={})
         pieces = self.tokenizer(
             texts,
@@ -127,7 +156,7 @@ class Encoder:
         return _in_windows(pieces["input_ids"], pieces["special_tokens_mask"], self.max_length)
 
     def encode_cut(self, cut: Cut, report: Reporter) -> tuple[FloatArray, FloatArray]:
-        """`encode`, of at most BLOCK texts that are cut."""
+        """Return the same as `encode`, for at most BLOCK texts that were cut."""
         raw = self._raw(cut, report)
         norms = np.linalg.norm(raw, axis=1)
         if not np.isfinite(norms).all():
@@ -143,7 +172,7 @@ class Encoder:
 
         done, n = 0, len(lengths) - sum(map(len, cut.further.values()))
         budget = BUDGET.get(self.model.device.type, BUDGET["cpu"])
-        # Further windows by themselves: a sentence that needs none is batched as if there were none.
+        # Further windows get batches of their own, so that they do not change the batches of all other sentences.
         groups = chain(length_groups(lengths[:n], budget), (n + group for group in length_groups(lengths[n:], budget)))
         with closing(side_by_side(vectors, groups, self.model.device)) as results:
             for group, result in results:
@@ -157,7 +186,7 @@ class Encoder:
         return raw[:n]
 
     def _joined(self, rows: list[int], cut: Cut) -> "torch.Tensor":
-        """Raw vectors `(b, d)` of sentences, the shortest first; in parts where memory runs out."""
+        """Return raw vectors `(b, d)` of rows sorted by length, computed in parts if memory runs out."""
         import torch
 
         def vectors(part: Sequence[int]) -> "torch.Tensor":
@@ -167,10 +196,10 @@ class Encoder:
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _vectors(self, ids: list[list[int]], special: list[list[int]]) -> "torch.Tensor":
-        """Raw vectors `(b, d)` of `b` sentences' pieces, the shortest first, on the encoder's device."""
+        """Return raw vectors `(b, d)` of `b` rows of pieces sorted by length, on the encoder's device."""
         import torch
 
-        from core.models.transfer import to_device
+        from core.models.devices import to_device
 
         shape = (len(ids), len(ids[-1]))
         tokens = np.full(shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
@@ -178,12 +207,12 @@ class Encoder:
         for line, (pieces, marks) in enumerate(zip(ids, special, strict=True)):
             n = len(pieces)
             tokens[line, :n], attend[line, :n], keep[line, :n] = pieces, 1, 1 - np.array(marks)
-        mask = None if attend.all() else torch.from_numpy(attend)  # without padding: a faster kernel
+        mask = None if attend.all() else torch.from_numpy(attend)  # without a mask torch has a faster kernel
         with torch.inference_mode():
             return self._pool(*to_device([torch.from_numpy(tokens), mask, torch.from_numpy(keep)], self.model.device))
 
     def _pool(self, tokens: "torch.Tensor", attend: "torch.Tensor | None", keep: "torch.Tensor") -> "torch.Tensor":
-        """Raw vectors `(b, d)` of pieces `(b, l)`, summed in float32; `keep` is 1 at the pieces that count."""
+        """Return raw vectors `(b, d)` of pieces `(b, l)`, summed in float32. keep: 1 at the pieces that count."""
         deeper = self.pooling == "last4" or self.layer != -1
         out = self.model(input_ids=tokens, attention_mask=attend, output_hidden_states=deeper)
         if self.pooling == "last4":
@@ -196,7 +225,7 @@ class Encoder:
 
 
 def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cut:
-    """The first window of a row of more than `most` pieces in its place; the others appended."""
+    """Replace each row of more than `most` pieces by its first window, and append its other windows."""
     further = {}
     for row in [row for row, pieces in enumerate(ids) if len(pieces) > most]:
         first, *others = windows(special[row], most)
@@ -210,14 +239,14 @@ def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cu
     return Cut(ids=ids, special=special, further=further)
 
 
-def _read_by(window: Window, pieces: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Its pieces, and 1 for each that does not count."""
+def _read_by(window: TextWindow, pieces: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the window's pieces, and 1 for each that does not count."""
     n = len(window.places)
     return [pieces[place] for place in window.places], [int(i not in window.new) for i in range(n)]
 
 
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Row numbers of each batch: of nearly one length, at most `budget` pieces (or one sentence). Skips length 0."""
+    """Yield the rows of each batch: of like length, at most `budget` pieces or one sentence. Skips length 0."""
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
     start = int(np.searchsorted(ordered, 1))
@@ -230,8 +259,8 @@ def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
 
 
 def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Pieces the position table holds; RoBERTa's starts after the padding piece's index."""
-    # Relative positions have no table and no end: 512 then, as of BERT.
+    """Return the most pieces that the encoder reads at once; RoBERTa's positions start after the padding index."""
+    # Relative positions have no table and no limit. 512 is BERT's.
     most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
@@ -240,10 +269,9 @@ def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> i
 
 
 def _prepack(model: "PreTrainedModel") -> None:
-    """Lay the linear weights out once as oneDNN wants them, not at every call: 1.1 to 1.3 times as fast.
+    """Reorder linear weights for oneDNN once instead of at every call, which is 1.1 to 1.3 times as fast.
 
-    Done by the operations that torch.compile ends in. The packed encoder is compared with the plain one and
-    given up where it cannot be made or differs.
+    Uses the operations that torch.compile emits. The weights stay plain if packing fails or changes the output.
     """
     import torch
 

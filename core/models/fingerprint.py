@@ -1,4 +1,4 @@
-"""An encoder's fingerprint: 24 hex digits of all that makes it the one it is."""
+"""An encoder's fingerprint: 24 hex digits of its weights, configuration and tokenizer."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -11,10 +11,10 @@ _process = Isolated(__name__, "start this by the command line if you trust the m
 
 
 def fingerprint(name: str, *, allow_download: bool = False) -> str:
-    """24 hex digits of an encoder's weights, configuration and tokenizer; not of its path.
+    """Return 24 hex digits of an encoder's weights, configuration and tokenizer; the path does not count.
 
-    The app's server has a folder that is not its own read by a process of its own. Errors: as of `hub.locate`; there
-    ResourceError too, where that takes too long or breaks off.
+    The app's server lets a separate process read any folder but the bundled one. Errors: those of `hub.locate`; in
+    the server also ResourceError if reading takes too long or its process dies.
     """
     if name == TINY:
         return "tiny-1"
@@ -24,18 +24,18 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
 
 
 def answer(name: str, *, allow_download: bool = False) -> str:
-    """The fingerprint, read by this very process. Errors: ModelError."""
+    """Return the fingerprint, read by this process. Errors: ModelError."""
     with located(name, allow_download=allow_download) as folder:
         return fingerprint_of(folder)
 
 
 @lru_cache(maxsize=32)
 def _answer_isolated(name: str, state: tuple[object, ...]) -> str:
-    """state: there for the cache alone."""
+    """Return the fingerprint, read by a separate process. state: only a key of the cache."""
     return str(_process.ask(name, name=name))
 
 
 def _state(folder: Path) -> tuple[object, ...]:
-    """A value that changes when a file of an encoder does."""
+    """Return a value that changes if a file of the encoder does."""
     stats = ((file, file.stat() if file.exists() else None) for file in files(folder))
     return tuple((str(file), stat and (stat.st_mtime_ns, stat.st_size)) for file, stat in stats)

@@ -1,8 +1,8 @@
-"""Sums over all tag sequences of a linear chain: their total weight, and the share of it that a tag or a pair has.
+"""Sums over all tag sequences of a linear chain: their total weight, and the shares of a tag and of a pair of tags.
 
-Scores are logarithms: emissions `(b, l, k)` of k tags, masks `(b, l)` with a sentence's words on, from its first on.
-Everything is summed in float64: sums grow with length, and what is exponentiated must not vanish. The backward sums
-are forward sums over the sentences turned round, so one pass over the places makes both.
+Scores are logarithms: emissions `(b, l, k)` of k tags; masks `(b, l)` True at words, from the first on. All sums are
+in float64, because they grow with length and exponentials must not underflow. The backward sums are forward sums over
+reversed sentences, so one pass over the places computes both.
 """
 
 from typing import Any, NamedTuple
@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-PAIRS = 2**22  # values of k x k a place that are held at once
+PAIRS = 2**22  # most values that are held at once, k x k per place
 
 
 class Scores(NamedTuple):
-    """Scores of first tags `(k,)`, of a tag (column) behind another (row) `(k, k)`, of last tags `(k,)`; -inf: never.
+    """Scores of first tags `(k,)`, of a tag (column) after another (row) `(k, k)`, of last tags `(k,)`.
 
-    At least one sequence of every length must be possible.
+    -inf forbids. At least one sequence of every length must be possible.
     """
 
     begin: Tensor
@@ -26,8 +26,11 @@ class Scores(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Logarithms. ahead, behind: `(b, l, k)`, over what leads to a tag here, and over what comes after it, its own
-    emission in both. total: `(b,)`, over all sequences."""
+    """Logarithms of sums.
+
+    ahead, behind: `(b, l, k)`, over paths to a tag and over paths from it, its own emission in both. total: `(b,)`,
+    over all sequences.
+    """
 
     ahead: Tensor
     behind: Tensor
@@ -36,10 +39,10 @@ class Sums(NamedTuple):
 
 @torch.no_grad()
 def sums(emissions: Tensor, mask: Tensor, scores: Scores, *, scaled: bool) -> Sums:
-    """The forward and backward sums of float64 emissions.
+    """Return the forward and backward sums of float64 emissions.
 
-    scaled: by matrix products of exponentials, which is fast where no two scores lie so far apart that one of them
-    vanishes beside the other (the caller's to know); otherwise by sums of logarithms, which are right everywhere.
+    scaled: use matrix products of exponentials, which are fast. The caller must know that no two scores lie so far
+    apart that one underflows (`LinearChain._near`). Otherwise logarithms are summed, which is always right.
     """
     emissions = emissions.masked_fill(~mask[..., None], 0.0)
     turned = _turned(mask)[..., None].expand_as(emissions)
@@ -52,13 +55,13 @@ def sums(emissions: Tensor, mask: Tensor, scores: Scores, *, scaled: bool) -> Su
 
 
 def _turned(mask: Tensor) -> Tensor:
-    """`(b, l)`: the place of each word from the end of its sentence; padding stays where it is."""
+    """Return the place of each word counted from the end of its sentence, `(b, l)`; padding keeps its place."""
     places = torch.arange(mask.shape[1], device=mask.device).expand_as(mask)
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)
 
 
 def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Sums in both directions, `(l, 2, b, k)`. Every place of every row is divided by its own sum."""
+    """Return sums in both directions, `(l, 2, b, k)`, scaled at every place of every row by its own sum."""
     top, most, best = emissions.amax(-1, keepdim=True), follow.amax(), first.amax(-1, keepdim=True)
     shares, weights = (emissions - top).exp_(), (follow - most).exp()
     totals = torch.empty_like(top)
@@ -74,7 +77,7 @@ def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """The same by `logsumexp` over `(2, b, k, k)` at every place."""
+    """Return the same as `_products` by `logsumexp` over `(2, b, k, k)` at every place."""
     sources = follow.transpose(1, 2).contiguous()[:, None]
     rows = [first + emissions[0]]
     for here in emissions[1:].unbind():
@@ -83,9 +86,9 @@ def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _pairs(of: Sums, follow: Tensor, on: Tensor, weights: Tensor, *, scaled: bool) -> Tensor:
-    """`(k, k)`: probabilities of a tag behind another, all places together.
+    """Return the expected number of each tag (column) after another (row), `(k, k)`, summed over all places.
 
-    on `(b, l - 1)`: where there is a second tag; weights, the same shape: what each pair counts.
+    on: `(b, l - 1)`, True if the place has a second tag. weights: `(b, l - 1)`, weight of each pair.
     """
     k = len(follow)
     ahead, behind = (x.reshape(-1, k) for x in (of.ahead[:, :-1], of.behind[:, 1:] - of.total[:, None, None]))
@@ -105,9 +108,9 @@ def _pairs(of: Sums, follow: Tensor, on: Tensor, weights: Tensor, *, scaled: boo
 
 
 class NegativeLogLikelihood(torch.autograd.Function):
-    """Loss of each sentence's tags, `(b,)`, with its gradient written out: what is expected minus what is.
+    """Loss of each sentence's tags, `(b,)`, with an explicit gradient: expected minus observed counts.
 
-    Nothing here waits for a device, and nothing loops over sentences.
+    The host never waits for the device, and no loop runs over sentences.
     """
 
     @staticmethod

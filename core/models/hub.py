@@ -1,7 +1,8 @@
-"""Sources of encoders: the bundled one, `tiny`, a folder, or the local Hugging Face cache.
+"""Sources of encoders: the bundled one, `tiny`, an offered one that was fetched, a folder, or the Hugging Face cache.
 
-Nothing is downloaded without being asked for; only safetensors are read, but for a pickle of tensors that is converted
-into them (`converted`); remote code never runs.
+Nothing is downloaded without being asked for. Only safetensors are read; a pickle of tensors is converted into them
+(`model_files.in_safetensors`). Remote code never runs. `tiny` has random weights over single characters and no file;
+it serves tests and first tries.
 """
 
 import os
@@ -15,11 +16,19 @@ from typing import TYPE_CHECKING
 from core.config import offline
 from core.errors import ModelError, PathError, WinnowError, memory_ran_out
 from core.files import refuse_changed
-from core.models.converted import about, in_safetensors, wanting
-from core.models.model_files import PATTERNS, PICKLE, file_digest, refuse_unsafe, state, weights
+from core.models.model_files import (
+    PATTERNS,
+    PICKLE,
+    about,
+    file_digest,
+    in_safetensors,
+    refuse_unsafe,
+    state,
+    wanting,
+    weights,
+)
 from core.models.offered import OFFERS, kept
 from core.models.sizes import refuse_misfit
-from core.models.tiny import tiny_model, tiny_tokenizer
 from core.paths import user_path
 
 if TYPE_CHECKING:
@@ -28,57 +37,56 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
 if offline():
-    os.environ["HF_HUB_OFFLINE"] = "1"  # a second lock
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # said aloud, so that a fork gives no warning
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a second safeguard
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # set explicitly, so that a fork gives no warning
 
 BUNDLED = "minilm"
 TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # the second of a recurrent tagger alone
-_LOCAL = {"local_files_only": True, "trust_remote_code": False}  # of every `from_pretrained`
+WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # only recurrent taggers have the second
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of every `from_pretrained`
 
 
 def locate(name: str, *, allow_download: bool = False) -> Path:
-    """The folder that holds encoder `name` (`minilm`, an offered one that was fetched, a folder's path, or a Hugging
-    Face id; not `tiny`).
+    """Return the folder of encoder `name`: `minilm`, an offered one that was fetched, a path or a Hugging Face id.
 
-    Errors: ModelError if it is not on this machine, holds no safetensors, or is not what it claims; PathError for a
-    path that a page must not reach; RunError where a run's model is not as the run left it.
+    Not for `tiny`. Errors: ModelError if it is not on this machine, holds no safetensors or is not what it claims;
+    PathError for a path that a page must not reach; RunError if a run's model was changed after the run.
     """
     folder = folder_of(name, allow_download=allow_download)
-    _look_through(name, folder)
+    _check(name, folder)
     return folder
 
 
 @contextmanager
 def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
-    """`locate`'s folder for a block that reads it; what was looked at is what was read.
+    """Yield `locate`'s folder to a block that reads it, and check that the checked files are those that were read.
 
-    Errors: as of `locate`; ModelError too where a file of the folder was put in, taken out or changed meanwhile: by
-    transformers it is opened by name, so that a swap cannot be kept away, but nothing goes on with what it led to.
+    transformers opens files by name, so a swap cannot be prevented; it is detected afterwards. Errors: those of
+    `locate`; ModelError too if a file of the folder was added, removed or changed meanwhile.
     """
     folder = folder_of(name, allow_download=allow_download)
     before = state(folder)
-    _look_through(name, folder)
+    _check(name, folder)
     try:
         yield folder
     finally:
         if state(folder) != before:
-            raise ModelError(f"{name}: its files were changed while they were read; start again when nobody does.")
+            raise ModelError(f"{name}: its files were changed while they were read; start again when that is over.")
 
 
-def _look_through(name: str, folder: Path) -> None:
-    if name != BUNDLED:  # which has a sum of its own
+def _check(name: str, folder: Path) -> None:
+    if name != BUNDLED:  # checked by its SHA-256
         refuse_unsafe(name, folder)
         refuse_changed(folder)
         refuse_misfit(name, folder)
 
 
 def converted(name: str) -> str:
-    """Convert encoder `name` where it holds no safetensors and was not converted yet: what was done, in a sentence.
+    """Convert encoder `name` to safetensors if needed, and return a sentence on it.
 
-    "" where there is nothing to do, or where it is not here: who loads it says so. Errors: as of `located`,
+    "" if nothing was to do or the encoder is not here, which loading it will report. Errors: those of `located` and
     `in_safetensors`.
     """
     try:
@@ -91,7 +99,7 @@ def converted(name: str) -> str:
 
 
 def folder_of(name: str, *, allow_download: bool = False) -> Path:
-    """The folder that `locate` looks into, without a look. Errors: ModelError if it is not here or no model's."""
+    """Return the folder of `locate` without its checks. Errors: ModelError if it is not here or holds no model."""
     if name == BUNDLED:
         return _bundled()
     if name in OFFERS:
@@ -106,8 +114,11 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
 
 
 def _typed(name: str) -> Path | None:
-    """The folder that `name` is, None for the id of a model. Errors: PathError where this process is confined and it,
-    or a link in it, leads out of the allowed folders; the same one whatever is there."""
+    """Return the folder that `name` is the path of, None if it is a model's id.
+
+    Errors: PathError if this process is confined and the path, or a link in the folder, leads out of the allowed
+    folders. The error is the same if nothing is there, so that it reveals nothing.
+    """
     try:
         folder = user_path(os.path.expanduser(name))
     except PathError:
@@ -122,8 +133,8 @@ def _typed(name: str) -> Path | None:
 
 
 def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTokenizerBase":
-    """The fast tokenizer of encoder `name`. Errors: ModelError."""
-    _quiet()
+    """Return the fast tokenizer of encoder `name`. Errors: ModelError."""
+    _silence()
     if name == TINY:
         return tiny_tokenizer()
     from transformers import AutoTokenizer
@@ -150,19 +161,18 @@ def load_model(
     new_layers: tuple[str, ...] = ("pooler",),
     **kw: object,
 ) -> "PreTrainedModel":
-    """Encoder `name` under `auto_class` (default `AutoModel`); `kw` goes to transformers (`dtype`, `num_labels`).
+    """Load encoder `name` as `auto_class` (default `AutoModel`); transformers gets `kw` (`dtype`, `num_labels`).
 
-    new_layers: parts of parameter names that may be missing from the file and start at random; those that are missing
-    are the model's `drawn`.
-    Errors: ModelError, also where weights are missing that must not be.
+    new_layers: parameters whose names contain one of these may be missing from the file. They start at random, and
+    the model lists them in `drawn`. Errors: ModelError, also if other weights are missing.
     """
-    _quiet()
+    _silence()
     import torch
     from transformers import AutoModel
 
     auto_class = auto_class or AutoModel
     if name == TINY:
-        # Always the same weights, and the caller's draws go on as if there had been none.
+        # Always the same weights, and the caller's random state stays as it was.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return tiny_model(auto_class, kw)
@@ -214,7 +224,7 @@ def _fetched(name: str) -> Path:
 
 
 def _cached(name: str, allow_download: bool) -> Path:
-    """The snapshot folder of a Hugging Face id, downloaded only if allowed."""
+    """Return the snapshot folder of a Hugging Face id, downloaded only if allowed."""
     kept = "this machine is set to stay offline (WINNOW_OFFLINE)"
     if allow_download and offline():
         raise ModelError(
@@ -226,7 +236,7 @@ def _cached(name: str, allow_download: bool) -> Path:
     try:
         fetch = partial(snapshot_download, name, local_files_only=not allow_download)
         folder = Path(fetch(allow_patterns=[*PATTERNS]))
-        # Many hold their weights in both ways; the pickle is fetched only where there is nothing else.
+        # Many repositories hold both formats; the pickle is fetched only if there are no safetensors.
         return folder if weights(folder) else Path(fetch(allow_patterns=[PICKLE]))
     except HFValidationError as error:
         raise ModelError(f"{name}: neither a folder nor a Hugging Face id; use {BUNDLED}, which is bundled.") from error
@@ -245,8 +255,8 @@ def _cached(name: str, allow_download: bool) -> Path:
         ) from error
 
 
-def _quiet() -> None:
-    """No log lines or progress bars of the library: they would end up in the event log and on stdout."""
+def _silence() -> None:
+    """Turn off transformers' log lines and progress bars, which would end up in the event log and on stdout."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
@@ -254,5 +264,44 @@ def _quiet() -> None:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of a library's error, short enough for a sentence of ours."""
+    """Return the first line of a library's error, shortened to 200 characters."""
     return str(error).strip().split("\n", 1)[0][:200].rstrip(".") or type(error).__name__
+
+
+def tiny_tokenizer() -> "PreTrainedTokenizerBase":
+    """Return a WordPiece tokenizer over single printable ASCII characters."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    characters = [chr(code) for code in range(33, 127)]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = [*special, *characters, *(f"##{character}" for character in characters)]
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(vocabulary)}, unk_token=special[1]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names)
+
+
+def tiny_model(auto_class: "type[_BaseAutoModelClass]", kw: dict[str, object]) -> "PreTrainedModel":
+    """Return a BERT of two layers with weights drawn from torch's current seed. kw: as in `load_model`."""
+    from transformers import BertConfig
+
+    loading = {key: kw.pop(key) for key in ("attn_implementation",) if key in kw}
+    dtype = kw.pop("dtype", None)
+    config = BertConfig(
+        vocab_size=193,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=512,
+        initializer_range=0.1,
+        **kw,
+    )
+    model = auto_class.from_config(config, **loading).eval()
+    # Converted after the draw: older transformers draw in that precision, which gives other weights.
+    return model.to(dtype) if dtype else model

@@ -1,11 +1,11 @@
 """Interpolated modified Kneser-Ney over arrays: counts, discounts, probabilities, back-offs (SOURCES.md, Kneser-Ney).
 
-The conventions are KenLM's (Heafield et al. 2013): lower orders count left continuations, but an n-gram that
-begins with `<s>` keeps its raw count; nothing is pruned; unigrams interpolate with the uniform distribution.
+The conventions are KenLM's (Heafield et al. 2013). Lower orders count left continuations, except that an n-gram which
+begins with `<s>` keeps its raw count. Nothing is pruned. Unigrams interpolate with the uniform distribution.
 
-Words are ids, `<s>` the lowest. The n-grams of an order are numbered in lexicographic order of their words, so one
-integer, `prefix << bits | word`, is an n-gram's key, where prefix is the number of the n-gram without its last
-word. Keys ascend, the n-grams of one context are neighbours, and those that begin with `<s>` come first.
+Words are ids, `<s>` the lowest. The n-grams of an order are numbered in lexicographic order of their words. An n-gram's
+key is the integer `prefix << bits | word`, where prefix is the number of the n-gram without its last word. Keys ascend,
+the n-grams of one context are neighbours, and those that begin with `<s>` come first.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 
 BOS, UNK, EOS = 0, 1, 2
-FALLBACK = (0.5, 1.0, 1.5)  # as of KenLM's --discount_fallback
+FALLBACK = (0.5, 1.0, 1.5)  # those of KenLM's --discount_fallback
 
 Discounts = tuple[float, float, float]
 Ids = npt.NDArray[np.int32]
@@ -32,7 +32,7 @@ class NgramTable:
     """The `m` n-grams of one order.
 
     keys: `(m,)` int64, ascending. log_probs: `(m,)` float32, log10 P(last word | the words before it).
-    backoffs: `(m,)` float32, log10 weight of the next lower order after this context, 0 where it is no context.
+    backoffs: `(m,)` float32, log10 weight of the next lower order after this context, 0 if it is no context.
     """
 
     keys: IntArray
@@ -43,7 +43,7 @@ class NgramTable:
         return len(self.keys)
 
     def find(self, keys: IntArray) -> tuple[BoolArray, IntArray]:
-        """Whether each of `keys` is here, `(len(keys),)`, and the rows of those that are."""
+        """Return a mask of the `keys` that the table has, and the rows of those."""
         rows = np.searchsorted(self.keys, keys)
         hit = rows < len(self.keys)
         hit[hit] = self.keys[rows[hit]] == keys[hit]
@@ -52,7 +52,7 @@ class NgramTable:
 
 @dataclass(slots=True, kw_only=True)
 class _Level:
-    """One order while it is fitted. suffix: `(m,)` row of the n-gram without its first word, one order below."""
+    """One order during the fit. suffix: `(m,)` row of the n-gram without its first word, one order below."""
 
     keys: _Int64
     counts: Ids
@@ -60,26 +60,26 @@ class _Level:
 
 
 def word_bits(n_words: int) -> int:
-    """Number of bits of a key that hold the word."""
+    """Return the number of bits of a key that hold the word."""
     return max(1, (n_words - 1).bit_length())
 
 
 def closed_form(n1: int, n2: int, n3: int, n4: int) -> Discounts | None:
-    """D1, D2 and D3+ from how many n-grams occur once to four times; None where the form fails."""
+    """Return D1, D2 and D3+ from the numbers of n-grams that occur once to four times; None if the form fails."""
     if not (n1 and n2 and n3):
         return None
     y = n1 / (n1 + 2 * n2)
     d = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    return d if min(d) >= 0 else None  # the form itself keeps Dj below j
+    return d if min(d) >= 0 else None  # the form guarantees that Dj is below j
 
 
 def fit_tables(
     words: Ids, *, n_words: int, order: int, vocabulary_size: int, report: Reporter
 ) -> tuple[list[NgramTable], list[Discounts | None]]:
-    """One table an order, from unigrams up, and its closed-form discounts (None: `FALLBACK` was taken).
+    """Return one table per order, from unigrams up, and its closed-form discounts (None: `FALLBACK` was used).
 
-    words: `(t,)`, the sentences one after the other, each as `<s> ... </s>`; n_words: ids in use.
-    vocabulary_size: the uniform term is one over it.
+    words: `(t,)`, the sentences one after another, each as `<s> ... </s>`. n_words: number of ids in use.
+    vocabulary_size: inverse of the uniform term.
     """
     levels = list(_count(words, n_words=n_words, order=order, report=report))
     _adjust(levels, word_bits(n_words))
@@ -89,13 +89,13 @@ def fit_tables(
     keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0: the root context
     while levels:
         report.check()
-        # Taken out, so that an order's counts are let go once it is smoothed: they are the largest thing here.
+        # Popped, so that the counts, which need most memory, are released once the order is smoothed.
         level = levels.pop(0)
-        # How many n-grams occur once to four times; 5 stands for all beyond, which the form does not ask for.
+        # Numbers of n-grams that occur once to four times; 5 collects all others, which the form does not use.
         formed.append(closed_form(*np.bincount(np.minimum(level.counts, 5), minlength=6)[1:5].tolist()))
         probs, weights = _smooth(level, probs, formed[-1] or FALLBACK, contexts=len(keys), bits=word_bits(n_words))
         if len(formed) == 1:
-            probs[BOS] = 1  # never predicted; lmplz writes it so
+            probs[BOS] = 1  # never predicted; lmplz writes 1 too
         else:
             tables.append(NgramTable(keys=keys, log_probs=log_probs, backoffs=_log10(weights)))
         keys, log_probs = level.keys, _log10(probs)
@@ -104,13 +104,13 @@ def fit_tables(
 
 
 def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterator[_Level]:
-    """Raw counts, order by order. Positions in order of word, stably sorted by prefix, are in order of key."""
+    """Yield raw counts, order by order. Positions sorted by word, then stably by prefix, are in the order of keys."""
     bits = word_bits(n_words)
     counts = np.bincount(words, minlength=n_words).astype(np.int32)
     begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted
     yield _Level(keys=np.arange(n_words), counts=counts, suffix=np.zeros(n_words, np.int32))
     positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]  # not those of <s>
-    ids, size = words, n_words  # number of the n-gram that ends at a position, -1 where it would begin before <s>
+    ids, size = words, n_words  # number of the n-gram that ends at a position, -1 if it would begin before <s>
     for _ in range(2, order + 1):
         report.check()
         prefix = ids[positions - 1]
@@ -127,20 +127,20 @@ def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterato
 
 
 def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, IntArray]:
-    """`what` stably sorted by `values` in `[0, size)`, and how often each value occurs, `(size,)`.
+    """Return `what` stably sorted by `values` in `[0, size)`, and the count of each value, `(size,)`.
 
-    A counting sort, done by turning a sparse matrix from rows to columns: on ten million ids it takes a fifth of
-    the time of `np.argsort`.
+    This counting sort converts a sparse matrix from rows to columns, which on ten million ids takes a fifth of the
+    time of `np.argsort`.
     """
-    from scipy.sparse import csr_array  # as long to load as the rest of this room, which pages import
+    from scipy.sparse import csr_array  # slow to load, and pages import this module
 
     cells = csr_array((what, values, np.arange(len(values) + 1, dtype=np.int32)), shape=(len(values), size)).tocsc()
     return cells.data, np.diff(cells.indptr)
 
 
 def _adjust(levels: list[_Level], bits: int) -> None:
-    """Replace counts below the highest order by the number of different words to the left, `<s>` n-grams apart."""
-    begin = 1  # how many n-grams of the order begin with <s>
+    """Replace counts below the highest order by the number of distinct words to the left, except for `<s>` n-grams."""
+    begin = 1  # number of n-grams of the order that begin with <s>
     for lower, upper in pairwise(levels):
         continuations = np.bincount(upper.suffix, minlength=len(lower.keys))
         lower.counts[begin:] = continuations[begin:]
@@ -150,17 +150,17 @@ def _adjust(levels: list[_Level], bits: int) -> None:
 def _smooth(
     level: _Level, lower: _Float64, discounts: Discounts, *, contexts: int, bits: int
 ) -> tuple[_Float64, _Float64]:
-    """P of each n-gram, `(m,)`, and the weight each context leaves to the order below, `(contexts,)`."""
+    """Return P of each n-gram, `(m,)`, and the weight that each context leaves to the order below, `(contexts,)`."""
     context = level.keys >> bits
-    # Clipped: three occurrences and more share D3+.
+    # Clipped, because three and more occurrences share D3+.
     discounted = np.array([0, *discounts]).take(level.counts, mode="clip")
     total = np.bincount(context, weights=level.counts, minlength=contexts)
     withheld = np.bincount(context, weights=discounted, minlength=contexts)
-    # A context that nothing follows leaves all of it to the order below.
+    # A context without continuations leaves all weight to the order below.
     weights: _Float64 = np.divide(withheld, total, out=np.ones(contexts), where=total > 0)
     return (level.counts - discounted) / total[context] + weights[context] * lower[level.suffix], weights
 
 
 def _log10(values: _Float64) -> npt.NDArray[np.float32]:
-    with np.errstate(divide="ignore"):  # a weight is 0 where D2 is
+    with np.errstate(divide="ignore"):  # a weight is 0 if D2 is
         return np.log10(values).astype(np.float32)

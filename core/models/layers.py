@@ -1,38 +1,44 @@
-"""What a tagger reads of its encoder: a mix of the layers, a named one, the last after the top ones are drawn anew."""
+"""Layers of an encoder: mixed, removed or reinitialised for a tagger, or trained by LoRA.
 
+LoRA (Hu et al. 2022, arXiv 2106.09685) trains small matrices beside the linear layers. A layer's W x becomes
+W x + B A x, with A `(r, in)` and B `(out, r)`; afterwards W + B A is an ordinary layer.
+"""
+
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from core.errors import ConfigError, ModelError
-from core.models.layer_choice import LayerChoice
+from core.models.networks import LayerChoice
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
 class LayerMix(nn.Module):
-    """gamma * sum softmax(w)_l h_l over an encoder's embeddings and layers, w and gamma learnt (Peters et al. 2018).
+    """gamma * sum softmax(w)_l h_l over an encoder's embeddings and layers (Peters et al. 2018), w and gamma learnt.
 
-    It stands in for the last layer of `model`, whatever reads that; the model's own weights and files know nothing of
-    it. `output_hidden_states=True` must be asked of the model.
+    It replaces the last layer's output of `model`, which must be called with `output_hidden_states=True`. The model's
+    own weights and files do not contain it.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:
         super().__init__()
-        # Zeros under a softmax: at first every layer counts alike.
+        # Zeros: under the softmax all layers start with equal weight.
         self.weights = nn.Parameter(torch.zeros(model.config.num_hidden_layers + 1))
         self.gamma = nn.Parameter(torch.ones(()))
         self._on = True
         model.base_model.register_forward_hook(self._replace)
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """`(b, l, d)` of as many for each layer."""
+        """Return the mix `(b, l, d)` of the layers' states, each `(b, l, d)`."""
         shares = self.weights.softmax(0)
-        # In float32: of bf16's three digits a sum over a dozen layers would keep two.
+        # In float32: a sum over a dozen layers would keep two of bf16's three digits.
         weighed = [share * state.float() for share, state in zip(shares, states, strict=True)]
         return self.gamma * torch.stack(weighed).sum(0)
 
@@ -43,7 +49,7 @@ class LayerMix(nn.Module):
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """Within, the last layer is read, as by who loads the model without us."""
+        """Read the last layer instead within this context, as anyone does who loads the model without Winnow."""
         self._on = False
         try:
             yield
@@ -52,9 +58,9 @@ class LayerMix(nn.Module):
 
 
 def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
-    """Cut off or draw anew the layers of `model` that `choice` says, from torch's seed as it stands.
+    """Remove or reinitialise layers of `model` by `choice`, drawing from torch's current random state.
 
-    name: of the encoder, for errors. Errors: ConfigError for a layer that it does not have; ModelError.
+    name: of the encoder, for errors. Errors: ConfigError if it lacks the layer; ModelError.
     """
     if choice.kind not in ("named", "reinit"):
         return
@@ -73,22 +79,63 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
 
 
 def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleList:
-    """The layers of its encoder, from the first to the last. name, instead: of the encoder and what to do without, for
-    errors. Errors: ModelError."""
+    """Return the encoder's layers in order. name, instead: encoder and an alternative, for the error (ModelError)."""
     n = int(model.config.num_hidden_layers)
     lists = (part for part in model.base_model.modules() if isinstance(part, nn.ModuleList) and len(part) == n)
     layers = next(lists, None)
     if layers is None:
-        raise ModelError(f"{name}: its layers cannot be told apart, as where they share one set of weights; {instead}.")
+        raise ModelError(f"{name}: its layers are not separate; perhaps they share one set of weights; {instead}.")
     return layers
 
 
 def _draw(layer: nn.Module, spread: float) -> None:
-    """Draw it as BERT draws a layer before it has read anything (Zhang et al. 2021, 4)."""
+    """Reinitialise a layer as BERT's layers are before pre-training (Zhang et al. 2021, 4)."""
     for name, parameter in layer.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() > 1:
             nn.init.normal_(parameter, std=spread)
         else:
-            nn.init.ones_(parameter)  # of a norm
+            nn.init.ones_(parameter)  # weights of a layer norm
+
+
+class Lora:
+    """Matrices of rank `rank` beside all linear layers of an encoder, whose own weights are frozen until `merge`.
+
+    model: encoder and head; the head is trained as usual. seed: for A; B starts at 0, so training starts from the
+    encoder as it is. The matrices are parameters of `model`, named after their layer with `lora_a` and `lora_b`.
+    """
+
+    def __init__(self, model: "PreTrainedModel", rank: int, seed: int) -> None:
+        self.encoder = model.base_model
+        self.encoder.requires_grad_(False)
+        generator = torch.Generator().manual_seed(seed)
+        self._pairs = [_Pair(part, rank, generator) for part in self.encoder.modules() if isinstance(part, nn.Linear)]
+
+    def merge(self) -> None:
+        """Add every product B A to its layer; this leaves an ordinary encoder that can be trained further."""
+        for pair in self._pairs:
+            pair.merge()
+        self.encoder.requires_grad_(True)
+
+
+class _Pair:
+    """Matrices beside one layer."""
+
+    def __init__(self, layer: nn.Linear, rank: int, generator: torch.Generator) -> None:
+        self.layer, weight = layer, layer.weight
+        spread = 1 / math.sqrt(layer.in_features)  # as in the authors' code; their paper has a Gaussian of any width
+        a = torch.empty(rank, layer.in_features).uniform_(-spread, spread, generator=generator)
+        self.a, self.b = nn.Parameter(a.to(weight)), nn.Parameter(weight.new_zeros(layer.out_features, rank))
+        layer.register_parameter("lora_a", self.a)
+        layer.register_parameter("lora_b", self.b)
+        self._hook = layer.register_forward_hook(self._add)
+
+    def _add(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        return output + linear(linear(inputs[0], self.a), self.b)
+
+    def merge(self) -> None:
+        with torch.no_grad():
+            self.layer.weight += self.b @ self.a
+        self._hook.remove()
+        del self.layer.lora_a, self.layer.lora_b

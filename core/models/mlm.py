@@ -1,42 +1,136 @@
-"""A masked language model: encoder and vocabulary head, the head computed at the masked positions alone.
+"""A masked language model and its masks.
 
-The head over every position is most of the work of a small encoder, and 15% of the positions need it.
+Every draw of a mask is a hash of (seed, epoch, row, place), so it depends on no earlier draw: a resumed training, two
+processes or another batch size get the same masks. The vocabulary head is computed only at masked positions (15%),
+because over all positions it would be most of the work of a small encoder.
 """
 
 import math
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from core.errors import ModelError, WinnowError
 from core.models import hub
-from core.models.converted import in_safetensors
 from core.models.devices import pick_device
-from core.models.model_files import weights
+from core.models.model_files import in_safetensors, weights
 from core.reporter import Reporter
-from core.results import IntArray
+from core.results import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from transformers.modeling_outputs import BaseModelOutput
 
-FORGOTTEN = "pooler"  # a part of checkpoints that a masked language model has no use for
+Unit = Literal["piece", "word", "span"]
+
+MASKED, RANDOM = 0.8, 0.1  # shares of the chosen pieces; the rest stays unchanged (Devlin et al. 2019)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masking:
+    """Rule by which pieces are chosen and replaced.
+
+    probability: share of the pieces that are chosen. unit: `piece` each independently; `word` all pieces of a word or
+    none; `span` as in CrossNER (whose p is 0.2): of each two isolated chosen pieces, the first moves beside the
+    second. mask: id of the mask piece. special: `(vocabulary,)` pieces that are never chosen or inserted. ordinary:
+    ids of all others.
+    """
+
+    probability: float
+    unit: Unit
+    seed: int
+    mask: int
+    special: BoolArray
+    ordinary: IntArray
+
+    @classmethod
+    def of(
+        cls, tokenizer: "PreTrainedTokenizerBase", *, probability: float = 0.15, unit: Unit = "piece", seed: int = 0
+    ) -> Self:
+        """Make a masking for a tokenizer. Errors: ModelError if it has no mask piece."""
+        if tokenizer.mask_token_id is None:
+            raise ModelError("the tokenizer has no mask piece, so it has no masked language model; choose BERT.")
+        special = np.zeros(len(tokenizer), dtype=np.bool_)
+        special[list(tokenizer.all_special_ids)] = True
+        return cls(
+            probability=probability,
+            unit=unit,
+            seed=seed,
+            mask=int(tokenizer.mask_token_id),
+            special=special,
+            ordinary=np.flatnonzero(~special).astype(np.int32),
+        )
+
+    def draw(
+        self, ids: IntArray, rows: IntArray, places: IntArray, begins: BoolArray, epoch: int
+    ) -> tuple[IntArray, BoolArray]:
+        """Return the pieces that the model reads `(n,)`, and a mask of those to predict `(n,)`.
+
+        ids: `(n,)` pieces, row after row. rows: `(n,)` a number per row that is unique in this epoch. places: `(n,)`
+        positions in the row. begins: `(n,)` True if the piece begins a word.
+        """
+        free = ~self.special[ids]
+        units = places
+        if self.unit == "word":  # all pieces of a word share the draw of its first
+            units = places[np.maximum.accumulate(np.where(begins, np.arange(len(ids)), 0))]
+        chosen = free & (self._uniform(epoch, rows, units, 0) < self.probability)
+        if self.unit == "span":
+            chosen = _joined(chosen, rows, free)
+        fate = self._uniform(epoch, rows, places, 1)
+        random_pieces = self.ordinary[(self._uniform(epoch, rows, places, 2) * len(self.ordinary)).astype(np.int64)]
+        seen = np.where(chosen & (fate < MASKED), self.mask, ids)
+        return np.where(chosen & (fate >= 1 - RANDOM), random_pieces, seen), chosen
+
+    def _uniform(self, epoch: int, rows: IntArray, places: IntArray, draw: int) -> FloatArray:
+        """Return one number in [0, 1) per piece, `(n,)`. draw: number of the draw at this place."""
+        # Each place has three draws, so seeds are spaced by 4.
+        start = _mix(np.array([self.seed * 4 + draw], dtype=np.uint64)) + np.uint64(epoch)
+        hashed = _mix(_mix(_mix(start) + rows.astype(np.uint64)) + places.astype(np.uint64))
+        return (hashed >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 holds
+
+
+def _mix(x: IntArray) -> IntArray:
+    """Return splitmix64 of every element; neighbouring inputs give unrelated outputs (Steele et al. 2014)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    result: IntArray = x ^ (x >> np.uint64(31))
+    return result
+
+
+def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
+    """Choose as many pieces as `chosen`, with fewer isolated ones (CrossNER's spans)."""
+    joined = chosen.copy()
+    waiting = -1  # an isolated chosen piece that may move beside the next one in its row
+    for piece in np.flatnonzero(chosen).tolist():
+        if waiting < 0 or rows[waiting] != rows[piece]:
+            alone = piece == 0 or not joined[piece - 1] or rows[piece - 1] != rows[piece]
+            waiting = piece if alone else -1
+            continue
+        if waiting < piece - 1 and free[piece - 1]:
+            joined[waiting], joined[piece - 1] = False, True
+        waiting = -1
+    return joined
+
+
+FORGOTTEN = "pooler"  # part of checkpoints that a masked language model does not use
 
 
 class MaskedLM:
     """A Hugging Face `...ForMaskedLM` with its tokenizer. Make one with `MaskedLM.load`.
 
-    has_head: the checkpoint held a vocabulary head; without one it is random until it is fitted.
+    has_head: True if the checkpoint had a vocabulary head; otherwise the head is random until it is fitted.
     """
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, has_head: bool) -> None:
         self.model, self.tokenizer, self.has_head = model, tokenizer, has_head
-        self._positions = threading.local()  # where this thread's forward pass is to guess
+        self._positions = threading.local()  # masked positions of this thread's forward pass
         self._head_in_full = False
         self.model.base_model.register_forward_hook(self._keep_masked)
 
@@ -53,25 +147,25 @@ class MaskedLM:
         new = (FORGOTTEN,) if head is None else (FORGOTTEN, *head)
         model = hub.load_model(name, AutoModelForMaskedLM, allow_download=allow_download, new_layers=new)
         if not head_parameters(model):
-            raise ModelError(f"{name}: has no vocabulary head of its own to train; choose BERT, or {hub.BUNDLED}.")
+            raise ModelError(f"{name}: has no trainable vocabulary head; choose BERT, or {hub.BUNDLED}.")
         return cls(model.float().to(pick_device(device)), tokenizer, has_head=head is None)
 
     def freeze(self, dtype: "torch.dtype") -> None:
-        """Make it for reading alone: the encoder computes in `dtype`, the head in float32 whatever that is, since 8
-        bits of a logit of 20 are too few to tell two sentences apart."""
+        """Freeze the model and let its encoder compute in `dtype`.
+
+        The head stays in float32, because 8 bits of a logit of 20 are too few to distinguish two sentences.
+        """
         from torch.nn import Parameter
 
-        encoder = {id(weight) for weight in self.model.base_model.parameters()}
+        base = self.model.base_model
+        encoder, parts = {id(weight) for weight in base.parameters()}, {id(part) for part in base.modules()}
         for part in self.model.modules():
             for name, weight in list(part.named_parameters(recurse=False)):
-                if id(weight) in encoder and not self._within_encoder(part):
-                    setattr(part, name, Parameter(weight.detach().clone()))  # the decoder's, which are the embeddings
-        self.model.base_model.to(dtype)
+                if id(weight) in encoder and id(part) not in parts:
+                    setattr(part, name, Parameter(weight.detach().clone()))  # untie the decoder from the embeddings
+        base.to(dtype)
         self.model.eval().requires_grad_(False)
         self._head_in_full = True
-
-    def _within_encoder(self, part: "torch.nn.Module") -> bool:
-        return any(part is own for own in self.model.base_model.modules())
 
     def logits(
         self,
@@ -80,10 +174,10 @@ class MaskedLM:
         at: "torch.Tensor",
         run: "torch.nn.Module | None" = None,
     ) -> "torch.Tensor":
-        """`(m, v)` scores of the vocabulary at `m` flat positions `at` of pieces `(b, l)`.
+        """Return scores of the vocabulary `(m, v)` at `m` flat positions `at` of pieces `(b, l)`.
 
-        attend: `(b, l)` 1 where there is a piece, None where there is no padding. run: what calls the model, where
-        it has been wrapped (several processes).
+        attend: `(b, l)` 1 at pieces and 0 at padding; None without padding. run: a wrapper to call instead of the
+        model, if several processes train.
         """
         self._positions.at = at
         try:
@@ -101,7 +195,7 @@ class MaskedLM:
         targets: "torch.Tensor",
         run: "torch.nn.Module | None" = None,
     ) -> "torch.Tensor":
-        """Sum over the masked positions of -log p(piece), nats: `()`. wanted: `(m,)` the pieces that stood there."""
+        """Return the sum of -log p(piece) over the masked positions, nats, `()`. targets: `(m,)` their true pieces."""
         from torch.nn.functional import cross_entropy
 
         return cross_entropy(self.logits(ids, attend, at, run).float(), targets, reduction="sum")
@@ -109,7 +203,7 @@ class MaskedLM:
     def _keep_masked(
         self, module: "torch.nn.Module", inputs: tuple[object, ...], out: "BaseModelOutput"
     ) -> "BaseModelOutput":
-        """Keep the masked positions of the encoder's output: the head is the same at every one and sees no other."""
+        """Reduce the encoder's output to the masked positions; the head treats each position separately."""
         at = getattr(self._positions, "at", None)
         if at is not None:
             hidden = out[0].reshape(1, -1, out[0].shape[-1])[:, at]
@@ -117,7 +211,7 @@ class MaskedLM:
         return out
 
     def save(self, folder: Path, card: str) -> None:
-        """A Hugging Face folder: safetensors, tokenizer, README.md."""
+        """Write a Hugging Face folder: safetensors, tokenizer, README.md."""
         folder.mkdir(parents=True, exist_ok=True)
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
@@ -125,19 +219,19 @@ class MaskedLM:
 
 
 def head_parameters(model: "PreTrainedModel") -> dict[str, "torch.nn.Parameter"]:
-    """Parameters of the vocabulary head that are not the encoder's too (the decoder is tied to its embeddings)."""
+    """Return the vocabulary head's parameters without those it shares with the encoder (the tied decoder)."""
     encoder = {id(parameter) for parameter in model.base_model.parameters()}
     return {name: p for name, p in model.named_parameters() if id(p) not in encoder}
 
 
 def begin_head(lm: MaskedLM, counts: IntArray) -> None:
-    """Set a new head's first weights: transform the identity, decoder the embeddings, bias log p of each piece.
+    """Initialise a new head: transform the identity, decoder the embeddings, bias log p of each piece.
 
-    counts: `(v,)` how often each piece is in the training text.
+    counts: `(v,)` occurrences of each piece in the training text.
     """
     import torch
 
-    # A piece that never occurs counts as once: log 0 would forbid it for ever.
+    # Add one, because a bias of log 0 could never be unlearnt.
     share = (counts + 1) / (counts.sum() + len(counts))
     embeddings = lm.model.get_input_embeddings().weight
     with torch.no_grad():
@@ -153,7 +247,7 @@ def begin_head(lm: MaskedLM, counts: IntArray) -> None:
 
 
 def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
-    """Prefixes of the names of the missing head's parameters; None where the checkpoint has a head."""
+    """Return the name prefixes of a missing head's parameters; None if the checkpoint has a head."""
     if name == hub.TINY:
         return ()
     import torch
@@ -184,30 +278,30 @@ def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
 def pseudo_perplexity(
     lm: MaskedLM, rows: Sequence[IntArray], *, pieces: int, report: Reporter, seconds: float = math.inf
 ) -> tuple[float, int]:
-    """exp of the mean -log p(piece | all others) over the pieces of `rows`, one masked at a time (Salazar et al. 2020).
+    """Return exp of the mean -log p(piece | all others), one piece masked at a time (Salazar et al. 2020).
 
-    And of how many rows it is: after `seconds` no further one is begun. rows: pieces with special ones, which are not
-    guessed. pieces: of a batch. NaN where there is nothing to guess. Errors: Cancelled.
+    Also return the number of rows that were read; no further row starts after `seconds`. rows: pieces, special ones
+    included, which are not predicted. pieces: per batch. NaN if no piece is to be predicted. Errors: Cancelled.
     """
     import torch
 
-    from core.models.transfer import to_device
+    from core.models.devices import to_device
 
     special, mask = set(lm.tokenizer.all_special_ids), int(lm.tokenizer.mask_token_id)
     device, end, count, done = lm.model.device, time.monotonic() + seconds, 0, 0
     was_training = lm.model.training
     lm.model.eval()
     with torch.inference_mode():
-        # Summed where it is computed: to read each loss the host would wait for a card that could be at the next.
+        # Summed on the device: reading each loss would make the host wait for the GPU.
         total = torch.zeros((), dtype=torch.float64, device=device)
         for row in rows:
             report.check()
-            # One row at least, however slow the machine is.
+            # At least one row, however slow the machine is.
             if time.monotonic() > end and count:
                 break
             places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)
             ids = to_device(torch.from_numpy(row.astype(np.int64)), device)
-            # A row is repeated once a place, each copy with another place masked, in batches of about `pieces`.
+            # One copy of the row per place, with that place masked, in batches of about `pieces`.
             n_parts = min(-(-len(places) * len(row) // pieces), len(places))
             for part in np.array_split(places, n_parts) if n_parts else ():
                 lines = torch.arange(len(part), device=device)
@@ -218,5 +312,5 @@ def pseudo_perplexity(
             count += len(places)
             done += 1
     lm.model.train(was_training)
-    # exp(710) is beyond a float64: who knows nothing gets a large number, not an error.
+    # Clip, because exp(710) overflows a float64: the result is a large number, not an error.
     return (math.exp(min(float(total) / count, 700.0)) if count else math.nan), done

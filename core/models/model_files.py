@@ -1,36 +1,50 @@
-"""The files of a model's folder: which of them make it the one it is, and what is refused in them."""
+"""The files of a model's folder: its fingerprint, refused content, and the conversion of pickled weights.
+
+Older encoders have only `pytorch_model.bin`. It is read once, by torch's restricted reader, which builds tensors and
+runs no code of the pickle. The tensors are stored as safetensors in <home>/encoders/converted-<fingerprint>/, an
+ordinary folder whose README.md names the source.
+"""
 
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
-from core.errors import ModelError
+from core.errors import ModelError, memory_ran_out
+from core.files import sync, write_atomic
+from core.paths import machine_home
+
+if TYPE_CHECKING:
+    import torch
 
 _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
-PICKLE = "pytorch_model.bin"  # of models from before safetensors; read by `converted` alone
+PICKLE = "pytorch_model.bin"  # of models older than safetensors; read only by `in_safetensors`
 _VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 PATTERNS = (*_FILES, *_VOCABULARIES)
-_ATTENTION = (None, "eager", "sdpa")  # for another, transformers asks the hub for native code
+_ATTENTION = (None, "eager", "sdpa")  # for any other, transformers downloads native code from the hub
 _LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
 
 
 def weights(folder: Path) -> list[Path]:
-    """The files that hold a model's weights: safetensors, else the pickle of older models, else none."""
+    """Return the files of a model's weights: safetensors, else the pickle of older models, else none."""
     pickle = folder / PICKLE
     return sorted(folder.glob("*.safetensors")) or ([pickle] if pickle.exists() else [])
 
 
 def files(folder: Path) -> list[Path]:
-    """Files in a folder that make an encoder the one it is."""
+    """Return the files in a folder that an encoder consists of."""
     return sorted({*weights(folder), *(file for pattern in PATTERNS for file in folder.glob(pattern))})
 
 
 def fingerprint_of(folder: Path) -> str:
-    """24 hex digits of the names and contents of these files."""
+    """Return 24 hex digits of the names and contents of an encoder's files."""
     parts = sha256()
     for file in files(folder):
         parts.update(f"{file.name} {file_digest(file)}\n".encode())
@@ -38,11 +52,13 @@ def fingerprint_of(folder: Path) -> str:
 
 
 def state(folder: Path) -> list[tuple[object, ...]]:
-    """Changes when a folder or one of its files does, or another takes its name, also if that is undone afterwards:
-    no account can set back the time at which the system saw a change."""
+    """Return a value that changes if a folder or one of its files is changed or replaced, even if that is undone.
+
+    The system's time of change (ctime) cannot be set back by any account.
+    """
     states: list[tuple[object, ...]] = []
     for path in (folder, *files(folder)):
-        # A link, and what it leads to: either may be swapped.
+        # The link and its target: either may be replaced.
         for look in (os.lstat, os.stat):
             with suppress(OSError):
                 at = look(path)
@@ -51,13 +67,13 @@ def state(folder: Path) -> list[tuple[object, ...]]:
 
 
 def file_digest(file: Path) -> str:
-    """The SHA-256 of a file's content, read once for each time of change."""
+    """Return the SHA-256 of a file; the file is read again only if its time of change is new."""
     return _digest(file, file.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
 def _digest(file: Path, changed: int) -> str:
-    """`changed` is there for the cache alone."""
+    """Return the SHA-256 of a file. changed: only a key of the cache."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 22):
@@ -66,7 +82,7 @@ def _digest(file: Path, changed: int) -> str:
 
 
 def refuse_unsafe(name: str, folder: Path) -> None:
-    """Refuse what transformers would follow out of the folder or out of safetensors. Errors: ModelError.
+    """Raise ModelError if loading the model would leave its folder or read anything but safetensors.
 
     An index may name a pickle as a shard, and a configuration may name a repository of native code as its attention.
     """
@@ -101,8 +117,134 @@ def _json(name: str, file: Path) -> Mapping[str, object]:
 
 
 def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Every key of a configuration and its value, nested ones too."""
+    """Yield every key of a configuration with its value, nested ones too."""
     for key, inner in value.items():
         yield key, inner
         if isinstance(inner, Mapping):
             yield from _settings(inner)
+
+
+_WEIGHTS, _ABOUT = "model.safetensors", "README.md"
+_LARGER = 2  # largest size of the tensors, in sizes of the pickle; tensors that share memory are written separately
+
+
+def in_safetensors(name: str, folder: Path) -> Path:
+    """Return `folder` if it holds safetensors, else the folder of its conversion, which is made if missing.
+
+    Errors: ModelError if the pickle holds more than tensors or changes meanwhile; nothing is kept then.
+    """
+    if weights(folder) != [folder / PICKLE]:
+        return folder
+    target = _target(folder)
+    if not target.is_dir():
+        _convert(name, folder, target)
+    return target
+
+
+def wanting(folder: Path) -> bool:
+    """Return True if a folder needs a conversion that was not made yet."""
+    return weights(folder) == [folder / PICKLE] and not _target(folder).is_dir()
+
+
+def about(target: Path) -> str:
+    """Return a sentence on the source of a converted folder's weights."""
+    return (target / _ABOUT).read_text(encoding="utf-8").strip()
+
+
+def _target(folder: Path) -> Path:
+    return machine_home() / "encoders" / f"converted-{fingerprint_of(folder)}"
+
+
+def _convert(name: str, folder: Path, target: Path) -> None:
+    from safetensors.torch import save_file
+
+    before = state(folder)
+    tensors = _tensors(name, folder / PICKLE)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".converted-") as work:
+        written = Path(work) / "folder"
+        written.mkdir()
+        for file in files(folder):
+            if file.name != PICKLE:
+                shutil.copyfile(file, written / file.name)
+        save_file(tensors, written / _WEIGHTS, metadata={"format": "pt"})
+        sync(written / _WEIGHTS)
+        write_atomic(written / _ABOUT, _sentence(name, folder, target).encode())
+        if state(folder) != before or _target(folder) != target:
+            raise ModelError(f"{name}: its files were changed while they were read; start again when that is over.")
+        if not target.is_dir():  # another process may have been faster
+            os.replace(written, target)
+            sync(target.parent)
+
+
+def _sentence(name: str, folder: Path, target: Path) -> str:
+    digest = file_digest(folder / PICKLE)
+    return (
+        f"{name}: its folder holds {PICKLE} alone (sha256 {digest}); its tensors were read without running anything in "
+        f"it, and are kept as safetensors in {target}.\n"
+    )
+
+
+def _tensors(name: str, file: Path) -> "dict[str, torch.Tensor]":
+    """Return the tensors of a pickle, none sharing memory with another. Errors: ModelError."""
+    import torch
+
+    try:
+        _refuse_packed(file)
+        loaded = torch.load(file, map_location="cpu", weights_only=True)
+        return _separated(loaded, file.stat().st_size)
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
+        raise ModelError(
+            f"{name}: its {PICKLE} is not usable as an encoder's weights ({_reason(error)}); nothing of it was run "
+            "or kept. Give a folder saved as safetensors."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return our own words; torch's are left out, because they explain how to run the pickle after all."""
+    if isinstance(error, _NotWeights):
+        return str(error)
+    return f"it is damaged, or more than tensors: {type(error).__name__}"
+
+
+class _NotWeights(Exception):
+    """Raised if a file's content is not a model's weights."""
+
+
+def _refuse_packed(file: Path) -> None:
+    """Refuse a compressed zip, which may be a thousand times larger in memory; torch never compresses its own."""
+    if not is_zipfile(file):
+        return  # the format of torch up to 1.6
+    try:
+        with ZipFile(file) as archive:
+            packed = any(entry.compress_type for entry in archive.infolist())
+    except BadZipFile as error:
+        raise _NotWeights("it is a damaged zip") from error
+    if packed:
+        raise _NotWeights("it is packed, as torch never writes one")
+
+
+def _separated(loaded: object, size: int) -> "dict[str, torch.Tensor]":
+    """Return the tensors, with copies of those that share memory or are part of another. size: bytes of the file."""
+    import torch
+
+    if not isinstance(loaded, dict) or not loaded:
+        raise _NotWeights("it is no table of weights")
+    for key, tensor in loaded.items():
+        if not isinstance(key, str) or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            raise _NotWeights(f"its entry {str(key)[:80]!r} is no tensor under a name")
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+            raise _NotWeights(f"its tensor {key[:80]!r} is of an uncommon kind")
+    if sum(tensor.numel() * tensor.element_size() for tensor in loaded.values()) > _LARGER * size:
+        raise _NotWeights("its tensors are larger than the file that holds them")
+    seen = set[int]()
+    tensors: dict[str, torch.Tensor] = {}
+    for key, tensor in loaded.items():
+        storage = tensor.untyped_storage()
+        whole = storage.nbytes() == tensor.numel() * tensor.element_size() and tensor.is_contiguous()
+        shared = storage.data_ptr() in seen
+        seen.add(storage.data_ptr())
+        tensors[key] = tensor.detach() if whole and not shared else tensor.detach().clone().contiguous()
+    return tensors

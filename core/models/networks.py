@@ -1,16 +1,46 @@
-"""The networks that a tagger can be, by name; what is known of them without torch."""
+"""Names of a tagger's networks, and its option `layers` (SOURCES.md, Layers); loads no torch."""
 
+import re
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Self
 
+from core.errors import ConfigError
 from core.text.sentence import Sentence
 
 Network = Literal["encoder", "span", "bilstm", "charcnn"]
-ON_ENCODER = ("encoder", "span")  # fine-tuned; the others are small and begin from nothing
-MOST = 4  # words of a span
+ON_ENCODER = ("encoder", "span")  # these fine-tune an encoder; the others are small and start at random
+MOST = 4  # words per span
 
 
 def beyond(sentences: Sequence[Sentence]) -> tuple[int, int]:
-    """Entities that are longer than any span, and all."""
+    """Return the number of entities that are longer than any span, and of all entities."""
     entities = [entity for sentence in sentences for entity in sentence.entities or ()]
     return sum(entity.end - entity.start > MOST for entity in entities), len(entities)
+
+
+_SHAPE = re.compile(r"last|mix|(reinit:)?([1-9]\d{0,3})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerChoice:
+    """The encoder layers that a tagger reads.
+
+    kind: `last` the last layer; `mix` a learnt mix of all; `named` layer `k`, those above removed; `reinit` the last
+    layer after the top `k` were reinitialised.
+    """
+
+    kind: Literal["last", "mix", "named", "reinit"]
+    k: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `last`, `mix`, `5` or `reinit:2`. Errors: ConfigError."""
+        match = _SHAPE.fullmatch(text)
+        if match is None:
+            raise ConfigError(
+                f"layers: {text[:40]!r} is not understood; give last, mix, a layer's number such as 5, or reinit:1."
+            )
+        if match[2] is None:
+            return cls(kind="mix" if text == "mix" else "last")
+        return cls(kind="reinit" if match[1] else "named", k=int(match[2]))

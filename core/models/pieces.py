@@ -1,7 +1,11 @@
-"""Words to pieces for a tagger: the piece that stands for a word, and windows over a sentence that is too long.
+"""Texts and words as pieces, and windows over texts of more pieces than an encoder reads at once.
 
-A word is stood for by its first piece. A long sentence is read in overlapping windows, and every word's
-emission is taken from the window in which it has the most context, so that one Viterbi can run over the whole.
+For sentence vectors (`windows`), the first window is the text cut to length. All others, also the last, are as long:
+they reach back over pieces of the window before, so that each piece has context. Masked language modelling reads no
+piece twice and takes even parts instead (`even_parts`).
+
+For a tagger (`Pieces`), windows hold whole words. A word is represented by its first piece, and its emission comes
+from the window in which the word has the most context. One Viterbi then runs over the whole sentence.
 """
 
 from collections.abc import Sequence
@@ -9,23 +13,79 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from core.results import IntArray
 from core.text.neighbours import InContext
 from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+LONGEST = 8192  # pieces of a text that are read at all; no sentence is longer
+CONTEXT = 4  # a tagger's windows share a quarter of their pieces
+
 Ids = tuple[int, ...]
 
-CONTEXT = 4  # a window shares a quarter of its pieces with the next one
+
+def rectangle(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, IntArray]:
+    """Return rows of pieces padded to one length, and an attention mask that is 1 at the pieces; both `(b, l)`."""
+    ids = np.full((len(rows), max(map(len, rows))), padding, dtype=np.int64)
+    attention = np.zeros_like(ids)
+    for line, row in enumerate(rows):
+        ids[line, : len(row)], attention[line, : len(row)] = row, 1
+    return ids, attention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class TextWindow:
+    """Part of a text's row of pieces.
+
+    places: positions in the row, special pieces included. new: range in `places` of the pieces that count here: not
+    special, and in no earlier window.
+    """
+
+    places: Sequence[int]
+    new: range
+
+
+def windows(special: Sequence[int], most: int) -> list[TextWindow]:
+    """Return windows of `most` pieces over a longer row; together they count every piece once.
+
+    special: 1 at the special pieces with which the row and every window begin and end.
+    """
+    before, stop, room = _bounds(special, most)
+    parts = []
+    for start in range(before, stop, room):
+        end = min(start + room, stop)
+        begin = end - room
+        places = [*range(before), *range(begin, end), *range(stop, len(special))]
+        parts.append(TextWindow(places=places, new=range(before + start - begin, before + end - begin)))
+    return parts
+
+
+def even_parts(special: Sequence[int], most: int) -> list[list[int]]:
+    """Return the positions of the fewest parts of at most `most` pieces that a row fits into.
+
+    Each part includes the special pieces. Parts are of like length, so that none is a single piece without context.
+    """
+    before, stop, room = _bounds(special, most)
+    inner = np.array_split(np.arange(before, stop), -(-(stop - before) // room))
+    return [[*range(before), *part.tolist(), *range(stop, len(special))] for part in inner]
+
+
+def _bounds(special: Sequence[int], most: int) -> tuple[int, int, int]:
+    """Return start and end of a row's pieces that are not special, and the number of them that fit into a window."""
+    before, behind = special.index(0), special[::-1].index(0)
+    return before, len(special) - behind, most - before - behind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordWindow:
     """Part of a sentence as the encoder reads it.
 
-    ids: pieces, special ones included. start: the first word whose emission is taken from here.
-    first: where in `ids` the words from `start` on have their first piece; as many as are taken from here.
+    ids: pieces, special ones included. start: the first word whose emission is taken from this window.
+    first: positions in `ids` of the first pieces of these words, from `start` on.
     """
 
     ids: Ids
@@ -34,10 +94,10 @@ class Window:
 
 
 class Pieces:
-    """A fast tokenizer, asked word by word.
+    """A fast tokenizer, applied word by word.
 
-    max_length: pieces a window, special ones included. Every word keeps at least one piece (`[UNK]` where the
-    tokenizer finds none) and at most as many as a window holds.
+    max_length: pieces per window, special ones included. Every word has at least one piece (`[UNK]` if the tokenizer
+    gives none) and at most as many as fit into a window.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", max_length: int) -> None:
@@ -52,10 +112,10 @@ class Pieces:
         self._pieces: dict[str, Ids] = {}
 
     def of(self, words: Sequence[str]) -> list[Ids]:
-        """The pieces of each word, whatever stands beside it."""
+        """Return the pieces of each word, which do not depend on its neighbours."""
         new = list({word for word in words if word not in self._pieces})
         if new:
-            # The space is what byte-level tokenizers expect before a word, and nothing to the others.
+            # Byte-level tokenizers expect a space before a word; all others ignore it.
             new_ids = self.tokenizer([f" {word}" for word in new], add_special_tokens=False, verbose=False)["input_ids"]
             self._pieces |= {
                 word: tuple(ids[: self.room]) or self._unknown for word, ids in zip(new, new_ids, strict=True)
@@ -63,12 +123,14 @@ class Pieces:
         return [self._pieces[word] for word in words]
 
     def wrapped(self, ids: Ids) -> Ids:
-        """`ids`, at most `room` of them, between the special pieces that the encoder expects."""
+        """Return `ids`, at most `room` of them, between the special pieces that the encoder expects."""
         return (*self._before, *ids, *self._behind)
 
     def around(self, sentence: Sentence, context: int) -> tuple[Ids, Ids]:
-        """The pieces of its document that are read before a sentence and after it: at most `context` a side, and at
-        most half of what the sentence leaves of a window; none for a sentence that is alone or fills one."""
+        """Return the pieces of the document that are read before and after a sentence.
+
+        Each side has at most `context` pieces and at most half of the room that the sentence leaves in a window.
+        """
         if not context or not isinstance(sentence, InContext) or not sentence.tokens:
             return (), ()
         room = max(self.room - sum(map(len, self.of(sentence.tokens))), 0)
@@ -78,20 +140,20 @@ class Pieces:
         )
         return before[max(len(before) - most, 0) :], after[:most]
 
-    def windows(self, words: Sequence[str], around: tuple[Ids, Ids] = ((), ())) -> list[Window]:
-        """One window where the sentence fits into it, else overlapping ones; none for a sentence without words.
+    def windows(self, words: Sequence[str], around: tuple[Ids, Ids] = ((), ())) -> list[WordWindow]:
+        """Return one window if the sentence fits, else overlapping ones; none for a sentence without words.
 
-        around: what is read before and after the words, where they leave room for it.
+        around: pieces to read before and after the words.
         """
         pieces = self.of(words)
         ends = [0, *accumulate(map(len, pieces))]  # ends[i]: pieces before word i
         spans = _spans(ends, self.room)
-        # Two windows that overlap are parted in the middle: there each word has the most context it can have.
+        # An overlap is divided in the middle, where each word has the most context.
         owned = [0, *((b + e + 1) // 2 for (_, e), (b, _) in pairwise(spans)), len(pieces)]
         before, after = around
         offset = len(self._before) + len(before)
         return [
-            Window(
+            WordWindow(
                 ids=self.wrapped((*before, *(piece for word in pieces[begin:end] for piece in word), *after)),
                 start=owned[i],
                 first=tuple(offset + ends[word] - ends[begin] for word in range(owned[i], owned[i + 1])),
@@ -101,11 +163,11 @@ class Pieces:
 
 
 def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
-    """Words (begin, end) of each window. Each holds at least one word that the windows before it do not."""
+    """Return the words (begin, end) of each window. Each adds at least one word to the windows before it."""
     spans: list[tuple[int, int]] = []
     begin, end, n = 0, 0, len(ends) - 1
     while end < n:
-        begin = end  # back over shared words first, as far as the next word still fits in, so that the end moves on
+        begin = end  # move back over shared words only as far as the next word still fits, so that the end advances
         while begin > 0 and ends[end] - ends[begin - 1] <= room // CONTEXT and ends[end + 1] - ends[begin - 1] <= room:
             begin -= 1
         while end < n and ends[end + 1] - ends[begin] <= room:
@@ -115,6 +177,6 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
 
 
 def _unknown(tokenizer: "PreTrainedTokenizerBase") -> int:
-    # Byte-level vocabularies may have no unknown piece; another that is no word does as well.
+    # Byte-level vocabularies may lack an unknown piece. Any other special piece serves as well.
     candidates = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
     return next((int(piece) for piece in candidates if piece is not None), 0)

@@ -1,6 +1,6 @@
-"""Sizes of an encoder's tokenizer and of its embedding table, compared before anything is computed.
+"""Compares the size of an encoder's tokenizer with that of its embedding table, before anything is computed.
 
-A token that was added to the tokenizer alone has no row in the table: the run would end in the middle of a batch.
+A token that was added only to the tokenizer has no row in the table, so the run would fail in the middle of a batch.
 """
 
 import json
@@ -13,7 +13,7 @@ from core.errors import ModelError, WinnowError
 from core.isolated import Isolated, is_serving
 
 _LARGEST = 100_000_000  # bytes of a tokenizer.json, a configuration or the header of a safetensors file
-_EMBEDDINGS = frozenset(  # names of the modules that transformers keeps a vocabulary's vectors in
+_EMBEDDINGS = frozenset(  # names of transformers' modules for the vectors of a vocabulary
     {"word_embeddings", "embed_tokens", "wte", "tok_embeddings", "word_embedding", "shared", "embeddings"}
 )
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "added_tokens.json")
@@ -21,7 +21,7 @@ _process = Isolated(__name__, "start this by the command line if you trust the m
 
 
 def refuse_misfit(name: str, folder: Path) -> None:
-    """Errors: ModelError for an encoder whose tokenizer has more entries than its embedding table has rows."""
+    """Raise ModelError if an encoder's tokenizer has more entries than its embedding table has rows."""
     entries, rows = _entries(_states(folder, *_TOKENIZER)), _rows(folder)
     if entries and rows and entries > rows:
         raise ModelError(
@@ -32,7 +32,7 @@ def refuse_misfit(name: str, folder: Path) -> None:
 
 
 def misfit(name: str, folder: Path) -> str:
-    """The sentence of `refuse_misfit`, "" if the sizes fit. The app's server lets another process read the files."""
+    """Return the error of `refuse_misfit`, "" if the sizes fit. In the app's server another process reads the files."""
     try:
         if is_serving():
             _asked(name, folder, _states(folder, *_TOKENIZER, "config.json", "model.safetensors"))
@@ -45,12 +45,12 @@ def misfit(name: str, folder: Path) -> str:
 
 @lru_cache(maxsize=32)
 def _asked(name: str, folder: Path, states: tuple[object, ...]) -> None:
-    """states: for the cache alone."""
+    """Ask another process. states: only a key of the cache."""
     _process.ask(name, name=name, folder=str(folder))
 
 
 def answer(name: str, folder: str) -> None:
-    """Part of the other process. Errors: as of `refuse_misfit`."""
+    """Answer in the other process. Errors: those of `refuse_misfit`."""
     refuse_misfit(name, Path(folder))
 
 
@@ -58,7 +58,7 @@ _State = tuple[Path, int, int]
 
 
 def _states(folder: Path, *names: str) -> tuple[_State, ...]:
-    """Files of a folder with the time and size by which a change is seen."""
+    """Return the files of a folder with their time of change and size, by which a change is detected."""
     states = []
     for file in (folder / name for name in names):
         with suppress(OSError):
@@ -69,15 +69,15 @@ def _states(folder: Path, *names: str) -> tuple[_State, ...]:
 
 @lru_cache(maxsize=32)
 def _entries(files: tuple[_State, ...]) -> int:
-    """One more than the largest id that the tokenizer can give, 0 if that is not known."""
+    """Return the tokenizer's largest id plus 1, 0 if unknown."""
     return max((number for file, *_ in files for number in _ids(file.name, _read(file))), default=-1) + 1
 
 
 def _ids(name: str, document: Mapping[str, object]) -> Iterator[int]:
-    """Ids in a tokenizer.json, a tokenizer_config.json or an added_tokens.json."""
+    """Yield the ids in a tokenizer.json, a tokenizer_config.json or an added_tokens.json."""
     model = document.get("model")
     vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
-    if isinstance(vocabulary, list):  # of a unigram model, whose ids are places
+    if isinstance(vocabulary, list):  # a unigram model, whose ids are positions in the list
         yield len(vocabulary) - 1
     added = document.get("added_tokens")
     listed = [each.get("id") for each in added if isinstance(each, Mapping)] if isinstance(added, list) else []
@@ -91,7 +91,7 @@ def _ids(name: str, document: Mapping[str, object]) -> Iterator[int]:
 
 
 def _rows(folder: Path) -> int:
-    """Rows of the embedding table, as the weights say, else as the configuration says; 0 if neither does."""
+    """Return the rows of the embedding table by the weights, else by the configuration; 0 if unknown."""
     rows = [rows for file in sorted(folder.glob("*.safetensors")) for rows in _tables(file)]
     if rows:
         return max(rows)
@@ -101,7 +101,7 @@ def _rows(folder: Path) -> int:
 
 
 def _tables(file: Path) -> Iterator[int]:
-    """Rows of the embedding tables in a safetensors file, from its header alone."""
+    """Yield the rows of each embedding table in a safetensors file, from its header."""
     header: object = None
     with suppress(OSError, ValueError, RecursionError), file.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
@@ -114,7 +114,7 @@ def _tables(file: Path) -> Iterator[int]:
 
 
 def _read(file: Path) -> Mapping[str, object]:
-    """A file's JSON object; an empty one if it is not there or damaged, which whoever loads the encoder reports."""
+    """Return a file's JSON object; empty if it is missing or damaged, which loading the encoder will report."""
     with suppress(OSError, ValueError, RecursionError):
         if file.stat().st_size < _LARGEST:
             document = json.loads(file.read_bytes())

@@ -1,7 +1,9 @@
-"""A tagger of spans: every run of up to MOST words is one type or none, after Wang et al. 2022 (SOURCES.md, MINER).
+"""A tagger of spans: every run of up to MOST words has one type or none, after Wang et al. 2022 (SOURCES.md, MINER).
 
-config.json         the encoder's; `winnow`: the network, the types, the window
-model.safetensors   the encoder, and span.*: what is laid on it
+Its contrastive objective compares representations of one entity under two names.
+
+config.json         the encoder's; `winnow`: network, types, window
+model.safetensors   the encoder, and the layer of spans as span.*
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.models.contrast import Contrast
 from core.models.networks import MOST
-from core.models.piece_tagger import PieceTagger
-from core.models.tagger import Features, Tags, prediction_of
+from core.models.tagger import Features, PieceTagger, Tags, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 from core.text.paired import Paired, Place
@@ -27,13 +27,13 @@ from core.text.sentence import Entity, Prediction, Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-NOTHING, NOTHING_COUNTS = 0, 0.5  # the class of a span that is no entity, and what its loss counts for
+NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is no entity, and the factor of its loss
 HIDDEN, LENGTH, SHAPE = 150, 50, 100  # units
 SHAPES, BUCKETS = 5, 6
 
 
 def places(n: int) -> Iterator[Place]:
-    """Start and end of every span of a sentence of `n` words, half-open."""
+    """Yield start and end of every span in a sentence of `n` words, half-open."""
     for start in range(n):
         for end in range(start + 1, min(start + MOST, n) + 1):
             yield start, end
@@ -41,14 +41,14 @@ def places(n: int) -> Iterator[Place]:
 
 @lru_cache(maxsize=256)
 def numbers(n: int) -> Mapping[Place, int]:
-    """The number of every span of a sentence of `n` words, in the order of `places`."""
+    """Return the number of every span in a sentence of `n` words, in the order of `places`."""
     return {place: number for number, place in enumerate(places(n))}
 
 
 def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
-    """The surest spans that are something, none overlapping a surer one: `type` is the class's number.
+    """Return the most probable entity spans with their class numbers; none overlaps a more probable one.
 
-    scores: `(n, MOST, t + 1)` log-probabilities of the span that begins at a word and is so long less one.
+    scores: `(n, MOST, t + 1)` log-probabilities of the span that begins at a word; index 0 is one word long.
     """
     n = len(scores)
     kinds = scores.argmax(-1)
@@ -58,7 +58,7 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
     sure = scores[starts, lengths, kind]
     candidates = zip((-sure).tolist(), starts.tolist(), (starts + lengths + 1).tolist(), kind.tolist(), strict=True)
     free, kept = np.ones(n, dtype=np.bool_), []
-    # Of equally sure ones the first, then the shorter, as tuples are ordered.
+    # Ties go to the first span, then to the shorter, by the order of tuples.
     for _, start, end, number in sorted(candidates):
         if free[start:end].all():
             free[start:end] = False
@@ -67,7 +67,7 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
 
 
 class SpanLayer(nn.Module):
-    """Representations of spans, and what each is: first and last word, words, pieces, how the words are written."""
+    """Representations and classes of spans, from first and last word, numbers of words and pieces, and word shapes."""
 
     def __init__(self, width: int, n_classes: int) -> None:
         super().__init__()
@@ -78,20 +78,20 @@ class SpanLayer(nn.Module):
         self.classes = nn.Linear(HIDDEN, n_classes)
 
     def represent(self, first: Tensor, last: Tensor, spans: Features) -> Tensor:
-        """`(n, HIDDEN)`. first, last: `(n, d)` states of the words at both ends."""
+        """Return representations `(n, HIDDEN)`. first, last: `(n, d)` states of the words at both ends."""
         parts = [first, last, self.words(spans["words"]), self.pieces(spans["pieces"]), self.shapes(spans["shapes"])]
         return nn.functional.gelu(self.hidden(torch.cat(parts, -1)))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """`(n, t + 1)` logits."""
+        """Return logits `(n, t + 1)`."""
         logits: Tensor = self.classes(self.dropout(hidden))
         return logits
 
 
 class SpanTagger(PieceTagger):
-    """An encoder under a `SpanLayer`. Its chain is one that adds nothing: the temperature lies there.
+    """An encoder under a `SpanLayer`. Its chain only holds the temperature.
 
-    beta, gamma: what the two terms of `Contrast` count for in training, where sentences come `Paired`.
+    beta, gamma: weights of the two terms of `Contrast` in training, if sentences are `Paired`.
     """
 
     def __init__(
@@ -109,17 +109,17 @@ class SpanTagger(PieceTagger):
         sizes = {"max_length": max_length, "context": context}
         super().__init__(model, tokenizer, types, "softmax", dtype=dtype, constrained=True, **sizes)
         self.span = SpanLayer(int(model.config.hidden_size), len(types) + 1)
-        # Drawn last: under one seed a tagger begins the same with it and without.
+        # Drawn last, so that under one seed a tagger starts the same with and without it.
         self.contrast = Contrast(HIDDEN, beta, gamma) if beta or gamma else None
         self._kinds = {kind: number for number, kind in enumerate(self.types, 1)}
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """Inputs of the encoder, and `spans`: of each its row, first and last word, and what a `SpanLayer` reads."""
+        """Return the encoder's inputs, and `spans`: row, first and last word of each, and the `SpanLayer`'s inputs."""
         asked = [(row, one, list(numbers(len(one.tokens)))) for row, one in enumerate(sentences)]
         return {**super().features(sentences), "spans": self._spans(asked)}
 
     def _spans(self, asked: Iterable[tuple[int, Sentence, Sequence[Place]]]) -> Features:
-        """asked: a row, its sentence, and places in it."""
+        """Return the features of spans. asked: row, sentence, and places in the sentence."""
         names, columns, shapes = ("row", "first", "last", "words", "pieces"), [], []
         for row, sentence, at in asked:
             n = len(sentence.tokens)
@@ -128,7 +128,7 @@ class SpanTagger(PieceTagger):
             written = np.zeros((n + 1, SHAPES))
             written[np.arange(1, n + 1), [shape_of(token) for token in sentence.tokens]] = 1
             written = written.cumsum(0)
-            # The exponent is the number of bits.
+            # The exponent is the number of bits of the number of pieces.
             bucket = np.minimum(np.frexp(pieces[ends] - pieces[starts])[1], BUCKETS - 1)
             columns.append(np.stack([np.full(len(starts), row), starts, ends - 1, ends - starts, bucket]))
             shapes.append(written[ends] - written[starts])
@@ -140,7 +140,7 @@ class SpanTagger(PieceTagger):
         return sum(map(super().size, (sentence.own, sentence.other) if isinstance(sentence, Paired) else (sentence,)))
 
     def represented(self, features: Features, shape: tuple[int, int]) -> Tensor:
-        """`(n, HIDDEN)` of every span."""
+        """Return the representation of every span, `(n, HIDDEN)`."""
         with self._precision():
             attention = features["attention"] if features["padded"] else None
             states = self.model(input_ids=features["ids"], attention_mask=attention).last_hidden_state
@@ -152,7 +152,7 @@ class SpanTagger(PieceTagger):
         return self.span.represent(first, last, spans)
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
-        """`(b, l, MOST, t + 1)` logits of the spans that begin at each word; 0 where none does."""
+        """Return logits `(b, l, MOST, t + 1)` of the spans that begin at each word; 0 if there is no such span."""
         spans, scores = features["spans"], torch.zeros(*shape, MOST, len(self.types) + 1, device=self.device)
         scores[spans["row"], spans["first"], spans["words"] - 1] = self.span(self.represented(features, shape))
         return scores
@@ -163,9 +163,9 @@ class SpanTagger(PieceTagger):
         weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
     ) -> Features:
-        """A training batch: `labels` and `weights` one a span. An entity that is no span is nothing here.
+        """Return a training batch with `labels` and `weights` per span. An entity that is too long for a span is lost.
 
-        Of its features `pairs`: `(2, m)` numbers of spans, each renamed entity here and in the copy. Copies bear no
+        The feature `pairs` has `(2, m)` numbers of spans: each renamed entity here and in the copy. Copies have no
         labels.
         """
         own = [one.own if isinstance(one, Paired) else one for one in sentences]
@@ -197,7 +197,7 @@ class SpanTagger(PieceTagger):
         }
 
     def _labels(self, sentence: Sentence) -> IntArray:
-        """The class of every span."""
+        """Return the class of every span."""
         number = numbers(len(sentence.tokens))
         kinds = np.full(len(number), NOTHING, dtype=np.int64)
         for entity in sentence.entities or ():
@@ -208,14 +208,14 @@ class SpanTagger(PieceTagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """`loss`: weighted cross entropy, a word of the step having MOST spans, and the contrast of the pairs."""
+        """Return `loss`: weighted cross entropy per span, at MOST spans per word of the step, plus the contrast."""
         hidden = self.represented(features, features["shape"])
         logits = self.span(hidden[: len(labels)])
         losses = nn.functional.cross_entropy(logits, labels, reduction="none") * weights
         words = features["words"] if num_items_in_batch is None else num_items_in_batch
         loss = losses.sum() / (MOST * words)
         if self.contrast is not None and "pairs" in features:
-            # A part of a step counts for its share of it, so that a step counts the same in however many parts.
+            # Weighted by the part's share of the step, so that the sum does not depend on the number of parts.
             own, other = (hidden[at] for at in features["pairs"])
             loss = loss + self.contrast(own, other) * (features["primary"] / words)
         return {"loss": loss}
@@ -228,7 +228,7 @@ class SpanTagger(PieceTagger):
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:
-        """Tags and predictions as of `Tagger`: one decoding stands for all, a confidence is a span's probability."""
+        """Return tags and predictions as `Tagger.read`. All decodings are equal; confidence is a span's probability."""
 
         def flat(scores: Tensor, mask: Tensor) -> Tensor:
             return scores.flatten(2).transpose(1, 2)
@@ -275,7 +275,7 @@ class SpanTagger(PieceTagger):
 
 
 def shape_of(word: str) -> int:
-    """Shape of a word's writing: in capitals, in small letters, with one capital, in digits, otherwise."""
+    """Return the shape of a word: upper case, lower case, title case, digits, or other."""
     asked = (word.isupper(), word.islower(), word.istitle(), word.isdigit())
     return asked.index(True) if any(asked) else SHAPES - 1
 
@@ -284,3 +284,46 @@ def _log_softmax(logits: FloatArray) -> FloatArray:
     raised = logits - logits.max(-1, keepdims=True)
     result: FloatArray = raised - np.log(np.exp(raised).sum(-1, keepdims=True))
     return result
+
+
+UNITS = 100  # hidden units of the critic
+
+
+class Critic(nn.Module):
+    """A learnt score of two representations of `width` units: how likely both are of one mention."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.score = nn.Sequential(nn.Linear(2 * width, UNITS), nn.ReLU(), nn.Linear(UNITS, 1), nn.Softplus())
+
+    def forward(self, own: Tensor, other: Tensor) -> Tensor:
+        """Return InfoNCE of m pairs, nats: minus the mean log-share of each row's own pair among all pairs of the row.
+
+        0 for one pair.
+        """
+        # Applying the first layer to each side and adding equals applying it to m x m joined rows, in less memory.
+        first: nn.Linear = self.score[0]  # type: ignore[assignment]
+        weights = first.weight.chunk(2, 1)
+        sums = nn.functional.linear(own, weights[0], first.bias)[:, None] + nn.functional.linear(other, weights[1])
+        scores: Tensor = self.score[1:](sums)[..., 0]
+        return -(scores.diagonal() - scores.logsumexp(1)).mean()
+
+
+def half_squared_distance(own: Tensor, other: Tensor) -> Tensor:
+    """Return half the squared distance, mean over pairs."""
+    return ((own - other) ** 2).sum(-1).mean() / 2
+
+
+class Contrast(nn.Module):
+    """beta times the distance of pairs plus gamma times their InfoNCE.
+
+    The critic is trained with the tagger and not saved with it.
+    """
+
+    def __init__(self, width: int, beta: float, gamma: float) -> None:
+        super().__init__()
+        self.beta, self.gamma, self.critic = beta, gamma, Critic(width)
+
+    def forward(self, own: Tensor, other: Tensor) -> Tensor:
+        loss: Tensor = self.beta * half_squared_distance(own, other) + self.gamma * self.critic(own, other)
+        return loss

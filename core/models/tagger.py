@@ -1,39 +1,42 @@
-"""A tagger: words to emissions, a linear chain over them, entities out. BIOES inside, strict at the door.
+"""Base classes of taggers: words to emissions, a linear chain over them, and strictly decoded BIOES entities.
 
-It is an `nn.Module` that makes its own batches from sentences. `Tagger` holds what every kind shares; a kind (see
-`taggers`) adds `features`, `emissions`, `size`, `parameter_groups` and `write`, and is trained by `training.finetune`.
+A tagger is an `nn.Module` that makes its own batches from sentences. `Tagger` holds what all kinds share, `PieceTagger`
+what those on an encoder share. A kind (see `taggers`) adds `features`, `emissions`, `size`, `parameter_groups` and
+`write`. `training.finetune` trains it.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from core.models.crf import Head, LinearChain, bioes_tags
-from core.models.devices import side_by_side
+from core.models.devices import Halved, side_by_side, to_device
 from core.models.encoder import BUDGET, length_groups
-from core.models.memory import Halved
-from core.models.transfer import to_device
+from core.models.pieces import Pieces, rectangle
 from core.reporter import Reporter, Silent
 from core.results import FloatArray
 from core.text.cut import Cut
 from core.text.schemes import decode, encode
 from core.text.sentence import Prediction, Sentence
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 Features = dict[str, Any]
-IGNORED = -100  # the label of a place without a word: never seen by the CRF, counted by nobody
+IGNORED = -100  # label of a place without a word; it takes no part in the loss
 
 
 class Tags(NamedTuple):
-    """One sentence's tags.
+    """Tags of one sentence under several decodings.
 
-    best: as the tagger decodes, which is one of the next two. constrained: the best sequence that BIOES allows.
-    viterbi: the best of all sequences. argmax: as every word alone would have it.
+    best: the tagger's own decoding, which is one of the next two. constrained: the best sequence that BIOES allows.
+    viterbi: the best of all sequences. argmax: the best tag of every word by itself.
     """
 
     best: tuple[str, ...]
@@ -43,15 +46,15 @@ class Tags(NamedTuple):
 
 
 def prediction_of(tags: Sequence[str]) -> Prediction:
-    """The entities of BIOES tags, those that are not well-formed left out; their confidence is not known."""
+    """Return the well-formed entities of BIOES tags, without confidences."""
     return Prediction(entities=decode(tags, "bioes", strict=True)[0], confidence=())
 
 
 def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]]) -> Tensor:
-    """`(b, l)` BIOES tags of the entities by each sentence's index, IGNORED behind its end.
+    """Return the numbers of the entities' BIOES tags `(b, l)`, by each sentence's index; IGNORED after its end.
 
-    Whatever scheme a corpus was written in, its entities are encoded here, so every sequence is one that BIOES allows:
-    a constrained chain gives any other an infinite loss.
+    Entities of every labelling scheme are encoded here, so BIOES allows every sequence. A constrained chain would give
+    any other an infinite loss.
     """
     labels = torch.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED)
     for row, (sentence, index) in enumerate(zip(sentences, indices, strict=True)):
@@ -64,9 +67,10 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
 class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
-    types: t names. tags: the k = 4t + 1 BIOES tags of the output layer. context: how many words of neighbouring
-    sentences on each side it makes use of, where sentences bring some (`text.neighbours`). cut: how its training
-    sentences were cut into tokens, and raw text is to be; None: by our rule."""
+    types: t names. tags: the k = 4t + 1 BIOES tags of the output layer. context: number of neighbouring words (or
+    pieces) that it reads on each side, if sentences have neighbours (`text.neighbours`). cut: tokenisation of the
+    training sentences, which raw text must get too; None: our rule.
+    """
 
     crf: LinearChain
     context: int = 0
@@ -76,7 +80,7 @@ class Tagger(nn.Module):
         super().__init__()
         self.types, self.tags = tuple(types), bioes_tags(types)
         self.crf = LinearChain(self.tags, head, constrained=constrained)
-        self.accepts_loss_kwargs = True  # the Trainer then tells the words of a whole optimizer step
+        self.accepts_loss_kwargs = True  # the Trainer then passes the number of words of a whole optimizer step
         self._index = {tag: i for i, tag in enumerate(self.tags)}
 
     @property
@@ -89,38 +93,38 @@ class Tagger(nn.Module):
         return device
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """Inputs of `emissions`, as tensors (or lists and dictionaries of them). No sentence is empty."""
+        """Return the inputs of `emissions`: tensors, or lists and dictionaries of them. No sentence may be empty."""
         raise NotImplementedError
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
-        """`(b, l, k)` float32, one row a word; `shape` is (b, l)."""
+        """Return emissions `(b, l, k)` float32, one row per word. shape: (b, l)."""
         raise NotImplementedError
 
     def size(self, sentence: Sentence) -> int:
-        """Pieces (or words) that this sentence costs."""
+        """Return the number of pieces (or words) to compute for a sentence."""
         raise NotImplementedError
 
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Parameter groups for AdamW: the encoder first, whose rate is the one that is shown.
+        """Return parameter groups for the optimizer: the encoder first, because the curve shows its rate.
 
-        chain_learning_rate: of all chains' transitions; None: as the layer below them.
+        chain_learning_rate: of all chains' transitions; None: that of the layer below them.
         """
         raise NotImplementedError
 
     def level_chains(self) -> None:
-        """Begin every chain with no tag before another (`LinearChain.level`)."""
+        """Set the transitions of every chain to zero (`LinearChain.level`)."""
         for part in self.modules():
             if isinstance(part, LinearChain):
                 part.level()
 
     def in_chains(self) -> set[int]:
-        """The `id` of every parameter of a chain."""
+        """Return the `id` of every parameter that belongs to a chain."""
         return {id(p) for part in self.modules() if isinstance(part, LinearChain) for p in part.parameters()}
 
     def write(self, folder: Path) -> None:
-        """Write into an empty folder, from which `load_tagger` makes the same tagger."""
+        """Write the tagger into an empty folder, from which `load_tagger` restores it."""
         raise NotImplementedError
 
     def batch(
@@ -129,9 +133,9 @@ class Tagger(nn.Module):
         weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
     ) -> Features:
-        """A training batch. weights: what each sentence's loss counts for.
+        """Return a training batch. weights: factor of each sentence's loss.
 
-        sources: which corpus each is of, 0 the one to do well on; for the kinds that tell corpora apart.
+        sources: number of each sentence's corpus, 0 the primary one; for kinds that treat corpora differently.
         """
         return {
             "features": self.features(sentences),
@@ -142,26 +146,28 @@ class Tagger(nn.Module):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """`loss`: weighted negative log-likelihood a word; of all words of the optimizer step where they are given."""
+        """Return `loss`: weighted negative log-likelihood per word of the batch, or of the whole step if given."""
         mask = labels != IGNORED
         losses = self.crf.loss(self.emissions(features, tuple(labels.shape)), labels.clamp(min=0), mask)  # type: ignore[arg-type]
         words = mask.sum() if num_items_in_batch is None else num_items_in_batch
         return {"loss": (losses * weights).sum() / words}
 
     def tag(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Tags]:
-        """Tags of each sentence under all decodings; of one without words, none."""
+        """Return the tags of each sentence under all decodings; empty for a sentence without words."""
         return self.read((), sentences, report)[0]
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
-        """Entities of each sentence's best tags; confidence is an entity's posterior under the chain, exact and at its
-        temperature."""
+        """Return the entities of each sentence's best tags.
+
+        Confidence is an entity's exact posterior under the chain at its temperature.
+        """
         (predictions,) = self.predict_at((self.crf.temperature,), sentences, report)
         return predictions
 
     def predict_at(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> list[list[Prediction]]:
-        """The same under each temperature: the entities are alike, how sure they are is not."""
+        """Return the predictions under each temperature, which changes confidences and not entities."""
 
         def weighed(emissions: Tensor, mask: Tensor) -> Tensor:
             path = self.crf.viterbi(emissions, mask)
@@ -178,7 +184,7 @@ class Tagger(nn.Module):
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:
-        """Results of `tag` and `predict_at`, of one pass through the network."""
+        """Return the results of `tag` and `predict_at` from one pass through the network."""
 
         def paths(emissions: Tensor, mask: Tensor) -> Tensor:
             legal, free = (self.crf.viterbi(emissions, mask, constrained=only) for only in (True, False))
@@ -198,13 +204,13 @@ class Tagger(nn.Module):
         return tagged, result
 
     def _sums(self, emissions: Tensor, mask: Tensor, path: Tensor, temperatures: Sequence[float]) -> list[Tensor]:
-        """The two sums of `LinearChain.posteriors` under each temperature, one behind the other."""
+        """Return the two sums of `LinearChain.posteriors` under each temperature, in one flat list."""
         return [part for heat in temperatures for part in self.crf.posteriors(emissions, mask, path, heat)]
 
     def _decoded(
         self, sentences: Sequence[Sentence], decode: Callable[[Tensor, Tensor], Tensor], report: Reporter
     ) -> Iterator[tuple[list[int], Tensor]]:
-        """Batches of nearly one length: their rows, and on the CPU what `decode` makes of emissions and mask."""
+        """Yield batches of like length: their rows, and the result of `decode` on emissions and mask, on the CPU."""
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
 
@@ -238,17 +244,69 @@ class Tagger(nn.Module):
 
 
 def _confident(tags: Sequence[str], sums: Sequence[FloatArray]) -> Iterator[Prediction]:
-    """The entities of a sentence's tags, how sure they are by every pair of `sums`."""
+    """Yield the entities of a sentence's tags with confidences, one prediction per pair of `sums`."""
     entities = prediction_of(tags).entities
     for first, last in zip(sums[::2], sums[1::2], strict=True):
-        # By rounding a hair above 0, which is more than certain.
+        # Clip: rounding can give a log-probability slightly above 0.
         sure = tuple(math.exp(min(first[e.start] + last[e.end - 1], 0.0)) for e in entities)
         yield Prediction(entities=entities, confidence=sure)
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
-    """Parts of a batch that are as long as the longest of their own sentences."""
+    """Concatenate parts of a batch, padded to the longest sentence of all."""
     if len(parts) == 1:
         return parts[0]
     longest = max(part.shape[-1] for part in parts)
     return torch.cat([nn.functional.pad(part, (0, longest - part.shape[-1])) for part in parts])
+
+
+class PieceTagger(Tagger):
+    """A tagger whose encoder represents a word by the state of its first piece.
+
+    dtype: of the encoder's computation. max_length: pieces per window. context: pieces of neighbouring sentences that
+    are read on each side.
+    """
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
+        types: Sequence[str],
+        head: Head,
+        *,
+        max_length: int,
+        dtype: torch.dtype = torch.float32,
+        constrained: bool = False,
+        context: int = 0,
+    ) -> None:
+        super().__init__(types, head, constrained=constrained)
+        self.model, self.tokenizer, self.dtype, self.context = model, tokenizer, dtype, context
+        self.pieces = Pieces(tokenizer, max_length)
+
+    def features(self, sentences: Sequence[Sentence]) -> Features:
+        """Return `ids` and `attention` `(w, p)`, `padded` (attention has a 0), and `places` `(4, words)`.
+
+        places: for every word its (sentence, word), and the (window, piece) that its state is taken from.
+        """
+        windows = [
+            (row, window)
+            for row, s in enumerate(sentences)
+            for window in self.pieces.windows(s.tokens, self.pieces.around(s, self.context))
+        ]
+        ids, attention = rectangle([window.ids for _, window in windows], self.tokenizer.pad_token_id or 0)
+        places = [
+            (row, window.start + i, line, piece)
+            for line, (row, window) in enumerate(windows)
+            for i, piece in enumerate(window.first)
+        ]
+        arrays = {"ids": ids, "attention": attention, "places": np.array(places, dtype=np.int64).T}
+        pieces = sum(len(window.ids) for _, window in windows)
+        padded = not attention.all()  # computed here, not on the GPU; without padding a faster kernel runs
+        return {"pieces": pieces, "padded": padded, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
+
+    def size(self, sentence: Sentence) -> int:
+        around = self.pieces.around(sentence, self.context)
+        return sum(map(len, (*self.pieces.of(sentence.tokens), *around)))

@@ -1,10 +1,10 @@
-"""The kinds of tagger, how they are made, and the folders they come from and go to: ordinary Hugging Face ones.
+"""Taggers on an encoder, and the folders from which any tagger is loaded: ordinary Hugging Face folders.
 
 config.json         id2label in IOB2, so that `pipeline("token-classification")` joins words to entities;
-                    `winnow`: the BIOES tags, the head, the window, whether layers are mixed, how raw text is cut
-model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions; of a mix of
-                    layers mix.weights, mix.gamma
-tokenizer files     README.md (the card, by whoever trained it)
+                    `winnow`: BIOES tags, head, window, mix of layers, tokenisation of raw text
+model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions; for a mix of
+                    layers also mix.weights, mix.gamma
+tokenizer files     README.md (the card, written by the training run)
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -19,28 +19,26 @@ from core.models import bilstm, hub
 from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
-from core.models.layer_choice import LayerChoice
 from core.models.layers import LayerMix, arrange
-from core.models.piece_tagger import PieceTagger
+from core.models.networks import LayerChoice
 from core.models.span import SpanTagger
-from core.models.tagger import Features, Tagger
+from core.models.tagger import Features, PieceTagger, Tagger
 from core.text.cut import Cut
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _LAST_LAYERS = ("classifier", "score")
-_NEW_TOO = ("head.",)  # what ModernBERT has below its last layer, and an encoder alone has not
+_NEW_TOO = ("head.",)  # ModernBERT's layer below the last, which a plain encoder lacks
 _IOB2 = str.maketrans("ES", "IB")
 
 
 class EncoderTagger(PieceTagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
-    model: its logits are the emissions. dtype: what the encoder computes in; the last layer and the chain stay
-    in float32. max_length: pieces a window. mixed: whether a mix of the layers is read in place of the last. context:
-    pieces of neighbouring sentences that are read on each side of one, as Schweter and Akbik 2020 do; nothing is tagged
-    in them.
+    model: its logits are the emissions. dtype: of the encoder's computation; the last layer and the chain stay in
+    float32. max_length: pieces per window. mixed: read a mix of the layers instead of the last. context: pieces of
+    neighbouring sentences that are read, not tagged, on each side (Schweter and Akbik 2020).
     """
 
     def __init__(
@@ -59,36 +57,39 @@ class EncoderTagger(PieceTagger):
         super().__init__(
             model, tokenizer, types, head, max_length=max_length, dtype=dtype, constrained=constrained, context=context
         )
-        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # what torch calls
+        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # torch calls this attribute
         self.mix = LayerMix(model) if mixed else None
 
     @property
     def last_layer(self) -> nn.Linear:
-        """The layer that makes the logits."""
-        return _last_layer(self.model)
+        """The linear layer that computes the logits."""
+        layers = (getattr(self.model, name, None) for name in _LAST_LAYERS)
+        layer = next((part for part in layers if isinstance(part, nn.Linear)), None)
+        if layer is None:
+            raise ModelError(
+                f"{type(self.model).__name__}: its last layer is not known here; choose an encoder such as BERT."
+            )
+        return layer
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
         result = torch.zeros(*shape, len(self.tags), device=self.device)
         sentence, word, window, piece = features["places"]
         with self._precision():
             attention = features["attention"] if features["padded"] else None
-            logits = self.model(input_ids=features["ids"], attention_mask=attention, **self._asked).logits
+            options = {"output_hidden_states": True} if self.mix else {}
+            logits = self.model(input_ids=features["ids"], attention_mask=attention, **options).logits
         result[sentence, word] = logits[window, piece].float()
         return result
-
-    @property
-    def _asked(self) -> dict[str, bool]:
-        return {"output_hidden_states": True} if self.mix else {}
 
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
-        drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # what is random learns as the last layer does
+        drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # new weights learn at the last layer's rate
         layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}
         trained = [p for p in self.parameters() if p.requires_grad]
-        with_own_rate = chain if chain_learning_rate else set()  # else the chain goes with the layer
+        with_own_rate = chain if chain_learning_rate else set()  # else the chain has the last layer's rate
         groups: list[dict[str, Any]] = [
             {"params": [p for p in trained if id(p) not in chain | layer], "lr": learning_rate},
             {"params": [p for p in trained if id(p) in (chain | layer) - with_own_rate], "lr": head_learning_rate},
@@ -130,12 +131,27 @@ def new_tagger(
     device: str = "auto",
     allow_download: bool = False,
 ) -> EncoderTagger:
-    """Encoder `init` under a last layer and a chain that are new, random from torch's seed as it stands.
+    """Make a tagger of encoder `init` with a new last layer and chain, drawn from torch's current random state.
 
     layers: see `LayerChoice`. Errors: ModelError, ResourceError, ConfigError.
     """
-    on_device = pick_device(device)
-    model, choice = _emission_model(init, types, allow_download), LayerChoice.parse(layers)
+    from transformers import AutoModelForTokenClassification
+
+    on_device, choice = pick_device(device), LayerChoice.parse(layers)
+    # One logit per BIOES tag, under the tag's name in IOB2: `E-x` is an `I-x`, `S-x` a `B-x`.
+    names = {i: tag[:1].translate(_IOB2) + tag[1:] for i, tag in enumerate(bioes_tags(types))}
+    model = hub.load_model(
+        init,
+        AutoModelForTokenClassification,
+        allow_download=allow_download,
+        new_layers=("pooler", *_LAST_LAYERS, *_NEW_TOO),
+        id2label=names,
+        # Two BIOES tags share an IOB2 name. The reverse mapping gives the first of them, whatever its position.
+        label2id={name: i for i, name in reversed(names.items())},
+        # A fine-tuned encoder has a last layer of other tags, which is reinitialised below anyway.
+        ignore_mismatched_sizes=True,
+        dtype=torch.float32,
+    )
     arrange(model, choice, init)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
     tagger = EncoderTagger(
@@ -149,7 +165,9 @@ def new_tagger(
         context=context,
         dtype=pick_dtype(precision, on_device),
     )
-    _begin(tagger.last_layer, model.config)
+    # Drawn as the encoder's layers were: a last layer in the file was trained on other tags.
+    nn.init.normal_(tagger.last_layer.weight, std=float(getattr(model.config, "initializer_range", 0.02)))
+    nn.init.zeros_(tagger.last_layer.bias)
     return tagger.to(on_device)
 
 
@@ -165,8 +183,10 @@ def new_span_tagger(
     device: str = "auto",
     allow_download: bool = False,
 ) -> SpanTagger:
-    """Encoder `init` under a layer of spans that is new, random from torch's seed as it stands. beta, gamma: see
-    `SpanTagger`. Errors: as above."""
+    """Make a tagger of encoder `init` with a new layer of spans, drawn from torch's current random state.
+
+    beta, gamma: see `SpanTagger`. Errors: ModelError, ResourceError.
+    """
     on_device = pick_device(device)
     model = hub.load_model(init, allow_download=allow_download, dtype=torch.float32)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
@@ -175,39 +195,14 @@ def new_span_tagger(
     return SpanTagger(model, tokenizer, types, dtype=dtype, beta=beta, gamma=gamma, **sizes).to(on_device)
 
 
-def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "PreTrainedModel":
-    """Encoder `init` with one logit a BIOES tag, under the tags' names in IOB2."""
-    from transformers import AutoModelForTokenClassification
-
-    names = {i: _pipeline_tag(tag) for i, tag in enumerate(bioes_tags(types))}
-    return hub.load_model(
-        init,
-        AutoModelForTokenClassification,
-        allow_download=allow_download,
-        new_layers=("pooler", *_LAST_LAYERS, *_NEW_TOO),
-        id2label=names,
-        # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
-        label2id={name: i for i, name in reversed(names.items())},
-        # An encoder that was fine-tuned has a last layer of other tags; `_begin` draws it anew anyhow.
-        ignore_mismatched_sizes=True,
-        dtype=torch.float32,
-    )
-
-
-def _begin(layer: nn.Linear, config: "PreTrainedConfig") -> None:
-    """Draw a last layer anew, as its encoder's layers were: what the file may hold was trained on other tags."""
-    nn.init.normal_(layer.weight, std=float(getattr(config, "initializer_range", 0.02)))
-    nn.init.zeros_(layer.bias)
-
-
 def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto") -> Tagger:
-    """The tagger that a `finetune` run wrote. Errors: ModelError if `folder` holds no tagger of ours."""
+    """Load the tagger of a `finetune` run. Errors: ModelError if `folder` holds no tagger made by Winnow."""
     from transformers import AutoModelForTokenClassification
 
-    if bilstm.is_bilstm(folder):
+    if (network := bilstm.network_of(folder)) == "bilstm":
         return bilstm.load(folder, device)
     on_device = pick_device(device)
-    if bilstm.network_of(folder) == "span":
+    if network == "span":
         return _load_span(folder, on_device, precision)
     model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
     about = getattr(model.config, "winnow", None)
@@ -219,15 +214,20 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     try:
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
         options["mixed"] = about.get("layers") == "mix"
-        options["context"] = int(about.get("context", 0))  # older taggers have none, nor a temperature
+        options["context"] = int(about.get("context", 0))  # older taggers lack it and the temperature
         dtype = pick_dtype(precision, on_device, frozen=True)
         tagger = EncoderTagger(model, tokenizer, about["types"], dtype=dtype, **options)
-        tagger.crf.load_state_dict(_chain(folder))
+        chain = _tensors(folder, "crf.")
+        if len(chain) != 3:
+            raise ModelError(
+                f"{folder}: its safetensors hold no CRF transitions; copy the whole folder of the run again."
+            )
+        tagger.crf.load_state_dict(chain)
         tagger.crf.temperature = float(about.get("temperature", 1.0))
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
         if tagger.mix:
             tagger.mix.load_state_dict(_tensors(folder, "mix."))
-    except ModelError:  # says itself what is missing
+    except ModelError:
         raise
     except Exception as error:
         if memory_ran_out(error):
@@ -253,15 +253,8 @@ def _load_span(folder: Path, on_device: torch.device, precision: Precision) -> S
     return tagger.to(on_device).eval()
 
 
-def _chain(folder: Path) -> dict[str, torch.Tensor]:
-    tensors = _tensors(folder, "crf.")
-    if len(tensors) != 3:
-        raise ModelError(f"{folder}: its safetensors hold no CRF transitions; copy the whole folder of the run again.")
-    return tensors
-
-
 def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:
-    """Tensors whose names begin so, without that."""
+    """Return the tensors whose names begin with `begin`, by the rest of their names."""
     from safetensors import safe_open
 
     tensors: dict[str, torch.Tensor] = {}
@@ -271,22 +264,8 @@ def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _pipeline_tag(tag: str) -> str:
-    """BIOES as IOB2: `E-x` is an `I-x`, `S-x` a `B-x`."""
-    return tag[:1].translate(_IOB2) + tag[1:]
-
-
-def _last_layer(model: "PreTrainedModel") -> nn.Linear:
-    """The linear layer that makes the logits."""
-    layers = (getattr(model, name, None) for name in _LAST_LAYERS)
-    layer = next((part for part in layers if isinstance(part, nn.Linear)), None)
-    if layer is None:
-        raise ModelError(f"{type(model).__name__}: its last layer is not known here; choose an encoder such as BERT.")
-    return layer
-
-
 def _in_float32(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """A `forward` in float32. bf16 keeps three digits of a logit: too few for the chain, and cheap to do better."""
+    """Return a `forward` in float32, because bf16 keeps three digits of a logit, too few for the chain."""
 
     def forward(hidden: Tensor) -> Tensor:
         with torch.autocast(hidden.device.type, enabled=False):

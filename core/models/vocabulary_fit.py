@@ -1,12 +1,17 @@
-"""How well a tokenizer's vocabulary fits a text: what is unknown to it, how finely it cuts, whether capitals last."""
+"""Fit of a tokenizer's vocabulary to a text: unknown pieces, pieces per word, lost capitals.
+
+Everything that the vocabulary lacks becomes the same unknown piece, so the encoder cannot distinguish it.
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.models import unknown
+from core.errors import WinnowError
+from core.models import hub
 from core.models.hub import BUNDLED
 from core.models.pieces import Pieces
 from core.reporter import Reporter
@@ -15,20 +20,109 @@ from core.text.sentence import Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_CAPITAL = re.compile("[A-Z]")  # a byte-level vocabulary writes spaces and accents as capitals of other alphabets
-# Share of a vocabulary with a capital from which it is called cased; uncased ones have special names alone.
+UNKNOWN_MOST = 0.05  # share of unknown pieces above which a warning is given
+SAMPLE = 500  # sentences that are tokenised, spread over a corpus
+_LONGEST = 2_000  # characters read per sentence
+
+
+def unknown_to_bundled(texts: Sequence[str]) -> float:
+    """Return the share of pieces that are unknown to the bundled encoder, 0 to 1; loads no transformers."""
+    # The vocabulary holds every ASCII letter, so most imports need not load it.
+    if all(text.isascii() for text in texts):
+        return 0.0
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(hub.folder_of(hub.BUNDLED) / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    rows = tokenizer.encode_batch([text[:_LONGEST] for text in texts], add_special_tokens=False)
+    return _share([row.ids for row in rows], tokenizer.token_to_id("[UNK]"))
+
+
+def unknown_share(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> float:
+    """Return the share of pieces that are unknown to a tokenizer, 0 to 1."""
+    if not texts:
+        return 0.0
+    rows = tokenizer([text[:_LONGEST] for text in texts], add_special_tokens=False, verbose=False)["input_ids"]
+    return _share(rows, tokenizer.unk_token_id)
+
+
+def unknown_warning(share: float, corpus: str, encoder: str) -> str:
+    """Return a warning if `share` is above UNKNOWN_MOST, else ""."""
+    if share <= UNKNOWN_MOST:
+        return ""
+    return (
+        f"{corpus}: {share:.0%} of its pieces are unknown to the encoder {encoder}, which cannot distinguish them; "
+        "choose an encoder that was trained on this language."
+    )
+
+
+def _share(rows: Sequence[Sequence[int]], unknown: int | None) -> float:
+    n = sum(map(len, rows))
+    return sum(list(row).count(unknown) for row in rows) / n if n and unknown is not None else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """Coverage of a text by an encoder's vocabulary.
+
+    unknown: share of unknown pieces, 0 to 1. pieces: per character that is not white space; more than 1 if letters
+    are cut into bytes.
+    """
+
+    unknown: float
+    pieces: float
+
+
+def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
+    """Return the coverage of `texts` by an encoder's vocabulary; loads no torch.
+
+    None if the encoder is not on this machine or has no tokenizer.json.
+    """
+    file = _tokenizer_file(encoder)
+    if file is None:
+        return None
+    if encoder == hub.BUNDLED and all(text.isascii() for text in texts):
+        return Coverage(unknown=0.0, pieces=0.0)
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception:  # noqa: BLE001  tokenizers raises nothing more specific for a file that it cannot read
+        return None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    shortened = [text[:_LONGEST] for text in texts]
+    rows = [row.ids for row in tokenizer.encode_batch(shortened, add_special_tokens=False)]
+    unknown = next((found for name in ("[UNK]", "<unk>") if (found := tokenizer.token_to_id(name)) is not None), None)
+    characters = sum(len("".join(text.split())) for text in shortened)
+    return Coverage(unknown=_share(rows, unknown), pieces=sum(map(len, rows)) / max(characters, 1))
+
+
+def _tokenizer_file(encoder: str) -> Path | None:
+    if encoder == hub.TINY:
+        return None
+    try:
+        file = hub.folder_of(encoder) / "tokenizer.json"
+    except WinnowError:
+        return None
+    return file if file.is_file() else None
+
+
+_CAPITAL = re.compile("[A-Z]")  # ASCII only: byte-level vocabularies write spaces and accents as other capitals
+# Smallest share of pieces with a capital in a cased vocabulary; uncased ones have capitals only in special pieces.
 CASED = 0.01
-UNKNOWN, OFTEN = 0.01, 0.05  # shares from which a word is said
-MANY = 2.0  # pieces a word from which it is; an encoder of the text's own language takes 1.1 to 1.5
+UNKNOWN, OFTEN = 0.01, 0.05  # smallest shares that are remarked on
+MANY = 2.0  # smallest number of pieces per word that is; an encoder of the text's language needs 1.1 to 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocabularyFit:
     """Fit of a tokenizer to some sentences; shares are 0 to 1.
 
-    unknown: of words with a piece that the vocabulary lacks. pieces: a word has. case_lost: of the words with a
-    capital, those that it reads as if they had none. cased: whether the vocabulary knows capitals. max_length: pieces
-    that are embedded or masked at once. longer: of sentences that have more.
+    unknown: words with an unknown piece. pieces: mean per word. case_lost: words with a capital that are read as if
+    lower-case, of all with a capital. cased: the vocabulary has capitals. max_length: pieces per window. longer:
+    sentences of more pieces than that.
     """
 
     unknown: float
@@ -42,8 +136,8 @@ class VocabularyFit:
 def vocabulary_fit(
     tokenizer: "PreTrainedTokenizerBase", sentences: Sequence[Sentence], max_length: int
 ) -> VocabularyFit:
-    """Fit of `tokenizer` to the words of `sentences`."""
-    # A tokenizer that knows no limit names one of 1e30.
+    """Return the fit of `tokenizer` to the words of `sentences`."""
+    # A tokenizer without a limit has a model_max_length of 1e30.
     of_word = Pieces(tokenizer, tokenizer.model_max_length if tokenizer.model_max_length < 1e6 else 8192)
     words = list(chain.from_iterable(sentence.tokens for sentence in sentences))
     capital = [word for word in words if word != word.lower()]
@@ -68,7 +162,7 @@ def _cased(tokenizer: "PreTrainedTokenizerBase") -> bool:
 
 
 def remarks(name: str, fit: VocabularyFit) -> list[str]:
-    """Sentences on what encoder `name` loses of the text that `fit` is of; the first word is not its name."""
+    """Return sentences on what encoder `name` loses of the text of `fit`. They do not begin with its name."""
     texts = []
     if name == BUNDLED:
         texts.append("Uncased and English: capitals are not seen, and other languages fall into many small pieces.")
@@ -89,7 +183,7 @@ def remarks(name: str, fit: VocabularyFit) -> list[str]:
     if fit.longer >= OFTEN:
         texts.append(
             f"{fit.longer:.0%} of the sentences are longer than {fit.max_length} pieces and are read in several parts, "
-            "none of which sees the whole; a larger max_length leaves more of them whole."
+            "so the encoder never reads them whole; a larger max_length keeps more of them whole."
         )
     return texts
 
@@ -103,11 +197,11 @@ def note_fit(
     corpus: str,
     max_length: int,
 ) -> None:
-    """Note what `encoder` cannot represent of a sample of `corpus` before it is trained on it.
+    """Report what `encoder` cannot represent of a sample of `corpus`, before it is trained on it.
 
-    Covers unknown pieces, lost capitals, words in many pieces, and sentences of more than `max_length` pieces.
+    Covers unknown pieces, lost capitals, words of many pieces, and sentences of more than `max_length` pieces.
     """
-    warning = unknown.warning(unknown.of_tokenizer(tokenizer, [each.text for each in sample]), corpus, encoder)
+    warning = unknown_warning(unknown_share(tokenizer, [each.text for each in sample]), corpus, encoder)
     if warning:
         report.note(warning)
     fit = vocabulary_fit(tokenizer, sample, max_length)

@@ -1,8 +1,8 @@
 """Features of a word for a recurrent tagger: its vector and its letters.
 
-A word's vector is looked up as it is written, then lower-cased; then, where the vectors are of text that our rule cut,
-by the longest of the words that it cuts this one into. Words of the training corpora have vectors that are
-trained; further words of pretrained vectors keep theirs, since no gradient would ever reach them.
+A word's vector is looked up as written, then lower-cased. If the vectors come from text that our rule tokenised, it is
+then looked up by the longest of the words that the rule cuts this one into. Vectors of words in the training corpora
+are trained. Further pretrained vectors stay fixed, because no gradient would reach them.
 """
 
 from collections import Counter
@@ -14,20 +14,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.models.transfer import to_device
+from core.models.devices import to_device
 from core.results import FloatArray
 from core.text.sentence import Sentence
 from core.text.words import Tokens, is_alphanumeric, tokenize
 
-UNKNOWN = 0  # the index of a word that is not known, and of padding, which nothing looks at
-OVER, ODD = 0, 1  # letter indices: the word is over; a letter that is not known
-LONGEST = 40  # letters of a word; what is longer is an address or a table
-FORGOTTEN = 0.5  # share of the times that a word seen once is read as unknown while training, so that one is learnt
+UNKNOWN = 0  # index of an unknown word, and of padding, which is never read
+OVER, ODD = 0, 1  # letter indices: beyond the word's end; an unknown letter
+LONGEST = 40  # letters read of a word; longer ones are addresses or tables
+FORGOTTEN = 0.5  # probability in training that a word seen once is read as unknown, so that its vector is learnt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Pretrained word vectors. words: n; values: `(n, d)` float32. tokens: the rule that cut the text they are of."""
+    """Pretrained vectors of n words. values: `(n, d)` float32. tokens: the rule that tokenised their text."""
 
     words: tuple[str, ...]
     values: FloatArray
@@ -38,10 +38,9 @@ class Vectors:
 class Vocabulary:
     """Words and letters of training sentences.
 
-    words: trained ones, the unknown word left out; then further, that keep their vectors; letters.
-
-    once: how many of `words`, at their end, were seen only once; rare: those of them that had no vector before.
-    by_parts: whether an unknown word is looked up by the longest word in it.
+    words: have trained vectors; the unknown word is not listed. further: words whose vectors stay fixed. once: number
+    of `words` seen once. rare: number of these without a pretrained vector; they are the last of `words`. by_parts:
+    look up an unknown word by the longest word in it.
     """
 
     words: tuple[str, ...]
@@ -52,7 +51,7 @@ class Vocabulary:
     by_parts: bool = False
 
     def lookup(self) -> dict[str, int]:
-        """{word: index}; 0 is the unknown word."""
+        """Return {word: index}; 0 is the unknown word."""
         return {word: index for index, word in enumerate((*self.words, *self.further), 1)}
 
     def as_dict(self) -> dict[str, object]:
@@ -65,10 +64,10 @@ class Vocabulary:
 
 
 def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = None) -> Vocabulary:
-    """Vocabulary as training sentences write it; a form met once and without a vector of its own is rare."""
+    """Return the vocabulary of training sentences. A form seen once and without a pretrained vector is rare."""
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     with_vector = set(vectors.words) if vectors else set()
-    # Rare ones last, so that a single index tells them from the others; then by word, for equal counts.
+    # Rare ones last, so that one index separates them from the others; equal counts in the order of words.
     order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in with_vector, -counts[word], word))
     return Vocabulary(
         words=tuple(order),
@@ -81,7 +80,7 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
 
 
 def place(table: Mapping[str, int], word: str, *, by_parts: bool) -> int | None:
-    """Index that `table` has for a word."""
+    """Return the index of a word in `table`, looked up as the module's docstring describes; None if unknown."""
     index = table.get(word, table.get(word.lower()))
     if index is None and by_parts:
         longest = max(filter(is_alphanumeric, tokenize(word)), key=len, default=word)
@@ -90,7 +89,7 @@ def place(table: Mapping[str, int], word: str, *, by_parts: bool) -> int | None:
 
 
 def share_with_vector(sentences: Iterable[Sentence], vectors: Vectors, *, each_once: bool = False) -> float:
-    """Share of the tokens of `sentences` that have a vector of `vectors`. each_once: of their different words."""
+    """Return the share of tokens in `sentences` that have a vector. each_once: share of distinct words instead."""
     rows = {word: row for row, word in enumerate(vectors.words)}
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     by_parts = vectors.tokens == "words"
@@ -99,7 +98,7 @@ def share_with_vector(sentences: Iterable[Sentence], vectors: Vectors, *, each_o
 
 
 class WordVectors(nn.Module):
-    """Word indices `(b, l)` to vectors `(b, l, d)`."""
+    """Maps word indices `(b, l)` to vectors `(b, l, d)`."""
 
     def __init__(self, vocabulary: Vocabulary, size: int, vectors: Vectors | None = None) -> None:
         super().__init__()
@@ -125,7 +124,7 @@ class WordVectors(nn.Module):
     def forward(self, indices: Tensor) -> Tensor:
         n = self.trained.num_embeddings
         if self.training:
-            # Drawn on the CPU, so that a GPU trains under the same draws.
+            # Drawn on the CPU, so that training on a GPU has the same draws.
             chance = to_device(torch.rand(indices.shape) < FORGOTTEN, indices.device)
             rare = (indices >= self.first_rare) & (indices < n)
             indices = indices.masked_fill(rare & chance, UNKNOWN)
@@ -136,9 +135,10 @@ class WordVectors(nn.Module):
 
 
 class CharCnn(nn.Module):
-    """Letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, the largest value over the word.
+    """Maps letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, then the maximum over the word.
 
-    A window begins at, or half its width before, every letter; none begins beyond the word, whatever else is beside it.
+    A window begins at every letter, or half its width before it. None begins beyond the word's end, so padding does not
+    change the features.
     """
 
     def __init__(self, n_letters: int, size: int, filters: int, widths: Sequence[int], dropout: float) -> None:
@@ -155,7 +155,7 @@ class CharCnn(nn.Module):
 
 
 def letter_indices(words: Sequence[str], letters: dict[str, int]) -> Tensor:
-    """`(u, c)` letter indices of `words`. letters: {letter: index from 2 on}."""
+    """Return the letter indices of `words`, `(u, c)`. letters: {letter: index, from 2 on}."""
     width = min(max(map(len, words)), LONGEST)
     table = np.zeros((len(words), width), dtype=np.int64)
     for row, word in enumerate(words):

@@ -17,20 +17,18 @@ from core.errors import CorpusError
 from core.importing.audit import learnable
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
-from core.models import unknown
-from core.models.encoder_options import EncoderOptions
-from core.models.vocabulary_fit import note_fit
+from core.models.encoder import EncoderOptions
+from core.models.vocabulary_fit import SAMPLE, note_fit
 from core.results import IntArray
 from core.training import saved_models as models
 from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings, Settings
-from core.training.on_device import on_device
-from core.training.ranks import announce, rank
+from core.training.on_device import announce, on_device, rank
 from core.training.saved_models import Perplexity, PretrainResult
 
 if TYPE_CHECKING:
     from core.models.mlm import MaskedLM
-    from core.training.examples import Examples
-    from core.training.mlm_trainer import Piles
+    from core.training.pretrain import Piles
+    from core.training.steps import Examples
 
 HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
 _FITTED = (
@@ -124,8 +122,8 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     No held-out sentence is in a training row.
     """
     from core.models.encoder import longest
-    from core.training.examples import Examples, packed
-    from core.training.mlm_trainer import Piles
+    from core.training.pretrain import Piles
+    from core.training.steps import Examples, packed
 
     window = longest(lm.model, lm.tokenizer)
 
@@ -137,7 +135,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
     parts, left_out, tokens = [], 0, 0
     for corpus in corpora:
-        sampled = corpus.take(np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64))
+        sampled = corpus.take(np.linspace(0, len(corpus) - 1, min(SAMPLE, len(corpus))).astype(np.int64))
         whole = WHOLE if config.packed else min(config.max_length, window)
         note_fit(job.context, lm.tokenizer, sampled, encoder=config.init, corpus=corpus.name, max_length=whole)
         rows = np.flatnonzero(~np.isin(corpus.ids(), held))
@@ -205,7 +203,7 @@ def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[
 
 
 def _tokenised(corpus: Corpus, rows: IntArray, lm: "MaskedLM", max_length: int, job: Job) -> "Examples":
-    from core.training.examples import tokenised
+    from core.training.steps import tokenised
 
     def blocks() -> Iterator[list[str]]:
         texts = corpus.column("text")
@@ -219,7 +217,7 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     import torch
 
     from core.models.devices import pick_dtype
-    from core.training.lighter import lora_note
+    from core.training.memory import lora_note
 
     if text := lora_note(lm.model, config.lora):
         job.context.note(text)

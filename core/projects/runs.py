@@ -33,9 +33,7 @@ from core.runs.where import Node as Node
 from core.runs.where import Where as Where
 from core.selection import STRATEGIES
 from core.shown import brief
-from core.training import ranks
-from core.training.ranks import announce as announce
-from core.training.ranks import rank as rank
+from core.training import on_device
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -305,5 +303,5 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
 
 
 def train_along() -> None:
-    """Take a share of the run that torchrun's first process announces: what every other process does."""
-    ranks.train_along(home(), KINDS)
+    """Train along with the run that torchrun's first process announces; every other process does this."""
+    on_device.train_along(home(), KINDS)

@@ -8,9 +8,8 @@ from core.selection.base import Strategy
 from core.selection.strategies.adapted import CosineMlm, CosineMlmNer
 from core.selection.strategies.baselines import LengthMatchedRandom, Random
 from core.selection.strategies.classifier import DomainClassifier
-from core.selection.strategies.cosine import CosinePretrained
+from core.selection.strategies.cosine import CosinePretrained, Neighbours
 from core.selection.strategies.gazetteer import Gazetteer
-from core.selection.strategies.neighbours import Neighbours
 from core.selection.strategies.perplexity import NgramPerplexity
 from core.selection.strategies.predictions import NerSelected
 from core.selection.strategies.pseudo import PseudoPerplexity

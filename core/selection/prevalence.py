@@ -9,7 +9,7 @@ import numpy as np
 from core.config import option
 from core.errors import CorpusError
 from core.kind import About, Job, Kind
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.results import FloatArray, IntArray, Role
 from core.selection.score import ScoreConfig, scores_of, sources_of
 from core.selection.strategies.classifier import ClassifierOptions

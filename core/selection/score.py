@@ -20,7 +20,7 @@ from core.encoders.vectors import read_joined
 from core.errors import ConfigError, CorpusError
 from core.importing.audit import learnable, learnable_rows
 from core.kind import Job, Kind
-from core.models.encoder_options import EncoderOptions, encoder_options
+from core.models.encoder import EncoderOptions, encoder_options
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray, Role, Rows
 from core.runs.chunks import About, Opened, Part

@@ -15,7 +15,7 @@ from core.errors import ConfigError
 from core.importing.audit import Flagging
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
-from core.models.encoder_options import EncoderOptions, encoder_options
+from core.models.encoder import EncoderOptions, encoder_options
 from core.results import IntArray, Selection
 from core.selection import STRATEGIES, diversity
 from core.selection import result as scores

@@ -19,9 +19,9 @@ from core.cards import machine
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.kind import About, Job, Kind
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.models.networks import Network
-from core.models.windows import LONGEST
+from core.models.pieces import LONGEST
 from core.reporter import Reporter, Silent
 from core.runs import result
 from core.runs.store import RunStore
@@ -158,11 +158,10 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     """Time forward, backward and update as in `training.pretrain`: on a CPU, one thread per micro-batch."""
     import torch
 
-    from core.models.masking import Masking
-    from core.training.examples import STRETCH, tokenised
-    from core.training.lighter import PARTS
+    from core.models.mlm import Masking
+    from core.training.memory import PARTS
     from core.training.pretrain import PIECES
-    from core.training.steps import Steps
+    from core.training.steps import STRETCH, Steps, tokenised
     from core.training.threads import Threads
 
     device, loss = lm.model.device, _mlm_loss(lm)
@@ -200,7 +199,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
 
 def _mlm_loss(lm: "MaskedLM") -> "Callable[[Micro], torch.Tensor]":
     """Return the loss of a micro-batch in the training precision of this device."""
-    from core.models.transfer import to_device
+    from core.models.devices import to_device
 
     device = lm.model.device
 
@@ -238,7 +237,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
     import torch
     from accelerate.utils import send_to_device
 
-    from core.training.lighter import PARTS
+    from core.training.memory import PARTS
     from core.training.rows import in_parts
     from core.training.threads import Threads
 

@@ -24,6 +24,7 @@ from core.stats import scoring
 from core.stats.mistakes import KINDS, Mistake, TypeMistakes, by_type
 from core.tagging import view as taggers
 from core.tagging.result import TwoReadings
+from core.training.on_device import announce, rank
 
 NONE = "none"
 _WIDTH = 12  # characters of a column of `errors`
@@ -43,14 +44,14 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
     \b
     On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
     """
-    if runs.rank():
+    if rank():
         runs.train_along()
         return
     if choice:
         sealed = selections.seal(choices.find(choice).id).fingerprint
         values |= {"corpora": (*cast("tuple[str, ...]", values["corpora"]), sealed)}
     run = _done("pretrain", values | {"holdout": _held_out(values["holdout"])}, run_anyway=run_anyway)
-    runs.announce("")
+    announce("")
     finish(run, as_json, output, artifact(deliver.model_folder))
 
 
@@ -84,7 +85,7 @@ def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_
     \b
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...
     """
-    if runs.rank():
+    if rank():
         runs.train_along()
         return
 
@@ -93,7 +94,7 @@ def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_
         return {"output": output}
 
     run = _done("finetune", values, run_anyway=run_anyway)
-    runs.announce("")
+    announce("")
     finish(run, as_json, output, write)
 
 

@@ -29,9 +29,8 @@ from core.runs.store import RunStore, is_run_id
 from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.config import FinetuneConfig
-from core.training.classify_settings import preset
 from core.training.mlm_settings import MlmSettings
-from core.training.settings import Settings, TaggerSettings
+from core.training.settings import Settings, TaggerSettings, classify_preset
 
 START = 3.0  # seconds to read, check and save everything but weights
 FORWARD = 1 / 3  # of a training step, without the backward pass
@@ -241,7 +240,7 @@ def difficulty(
     seconds = measured.load
     read = {"context": pieces, "entity": NAME}
     for view, own in (("context", config.context_epochs), ("entity", config.entity_epochs)):
-        usual = preset(config.preset, view, round(mentions), measured.dimension)  # type: ignore[arg-type]
+        usual = classify_preset(config.preset, view, round(mentions), measured.dimension)  # type: ignore[arg-type]
         steps = (own or usual.epochs) * mentions * (1 - 1 / config.folds)
         seconds += steps / (config.batch_size or usual.batch_size) * a + steps * read[view] * b
         seconds += mentions / config.folds * read[view] * b * FORWARD

@@ -17,9 +17,8 @@ from core.errors import CorpusError, Unfinished
 from core.files import sync_all
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
-from core.models import unknown
 from core.models.networks import ON_ENCODER
-from core.models.vocabulary_fit import note_fit
+from core.models.vocabulary_fit import SAMPLE, note_fit
 from core.reporter import Silent
 from core.results import BoolArray
 from core.runs.context import RunContext
@@ -58,13 +57,12 @@ from core.text.cut import Cut, learn
 from core.text.neighbours import InContext, in_context
 from core.text.sentence import Sentence
 from core.training import saved_models as models
-from core.training.on_device import on_device
-from core.training.ranks import announce, rank
+from core.training.on_device import announce, on_device, rank
 from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
-    from core.training.epochs import Epochs
+    from core.training.finetune import Epochs
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _POLL = 0.5  # seconds
@@ -104,7 +102,7 @@ class Splits:
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     """Train, test and keep the tagger of the seed that is best on dev. Artifacts: `model`; see `evaluations`."""
-    from core.models.memory import release_memory
+    from core.models.devices import release_memory
 
     check_network(config)
     splits = _read(config, job)
@@ -181,7 +179,7 @@ def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
 
 def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> None:
     """Train and test one seed, keep its tagger if it is the best so far, and write the outcome."""
-    from core.training.calibration import fit_temperature
+    from core.training.finetune import fit_temperature
 
     job.context.stage(f"training, seed {seed}")
     settings = config.training(len(splits.train))
@@ -234,14 +232,14 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
     """Note what the encoder's vocabulary loses of the training set; a recurrent tagger reads letters."""
-    from core.models.piece_tagger import PieceTagger
-    from core.training.lighter import lora_note
+    from core.models.tagger import PieceTagger
+    from core.training.memory import lora_note
 
     if isinstance(tagger, PieceTagger):
         if text := lora_note(tagger.model, config.lora):
             job.context.note(text)
         name, longest = job.corpus(config.train).name, tagger.pieces.max_length
-        sample = splits.train[:: max(1, len(splits.train) // unknown.SAMPLE)]
+        sample = splits.train[:: max(1, len(splits.train) // SAMPLE)]
         note_fit(job.context, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)
 
 
@@ -249,8 +247,7 @@ def _train(
     config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, seeds: "Seeds"
 ) -> "Epochs":
     """Train `tagger` in place."""
-    from core.training.finetune import finetune
-    from core.training.lpft import lpft
+    from core.training.finetune import finetune, lpft
 
     merge = save_memory(config, tagger, seed)
 

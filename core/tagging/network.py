@@ -210,8 +210,8 @@ def new_recurrent(
 
 def save_memory(config: FinetuneConfig, tagger: "Tagger", seed: int) -> Callable[[], None]:
     """Apply `checkpointing` and `lora` to the tagger's encoder. Call the returned function after the training."""
-    from core.models.lora import Lora
-    from core.training.lighter import checkpoint_layers
+    from core.models.layers import Lora
+    from core.training.memory import checkpoint_layers
 
     model: PreTrainedModel = getattr(tagger, "model", None)
     if config.checkpointing:

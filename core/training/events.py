@@ -1,8 +1,8 @@
-"""A Trainer's logs become a run's metrics; a wish to stop becomes a checkpoint and `Cancelled`.
+"""Turns a Trainer's logs into a run's metrics, and a request to stop into a checkpoint and `Cancelled`.
 
-A training that uses this sets `logging_strategy="no"`, `save_strategy="no"`: when to log and to save is decided
-here, by the clock. Real pieces are counted in `state.num_input_tokens_seen` (`include_num_input_tokens_seen` of
-the Trainer, or its own count).
+A training that uses this sets `logging_strategy="no"` and `save_strategy="no"`, because this module decides by the
+clock when to log and to save. `state.num_input_tokens_seen` counts pieces without padding; the Trainer's
+`include_num_input_tokens_seen` or the training itself adds them.
 """
 
 import os
@@ -26,23 +26,25 @@ if TYPE_CHECKING:
 
 Saved = Callable[[Checkpoint], None]
 
-LOG_SECONDS = 1.5  # seconds: three metrics then make two events a second
+LOG_SECONDS = 1.5  # three metrics then make two events per second
 CHECKPOINT_SECONDS = 60.0
-HEAD = "head.safetensors"  # of a head that was fitted first, the encoder frozen
-BEST = "best.safetensors"  # the weights of the best epoch, beside or within a checkpoint
-STRIDE = 8  # steps from one agreement of several processes to the next; to agree each one waits for its card
-_TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, where only a result may stand
+HEAD = "head.safetensors"  # weights of a head that was fitted first under the frozen encoder
+BEST = "best.safetensors"  # weights of the best epoch, beside or within a checkpoint
+STRIDE = 8  # steps between agreements of several processes, for which each must wait for its GPU
+_TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, which is reserved for results
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 
 
 class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
-    """Reports what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, on a GPU `gpu_memory_gb`,
-    `gpu_used_gb` and `gpu_busy`, and whatever is logged as `dev_...`; progress in optimizer steps.
+    """Reports progress in optimizer steps and the metrics of a Trainer.
 
-    suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_seconds: between two; inf: only when cancelled.
-    saved: is called with every complete checkpoint, e.g. `RunContext.checkpoint`.
-    When `report.check()` raises, training stops with this step, a checkpoint is written, then `Cancelled` goes on up.
-    Of several processes only the first reports; all of them log, save and stop at the same step, each STRIDE-th.
+    These are `loss`, `learning_rate`, `tokens_per_second`, on a GPU `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`, and
+    everything logged as `dev_...`. suffix: appended to every metric's name, e.g. `@1` for seed 1. checkpoint_seconds:
+    between two checkpoints; inf: only when cancelled. saved: called with every complete checkpoint, e.g.
+    `RunContext.checkpoint`.
+
+    If `report.check()` raises, training stops after this step, a checkpoint is written, and `Cancelled` is raised
+    again. Of several processes only the first reports. All log, save and stop at the same step, each STRIDE-th.
     """
 
     def __init__(
@@ -60,14 +62,14 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     @property
     def cancelling(self) -> bool:
-        """Whether the training is about to end before its time."""
+        """True if the training is about to stop early."""
         return self._cancelled is not None
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
         self._saved = time.monotonic()
-        self._logged = float("-inf")  # the first step is a point of every curve
+        self._logged = float("-inf")  # so that every curve has a point at the first step
         self._count_from(state)
         if args.process_index == 0:
             self.report.progress(state.global_step, state.max_steps, "steps")
@@ -81,7 +83,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         now = time.monotonic()
         due = (now - self._logged >= LOG_SECONDS, now - self._saved >= self.checkpoint_seconds)
         agreed = args.world_size == 1 or state.global_step % STRIDE == 1
-        # Between two agreements the first process may not know more than the others, of a wish to stop neither.
+        # Between agreements no process may act on a request that the others do not know.
         log, save = self._listen(args, control, *due) if agreed else (False, False)
         if log or state.global_step >= state.max_steps or self.cancelling:
             control.should_log = True
@@ -92,14 +94,14 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         if self.cancelling:
-            # The checkpoint comes first: who resumes the training judges this epoch.
+            # The checkpoint comes first, and a resumed training evaluates this epoch.
             control.should_evaluate = False
-        control.should_log |= control.should_evaluate  # early stopping may make this the last point
+        control.should_log |= control.should_evaluate  # this may be the last point if training stops early
 
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
-        if args.world_size == 1:  # no step is shared here, and the end of the evaluation is near
+        if args.world_size == 1:  # several processes finish the evaluation, which is short
             self._listen(args, control)
 
     def on_log(
@@ -128,12 +130,12 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self.stop_if_cancelled()
 
     def stop_if_cancelled(self) -> None:
-        """End a training that was asked to, where nothing was saved too. Errors: Cancelled."""
+        """Raise Cancelled if the training was asked to stop."""
         if self._cancelled:
             raise self._cancelled
 
     def _listen(self, args: TrainingArguments, control: TrainerControl, *wishes: bool) -> list[bool]:
-        """The first process's `wishes`, known to all; and whether somebody asked for an end."""
+        """Return the first process's `wishes` to all processes, and stop the training if the user cancelled."""
         try:
             self.report.check()
         except Cancelled as cancelled:
@@ -145,11 +147,11 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         return agreed
 
     def _speed(self, state: TrainerState) -> dict[str, float]:
-        """Real pieces a second since the last point; evaluating and saving do not count."""
+        """Return pieces per second since the last point, without padding and without time to evaluate and save."""
         (then, pieces), now = self._from, time.monotonic()
         self._count_from(state)
         self._logged = now
-        # Since the last point alone: a mean from the start would hide that a machine has become busy.
+        # A mean since the start would hide that the machine has become busy.
         seen = state.num_input_tokens_seen - pieces
         return {"tokens_per_second": seen / (now - then)} if seen and now > then else {}
 
@@ -158,11 +160,13 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
 
 class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
-    """A Trainer whose checkpoints survive a power cut, which else leaves files of them that are cut short, and a clock
-    that is set back, by which else the newest one is taken for the oldest and deleted."""
+    """A Trainer whose checkpoints survive a power cut and a clock that is set back.
+
+    Otherwise a power cut could truncate their files, and the newest could be deleted because it seems the oldest.
+    """
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Sync the checkpoint: what is written after this calls it complete, and then the one before it is deleted."""
+        """Sync the checkpoint before the Trainer marks it as complete and deletes the previous one."""
         super()._save_rng_state(output_dir)
         if self.args.should_save:
             sync_all(Path(output_dir))
@@ -172,14 +176,14 @@ class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
 
 
 def listen(trainer: Trainer, callback: EventCallback) -> None:
-    """Attach `callback` to `trainer`, and keep anything from being printed to stdout."""
+    """Attach `callback` to `trainer`, and remove the callbacks that print to stdout."""
     for talkative in _TALKATIVE:
         trainer.remove_callback(talkative)
     trainer.add_callback(callback)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The latest complete checkpoint of a Trainer in `folder`: its state is written last, and can be read."""
+    """Return the latest complete checkpoint of a Trainer in `folder`: one whose state, written last, is readable."""
     states = {
         int(path.parent.name.rpartition("-")[2]): path
         for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
@@ -201,7 +205,7 @@ def _is_metric(name: str) -> bool:
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
-    """The first process's wishes, in every process: all must leave a loop at the same step."""
+    """Return the first process's wishes in every process, because all must leave the loop at the same step."""
     if args.world_size == 1:
         return wishes
     import torch
@@ -212,8 +216,7 @@ def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
 
 
 def _of_card(device: "torch.device") -> dict[str, float]:
-    """The most that this process has had of the GPU's memory so far; and of the driver, what all programs have of it
-    now, in GB (10^9 bytes), and the percent of the last moment in which it computed."""
+    """Return this process's peak memory on the GPU, and from the driver all programs' memory (GB) and use (percent)."""
     import torch
 
     if device.type != "cuda":

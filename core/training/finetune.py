@@ -1,19 +1,27 @@
-"""Taggers fine-tuned with transformers' Trainer: dev F1 after every epoch, the best epoch kept, or the last.
+"""Fine-tunes taggers with transformers' Trainer: dev F1 after every epoch, the best or the last epoch kept.
 
-checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensors: the best weights so far and
-                                     what is known of the epochs so far; the Trainer's state is written last
+checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensors: the best weights and the record of
+                                     the epochs so far; the Trainer's state is written last
+
+LPFT trains only the head under a frozen encoder first, then all of the tagger (Kumar et al. 2022; Ma et al. 2023, 4.1
+and A.4). Its folder has
+
+head/               checkpoints of stage 1
+head.safetensors    best weights of stage 1, whose presence shows that it is finished
+whole/              checkpoints of stage 2
 """
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import Dataset
@@ -22,22 +30,60 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from core.errors import Cancelled
+from core.files import write_atomic
+from core.models.devices import on_one_card
 from core.models.tagger import Features, Tagger, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import Evaluation
+from core.stats.calibration import TEMPERATURES, best_temperature, confidences
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
-from core.training.arguments import arguments_of, optimizer_of
-from core.training.epochs import Epochs, loss_of
-from core.training.events import BEST, CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
+from core.training.events import BEST, CHECKPOINT_SECONDS, HEAD, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
 from core.training.rows import Contrasted, Copies, OneCorpus, Row, Shuffled, in_parts, judges, laid_out, words_of
 from core.training.settings import Settings
 from core.training.threads import Threads
 
+BATCH = 64  # sentences per batch when dev loss is computed
+MOST = 1000  # dev sentences that the temperature is fitted on, which is one number
+
+
+@dataclass(slots=True, kw_only=True)
+class Epochs:
+    """Record of the epochs so far.
+
+    dev_f1: percent, one per epoch. dev_loss: one per epoch if it decides, else empty. best: number of the best epoch,
+    1-based, 0 before the first. seconds: of training, over all attempts.
+    """
+
+    dev_f1: list[float] = field(default_factory=list)
+    dev_loss: list[float] = field(default_factory=list)
+    best: int = 0
+    seconds: float = 0.0
+
+    def ended(self, settings: Settings) -> bool:
+        """Return True if training ends after these epochs."""
+        waited = len(self.dev_f1) - self.best
+        return (
+            len(self.dev_f1) >= settings.epochs
+            or (waited >= settings.patience and len(self.dev_f1) >= settings.min_epochs)
+            or settings.rate(self.dev_f1, self.dev_loss) < settings.least_rate
+        )
+
+    def keeps(self, settings: Settings) -> bool:
+        """Return True if the weights of the last epoch are to be kept.
+
+        That is each epoch with the setting `last`, else an epoch that is better than all before it. A tie keeps the
+        earlier epoch, which fits the training set less.
+        """
+        if settings.last:
+            return True
+        scores = [-loss for loss in self.dev_loss] or self.dev_f1
+        return len(scores) == 1 or scores[-1] > max(scores[:-1])
+
 
 class Finetuning(Durable):
-    """The loop of one seed. `epochs` and `best` (weights, on the CPU) are what it leaves behind."""
+    """Training of one seed. Its results are `epochs` and `best`, the kept weights on the CPU."""
 
     def __init__(
         self,
@@ -54,7 +100,7 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
-            # The Trainer evaluates only where it has something; `evaluate` reads dev itself.
+            # Not empty, because the Trainer only then calls `evaluate`, which reads dev itself.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -64,15 +110,17 @@ class Finetuning(Durable):
         self.threads: Threads | None = None
         work = f"tagger, {settings.batch_size} sentences"
         self._smaller = Smaller(tagger, work, tagger.device, events.report)
-        # Threads are laid into a model of transformers; a recurrent network has none.
+        # `Threads` needs a model of transformers, which a recurrent network does not have.
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         self._n_parts = settings.parts if alone else 1
         self._began = time.monotonic()
         listen(self, events)
 
     def _collate(self, examples: Sequence[Sequence[Row]]) -> Features:
-        """`rows`, and `parts` of them; `labels`, one a word that the loss is divided by: the Trainer
-        counts them over all parts of a step."""
+        """Return `rows`, their `parts`, and `labels` with one value per word that the loss is divided by.
+
+        The Trainer counts the labels over all parts of a step.
+        """
         rows = [row for example in examples for row in example]
         return {"rows": rows, "parts": self._cut(rows, self._n_parts), "labels": torch.zeros(words_of(rows))}
 
@@ -86,11 +134,11 @@ class Finetuning(Durable):
             return super().train(*args, **kw)
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
-        """A rate that depends on the epochs so far alone comes back the same after an interruption."""
+        """Create the schedule. With `decay` the rate depends only on the epochs so far, so a resume restores it."""
         if self.settings.decay == 1:
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
-        # The scheduler multiplies the first rate, hence the share of it.
+        # The scheduler multiplies the initial rate, hence the quotient.
         settings = self.settings
         share = lambda step: settings.rate(self.epochs.dev_f1, self.epochs.dev_loss) / settings.learning_rate
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
@@ -102,7 +150,7 @@ class Finetuning(Durable):
     def training_step(
         self, model: torch.nn.Module, inputs: Features, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """The loss of a word of the optimizer step; its gradients."""
+        """Add the gradients of a batch and return its loss per word of the optimizer step."""
         parts, state = inputs["parts"], self.state
         if self.settings.in_turn and state.global_step % self._an_epoch == 0:
             self._roll_back()
@@ -115,11 +163,11 @@ class Finetuning(Durable):
                 losses = [step(model, part, num_items_in_batch) for part in cut]
                 return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
             model.train()
-            dropout_seed = int(torch.randint(2**63 - 1, ()))  # of the Trainer's generator: a checkpoint brings it back
+            dropout_seed = int(torch.randint(2**63 - 1, ()))  # from the generator that checkpoints restore
             loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
             return self.threads.gradients(loss, cut, dropout_seed)
 
-        # A batch of an accumulated step adds to the gradients of those before it: it cannot be begun anew.
+        # With accumulation a batch adds to earlier gradients, so it cannot be repeated in smaller parts.
         alone = self.args.gradient_accumulation_steps == self.args.world_size == 1
         return self._smaller.step(gradients, len(inputs["rows"]) if alone else 1)
 
@@ -128,17 +176,19 @@ class Finetuning(Durable):
         return -(-len(self.train_dataset) // self.settings.batch_size)
 
     def _roll_back(self) -> None:
-        """Take the best weights up again after an epoch that was not the best. At the next epoch's begin, so that
-        a training which is resumed there does it too."""
+        """Restore the best weights after an epoch that was not the best.
+
+        Called when the next epoch begins, so that a training resumed there does the same.
+        """
         if self.epochs.best < len(self.epochs.dev_f1):
             self.tagger.load_state_dict(self.best)
 
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
-        """Dev F1, strict; keeps the weights if it is the best. Nothing if somebody asks for an end."""
+        """Return the strict dev F1 and keep the weights if it is the best; {} if the user cancels."""
         try:
             table = score(self.tagger, self.dev, self.types, _Cancellable(self))
         except Cancelled:
-            return {}  # the checkpoint that now follows stands before this evaluation, and so begins with it
+            return {}  # the checkpoint that follows precedes this evaluation, so a resumed training repeats it
         epochs = self.epochs
         metrics = {"dev_f1": table.f1(), **{f"dev_f1/{name}": f1 for name, f1 in table.by_type().items()}}
         epochs.dev_f1.append(table.f1())
@@ -157,16 +207,16 @@ class Finetuning(Durable):
     def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         if self.best and self.args.should_save:
-            # Before the Trainer's state, which is written last and says that a checkpoint is whole.
+            # Before the Trainer's state, which is written last and marks a checkpoint as complete.
             folder.mkdir(parents=True, exist_ok=True)
             record = asdict(self.epochs) | {"seconds": self.seconds()}
             save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
         super()._save_checkpoint(model, trial)
 
     def run_to_end(self, folder: Path, stopped: Callable[[Epochs], None] | None) -> Epochs:
-        """Train all epochs that are wanted, from the last checkpoint in `folder` where there is one; see `finetune`.
+        """Train all epochs, from the last checkpoint in `folder` if there is one; see `finetune`.
 
-        The tagger has the best epoch's weights then.
+        The tagger then has the weights of the best epoch.
         """
         try:
             with memory_watched(self.settings.batch_size, self.settings.accumulation):
@@ -185,25 +235,25 @@ class Finetuning(Durable):
         return self.epochs
 
     def go_on_from(self, checkpoint: Path) -> None:
-        """Take up what is known of the epochs, and evaluate the last one if it ended without that."""
+        """Read the record of the epochs, and evaluate the last epoch if that is missing."""
         if (checkpoint / BEST).exists():
             with safe_open(checkpoint / BEST, framework="pt") as file:
                 self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
                 self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-        # A checkpoint that a stop brought about at an epoch's end was written before that epoch was judged.
+        # A checkpoint of a cancelled training at an epoch's end was written before the epoch was evaluated.
         if self.state.global_step // self._an_epoch > len(self.epochs.dev_f1):
             self._load_from_checkpoint(str(checkpoint))
             self.evaluate()
             self.events.stop_if_cancelled()
 
     def seconds(self) -> float:
-        """Seconds of training, over all attempts."""
+        """Return the seconds of training over all attempts."""
         return self.epochs.seconds + time.monotonic() - self._began
 
 
 class _Cancellable(Silent):
-    """Raises Cancelled where a stop is asked for while dev is evaluated."""
+    """Raises Cancelled if the user cancels while dev is evaluated."""
 
     def __init__(self, trainer: Finetuning) -> None:
         self.trainer = trainer
@@ -215,13 +265,79 @@ class _Cancellable(Silent):
             raise Cancelled("The evaluation was stopped on request.")
 
 
+def optimizer_of(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
+    """Return AdamW, or with `decay` plain SGD as in Murthy et al. 2018, 3.2."""
+    rates = (settings.learning_rate, settings.head_learning_rate, settings.chain_learning_rate)
+    groups = tagger.parameter_groups(*rates)
+    if settings.decay < 1:
+        return torch.optim.SGD(groups, weight_decay=settings.weight_decay)
+    return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
+
+
+def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
+    """Return the Trainer's arguments. folder: of checkpoints."""
+    world = max(1, torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1)
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        seed=seed,
+        data_seed=seed,
+        num_train_epochs=settings.epochs,
+        # All processes and parts together make a batch. Rounded up if they do not divide it.
+        per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
+        gradient_accumulation_steps=settings.accumulation,
+        max_grad_norm=settings.clip,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=0,
+        eval_strategy="epoch",
+        logging_strategy="no",
+        save_strategy="no",
+        save_total_limit=1,
+        remove_unused_columns=False,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=device.type == "cpu",
+        dataloader_pin_memory=device.type == "cuda",
+        accelerator_config={"non_blocking": device.type == "cuda"},
+        # A NaN loss must show in the curve.
+        logging_nan_inf_filter=False,
+    )
+    return on_one_card(arguments)
+
+
+def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features], Features]) -> float:
+    """Return the mean loss per dev word. moved: moves features to the tagger's device."""
+    # Only sentences whose types the tagger knows: for another type no tag could be right.
+    known = [s for s in dev if s.tokens and {entity.type for entity in s.entities or ()} <= set(tagger.types)]
+    total = words = 0.0
+    tagger.eval()
+    with torch.no_grad():
+        for start in range(0, len(known), BATCH):
+            part = known[start : start + BATCH]
+            n = sum(len(sentence.tokens) for sentence in part)
+            total += float(tagger(**moved(tagger.batch(part)))["loss"]) * n
+            words += n
+    return total / max(words, 1.0)
+
+
 def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
-    """The tagger's evaluation on `gold`: strict, of the best tags as it decodes."""
+    """Return the tagger's strict evaluation on `gold`, by its own decoding."""
     return evaluate(gold, [prediction_of(tags.best) for tags in tagger.tag(gold, report)], types)
 
 
+def fit_temperature(tagger: Tagger, dev: Sequence[Sentence], report: Reporter) -> float:
+    """Set the tagger's temperature to the one that calibrates its confidences on dev best, and return it.
+
+    The temperature does not change the entities.
+    """
+    gold = judges(dev, MOST)
+    confidence, right = confidences(gold, tagger.predict_at(TEMPERATURES, gold, report))
+    tagger.crf.temperature = best_temperature(confidence, right)
+    return tagger.crf.temperature
+
+
 class Options(TypedDict, total=False):
-    """Options that `lpft` passes on to `finetune`, which says what they mean."""
+    """Options that `lpft` passes to `finetune`."""
 
     types: Sequence[str] | None
     weights: Sequence[float] | None
@@ -252,11 +368,12 @@ def finetune(
 ) -> Epochs:
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
-    types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
-    counts for. assisting: sentences of another corpus to learn from too (`Joined`, `Alternating`), and what their loss
-    counts for. copies: of training sentences (`Contrasted`). folder: of checkpoints; from the last one training goes
-    on, to the same end as if undisturbed. saved: is called with every checkpoint. stopped: is called where `Cancelled`
-    ends it and there is a best epoch. Errors: Cancelled, ResourceError where memory runs out.
+    types: entity types that are evaluated, default all of `train` and `dev`. weights: factor of each training
+    sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`).
+    assisting_weight: factor of their loss. copies: of training sentences (`Contrasted`). folder: of checkpoints;
+    training resumes from the last one, with the same result as without interruption. saved: called with every
+    checkpoint. stopped: called if `Cancelled` ends the training after a first epoch. Errors: Cancelled, ResourceError
+    if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows
@@ -272,3 +389,79 @@ def finetune(
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )
     return trainer.run_to_end(folder, stopped)
+
+
+def lpft(
+    tagger: Tagger,
+    train: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    settings: Settings,
+    *,
+    seed: int,
+    folder: Path,
+    report: Reporter,
+    stopped: Callable[[Epochs], None] | None = None,
+    **options: Unpack[Options],
+) -> Epochs:
+    """Train twice as `finetune` does: first the head under a frozen encoder, then all weights.
+
+    Both stages have the same settings, and each its own optimizer and schedule. Stage 2 starts from the best epoch of
+    stage 1. Return the epochs of stage 2 with the seconds of both. Cancelling in stage 1 keeps no tagger.
+    """
+    done = folder / HEAD
+    if done.exists():
+        seconds = _read_head(tagger, done)
+    else:
+        report.stage(f"training the head alone, seed {seed}")
+        with frozen_encoder(tagger):
+            first = finetune(
+                tagger, train, dev, settings, seed=seed, folder=folder / "head", report=_HeadReporter(report), **options
+            )
+        seconds = first.seconds
+        _write_head(tagger, done, seconds)
+        report.stage(f"training all of it, seed {seed}")
+    epochs = finetune(
+        tagger, train, dev, settings, seed=seed, folder=folder / "whole", report=report, stopped=stopped, **options
+    )
+    return replace(epochs, seconds=epochs.seconds + seconds)
+
+
+@contextmanager
+def frozen_encoder(tagger: Tagger) -> Iterator[None]:
+    """Freeze the encoder within this context: only the last layer, other new layers and the CRF are trained."""
+    # The first group is the encoder by the contract of `parameter_groups`; the rates do not matter here.
+    encoder = tagger.parameter_groups(0.0, 0.0)[0]["params"]
+    # A rate of 0 would not do: AdamW's decay and the cost of gradients would remain.
+    for parameter in encoder:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in encoder:
+            parameter.requires_grad_(True)
+
+
+class _HeadReporter:
+    """Reports the curves of stage 1 under other names than those of stage 2: `loss@1` becomes `head_loss@1`."""
+
+    def __init__(self, report: Reporter) -> None:
+        self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check
+        self._report = report
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        self._report.metric(f"head_{name}", value, step)
+
+
+def _write_head(tagger: Tagger, path: Path, seconds: float) -> None:
+    if torch.distributed.is_initialized() and torch.distributed.get_rank():
+        return  # all processes hold the same weights, and the first writes them
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in tagger.state_dict().items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, save(weights, metadata={"seconds": json.dumps(seconds)}))
+
+
+def _read_head(tagger: Tagger, path: Path) -> float:
+    with safe_open(path, framework="pt") as file:
+        tagger.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+        metadata: Mapping[str, str] = file.metadata()
+    return float(json.loads(metadata["seconds"]))

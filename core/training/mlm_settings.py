@@ -1,14 +1,14 @@
-"""What masked language modelling is told beside its text: numbers of the papers, and few epochs for a first look."""
+"""Settings of masked language modelling: the papers' values, and few epochs for a first look."""
 
 from dataclasses import dataclass
 from typing import Literal, Self
 
 from core.config import Config, option
-from core.models.masking import Unit
-from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
+from core.models.mlm import Unit
+from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
 QUICK_STEPS = 1500  # about 100,000 sentences
-PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
+PACKED = 512  # pieces per packed row; texts of up to WHOLE pieces are packed uncut
 WHOLE = 8192
 
 Balance = Literal["none", "upsample_TC", "downsample_SC"]
@@ -16,14 +16,13 @@ Balance = Literal["none", "upsample_TC", "downsample_SC"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a pre-training, nothing left to a preset.
+    """Complete settings of a pre-training, with no value left to a preset.
 
-    batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
-    a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
-    patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
-    (SOURCES.md, Forgetting); 0: all epochs are made and the last one's weights kept, as in the papers.
-    lora: its rank; 0: all weights are trained. checkpointing: of every layer (`lighter`). parts: of a step on a
-    processor, a thread each.
+    batch_size: sentences per optimizer step over all processes. accumulation: least number of parts of a step's batch;
+    the step stays the same. max_steps, max_pieces: replace the epochs unless 0. patience: epochs without a better dev
+    loss on T_C after which training ends with the best epoch's weights (SOURCES.md, Forgetting); 0: all epochs are made
+    and the last one's weights kept, as in the papers. lora: rank; 0: all weights are trained. checkpointing: of every
+    layer. parts: of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -44,32 +43,35 @@ class Settings:
 
 
 class MlmSettings(Config):
-    """Settings of masked language modelling, whatever text it reads. Numbers that are None are the preset's."""
+    """Settings of masked language modelling. None: the preset's value."""
 
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
         f"quick: 4 epochs at 1e-4, at most {QUICK_STEPS:,} steps; paper: 5 epochs at 5e-5, as Mahapatra et al. 2022; "
-        "custom: as paper, but for what is said here.",
+        "custom: as paper, except for the values set here.",
     )
-    epochs: int | None = option(None, "Passes over the text; None: as the preset says.", ge=1, le=1000)
-    batch_size: int = option(64, "Sentences an optimizer step, of all processes together.", ge=1, le=65_536)
-    learning_rate: float | None = option(None, "Falls linearly to 0; None: as the preset says.", gt=0, le=1)
-    accumulation: int = option(1, "Parts of a batch, at least: more take less memory, the step stays.", ge=1, le=4096)
+    epochs: int | None = option(None, "Passes over the text; None: the preset's value.", ge=1, le=1000)
+    batch_size: int = option(64, "Sentences per optimizer step, over all processes.", ge=1, le=65_536)
+    learning_rate: float | None = option(None, "Falls linearly to 0; None: the preset's value.", gt=0, le=1)
+    accumulation: int = option(
+        1, "Least number of parts of a batch: more need less memory, the step stays the same.", ge=1, le=4096
+    )
     max_steps: int = option(0, "Optimizer steps instead of epochs; 0: epochs.", ge=0)
-    max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
+    max_pieces: int = option(0, "Pieces to read instead of epochs; 0: epochs.", ge=0)
     patience: int = option(
         0,
-        "End after so many epochs without a better held-out loss on the task corpus, and keep the best; 0: the last.",
+        "End after this many epochs without a better held-out loss on the task corpus, and keep the best epoch; 0: "
+        "make all epochs and keep the last.",
         ge=0,
     )
     max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)
-    packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
-    mask: Unit = option("piece", "What is masked: pieces, whole words, or spans (CrossNER).")
+    packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of one sentence per row.")
+    mask: Unit = option("piece", "Unit of masking: pieces, whole words, or spans (CrossNER).")
     mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
     balance: Balance = option(
         "none",
-        "The task corpus beside the others: every sentence once; the task corpus repeated to their size; or as "
-        "few of them as of the task corpus.",
+        "Balance of the task corpus and the others. none: every sentence once; upsample_TC: repeat the task corpus to "
+        "the size of the others; downsample_SC: read only as many of the others as of the task corpus.",
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
@@ -79,16 +81,16 @@ class MlmSettings(Config):
 
     @classmethod
     def quick(cls) -> "MlmSettings":
-        """Few epochs at a high rate: a first look in minutes (SOURCES.md, Masked language modelling)."""
+        """Return few epochs at a high rate, a first look in minutes (SOURCES.md, Masked language modelling)."""
         return MlmSettings(preset="quick", epochs=4, learning_rate=1e-4)
 
     @classmethod
     def paper(cls) -> "MlmSettings":
-        """Mahapatra et al. 2022, 4.1."""
+        """Return the settings of Mahapatra et al. 2022, 4.1."""
         return MlmSettings(preset="paper", epochs=5, learning_rate=5e-5)
 
     def filled(self) -> Self:
-        """These settings with the preset's numbers where none are said."""
+        """Return these settings with the preset's numbers filled in."""
         usual = self.quick() if self.preset == "quick" else self.paper()
         assert usual.learning_rate
         rate = usual.learning_rate * (LORA_FASTER if self.lora else 1)
@@ -97,17 +99,17 @@ class MlmSettings(Config):
 
     @property
     def n_epochs(self) -> int:
-        """Passes over the text, the preset's where none are said."""
+        """Passes over the text, by default the preset's."""
         epochs = self.filled().epochs
         assert epochs
         return epochs
 
     def full_steps(self, rows: int) -> int:
-        """Optimizer steps of all epochs, each of which reads so many rows."""
+        """Return the optimizer steps of all epochs, each of `rows` rows."""
         return self.n_epochs * -(-rows // self.batch_size)
 
     def steps(self, rows: int) -> int:
-        """The same, as far as a preset or `max_steps` lets them go; `max_pieces` is another limit."""
+        """Return the optimizer steps within the limits of the preset and of `max_steps`; ignores `max_pieces`."""
         full = self.full_steps(rows)
         hurried = self.preset == "quick" and not self.max_pieces
         return self.max_steps or (min(full, QUICK_STEPS) if hurried else full)

@@ -1,37 +1,53 @@
-"""The device that a run computes on: a card that no other run has, else the processor; and the run says which."""
+"""The device of a run, and the processes of a run under torchrun.
+
+A run computes on a GPU that no other run uses, else on the CPU, and records which. Under torchrun the first process
+owns the run: only it has the run's lock, events and result. It announces the run in torchrun's store. The others wait
+for that, read the same corpora and compute their share of every step, or some of the seeds.
+"""
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import cards
-from core.errors import ResourceError
-from core.kind import Job
+from core.errors import Cancelled, ResourceError, WinnowError, memory_ran_out
+from core.files import write_atomic
+from core.kind import Job, Kind, work_of
+from core.reporter import Silent
+from core.runs.context import CHECK_SECONDS
+from core.runs.events import OUT_OF_MEMORY
+from core.runs.run import Run
 from core.runs.shared import device_lock
-from core.training.ranks import rank
+from core.runs.store import RunStore
 
 if TYPE_CHECKING:
     import torch
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     from core.models.devices import Precision
+
+PATIENCE = timedelta(days=1)
+_KEY = "winnow run"
+_announced: set[str] = set()
 
 
 @contextmanager
 def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) -> Iterator["torch.device"]:
-    """Have a device for the work within, all of which is loaded within: what it leaves on a card is given back.
+    """Yield a device for the work within this context, and release its memory afterwards.
 
-    Of several cards a process takes the first that is free, and keeps to it. alone: a processor too is one run's, as
-    for what is trained.
-    Errors: ResourceError where `--device` asks for what is not here.
+    Load models only within, so that nothing is left on the GPU. A process takes the first free GPU and keeps it.
+    alone: lock a CPU for this run too, as trainings do. Errors: ResourceError if the device of `--device` is missing.
     """
     from core.models import devices
-    from core.models.memory import release_memory
-    from core.models.transfer import without_reading_masks
+    from core.models.devices import release_memory, without_reading_masks
 
     with ExitStack() as stack:
         device = _taken(job, stack)
-        if device.type == "cpu" and alone and not rank():  # of several processes on a processor the first speaks
+        if device.type == "cpu" and alone and not rank():  # processes of one run share the lock of the first
             stack.enter_context(device_lock(job.home, cards.processor_lock(), job.context))
         if device.type == "cuda":
             without_reading_masks()
@@ -39,7 +55,7 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
         job.context.runs_on(words, devices.name_of(device))
         if reason := devices.hindrance():
             job.context.note(reason)
-        release_memory()  # the most that was taken counts from here
+        release_memory()  # restarts the count of peak memory
         try:
             yield device
         finally:
@@ -47,15 +63,15 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
 
 
 def _taken(job: Job, stack: ExitStack) -> "torch.device":
-    """A card under its lock, or the processor, not yet under one."""
+    """Return a locked GPU, or the CPU without a lock. stack: holds the lock."""
     from core.models import devices
     from core.models.devices import hindrance, pick_device
 
-    dealt = "LOCAL_RANK" in os.environ  # by torchrun
+    dealt = "LOCAL_RANK" in os.environ  # torchrun assigns GPUs by rank
     free = _dealt(cards.usable()) if dealt else cards.usable()
     if not free:
         device = pick_device()
-        if device.type == "cuda":  # of a driver that cannot be asked
+        if device.type == "cuda":  # the driver cannot be queried
             stack.enter_context(device_lock(job.home, devices.lock_of(device), job.context))
         else:
             cards.check()
@@ -63,40 +79,118 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     with ExitStack() as held:
         name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
         if not dealt and len(cards.visible()) > 1:
-            # Before torch looks for cards, which it does once; from then on this one is cuda:0, for the Trainer too,
-            # also where the first is one that torch cannot use.
+            # Set before torch lists GPUs, which it does once. This GPU is then cuda:0, also for the Trainer, and also
+            # if torch cannot use the machine's first one.
             os.environ[cards.VISIBLE] = next(card.uuid for card in free if card.lock == name)
             os.environ[cards.DEVICE] = "cuda" if cards.asked().startswith("cuda") else "auto"
         device = pick_device()
         if device.type == "cuda":
             stack.enter_context(held.pop_all())
         elif cards.asked() != "auto":
-            raise ResourceError(f"device: {cards.asked()} is not to be had. {hindrance()}")
+            raise ResourceError(f"device: {cards.asked()} is not available. {hindrance()}")
     return device
 
 
 def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
-    """The card of torchrun's process of this number; none on a processor.
+    """Return the GPU of this process's local rank; none if the run computes on the CPU.
 
-    Errors: ResourceError for a process without a card beside others that have one.
+    Errors: ResourceError if this process has no usable GPU but others have one.
     """
     place = int(os.environ["LOCAL_RANK"])
     own = tuple(card for card in cards.visible()[place : place + 1] if card in usable)
     if usable and not own:
         raise ResourceError(
-            f"torchrun: process {place} is to take the GPU of that number, which is not to be had; start as many"
+            f"torchrun: process {place} needs the GPU of that number, which is not available; start as many"
             f" processes as there are GPUs, and choose these by {cards.VISIBLE}, not by --device."
         )
     return own
 
 
 def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
-    """Return the device of a worker process, in words, and its name; the engine has given it one for itself."""
+    """Return device and precision of a worker process in words, and the device's name.
+
+    The engine (Ray) has assigned it a device of its own.
+    """
     from core.models import devices
-    from core.models.transfer import without_reading_masks
+    from core.models.devices import without_reading_masks
 
     device = devices.pick_device()
     if device.type == "cuda":
         without_reading_masks()
     words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=True))
     return words, devices.name_of(device)
+
+
+def rank() -> int:
+    """Return the number of this process; 0 if it is the only one."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def announce(run_id: str) -> None:
+    """Tell the other processes which run to join; "": none, because it is finished already."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not rank() and not _announced:
+        _announced.add(run_id)
+        _store().set(_KEY, run_id)
+
+
+def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
+    """Compute this process's share of the run that the first process announces."""
+    if not (run_id := _store().get(_KEY).decode()):
+        return
+    run = RunStore(home).get(run_id)
+    try:
+        work_of(run, kinds)(_SilentContext(run))  # type: ignore[arg-type]
+    except Cancelled:
+        raise
+    except Exception as error:
+        # The first process reads this file and fails with the text. If it has ended, this error is only a consequence.
+        if run.lock.held():
+            with suppress(OSError):
+                write_atomic(run.companion_file, _in_words(error).encode("utf-8", "replace"))
+        raise
+
+
+def _in_words(error: Exception) -> str:
+    """Describe an error for the run. The text of a bug is left out, because it may quote a sentence."""
+    if isinstance(error, WinnowError):
+        return str(error)
+    if memory_ran_out(error):
+        return f"{OUT_OF_MEMORY}; choose smaller batches or a smaller model."
+    return f"this is a bug in Winnow, {type(error).__name__}; the traceback is in that process's output."
+
+
+class _SilentContext(Silent):
+    """Context of a process that reports nothing."""
+
+    is_child = False
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.root, self._checked = run, run, time.monotonic()
+
+    def check(self) -> None:
+        """Raise Cancelled if the first process is gone, because no result would be stored."""
+        if (now := time.monotonic()) - self._checked > CHECK_SECONDS:
+            self._checked = now
+            if not self.run.lock.held() and self.run.state().state != "succeeded":
+                raise Cancelled(f"run {self.run.id}: its first process is gone.")
+
+    def checkpoint(self, data: Mapping[str, object]) -> None: ...
+
+    def artifact(self, name: str, path: Path) -> None: ...
+
+    def emit(self, kind: str, data: Mapping[str, object]) -> None: ...
+
+    def child(self, run: Run) -> None: ...
+
+    def runs_on(self, device: str, machine: str) -> None: ...
+
+    def waiting(self, run_id: str | None) -> None: ...
+
+
+def _store() -> "TCPStore":
+    """Return torchrun's own store, which outlives every process."""
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public by its documentation
+
+    # The first process may read files for an hour, or wait for another run's GPU, before it announces its run.
+    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    return TCPStore(*address, is_master=False, timeout=PATIENCE)

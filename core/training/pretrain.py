@@ -1,16 +1,20 @@
-"""Continued masked language modelling: a missing vocabulary head first, then encoder and head together.
+"""Continued masked language modelling: first a missing vocabulary head, then encoder and head together.
 
-folder/head/checkpoint-80/   while a missing vocabulary head is fitted, the encoder frozen
+Each step consists of micro-batches. Dev losses are measured on held-out T_C and on general text.
+
+folder/head/checkpoint-80/   from fitting a missing vocabulary head under the frozen encoder
        head.safetensors      the fitted head
        before.json           dev losses and pseudo-perplexity before the first step
        checkpoint-300/       a Trainer's checkpoint; its state is written last
-       best.pt               the weights of the best epoch so far, where `patience` is given
+       best.safetensors      weights of the best epoch so far, if `patience` is set
 """
 
 import json
 import math
 import os
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -18,33 +22,285 @@ from pathlib import Path
 import numpy as np
 import torch
 from accelerate import PartialState
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, load_model, save_file, save_model
+from torch.utils.data import DataLoader
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import TrainOutput
 
 from core.files import read_json, sync, write_atomic
-from core.models.lora import Lora
-from core.models.masking import Masking
-from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
+from core.models.devices import on_one_card, to_device
+from core.models.layers import Lora
+from core.models.mlm import MaskedLM, Masking, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Reporter, Silent
 from core.results import IntArray
-from core.training.events import HEAD, EventCallback, Saved, last_checkpoint
-from core.training.examples import STRETCH
-from core.training.lighter import checkpoint_layers
-from core.training.memory import memory_watched
+from core.training.events import BEST, HEAD, Durable, EventCallback, Saved, last_checkpoint, listen
+from core.training.memory import Smaller, checkpoint_layers, memory_watched
 from core.training.mlm_settings import Settings
-from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining
-from core.training.steps import Steps, pieces_until
+from core.training.steps import STRETCH, Draw, Examples, Micro, Step, Steps, fixed, pieces_until
+from core.training.threads import Threads
 
-PIECES = {"cpu": 2048, "cuda": 32_768}  # of a micro-batch: what two cores turn over best, what fills a card
-HEAD_STEPS, HEAD_RATE = 400, 1e-3  # at most one epoch; the head's own learning rate
-PROBES, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity, and the longest it may take
+FORGETTING = 1.10  # warn if the dev loss on general text is this many times the initial one (SOURCES.md, Forgetting)
+TASK, GENERAL = "dev_loss_task", "dev_loss_general"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piles:
+    """Rows of pieces. train: of T_C, S_C, ...; draw: chooses those that an epoch reads.
+
+    task, general: held-out rows of T_C and of general text.
+    """
+
+    train: Examples
+    draw: Draw
+    task: Examples
+    general: Examples
+
+
+class Pretraining(Durable):
+    """The Trainer. A step is a list of micro-batches of like length, whose gradients add up to those of one batch."""
+
+    def __init__(
+        self,
+        lm: MaskedLM,
+        steps: Steps,
+        settings: Settings,
+        *,
+        piles: Piles | None,
+        events: EventCallback,
+        folder: Path,
+        rate: float,
+        report: Reporter,
+    ) -> None:
+        self.lm, self.steps, self.piles, self.settings, self.report = lm, steps, piles, settings, report
+        self.before: Mapping[str, float] = {}
+        self.threads: Threads | None = None
+        self.frozen = piles is None
+        self.busy, self.seen, self.warned = 0.0, 0, False
+        self._since: float | None = None  # start of the current series of steps
+        longest = int(steps.examples.lengths.max(initial=0))
+        work = f"mlm, {settings.batch_size} rows of at most {longest} pieces in {settings.accumulation} parts"
+        self._smaller = Smaller(lm.model, work, lm.model.device, report)
+        # Batches without gradients are larger than those of a step. Cutting them is not reported.
+        self.reading = Smaller(lm.model, f"mlm, reading {steps.pieces} pieces", lm.model.device, Silent())
+        self.reading_most = steps.pieces if steps.world == 1 else 1
+        super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
+        self.add_callback(_EpochEnds(steps.an_epoch if piles else 0))
+        listen(self, events)
+
+    def get_train_dataloader(self) -> DataLoader[Step]:
+        # Without a sampler: a step depends only on its number.
+        return DataLoader(self.steps, batch_size=1, collate_fn=lambda items: items[0])
+
+    def train(self, *args: object, **kw: object) -> TrainOutput:
+        if self.lm.model.device.type != "cpu" or self.steps.world > 1:
+            return super().train(*args, **kw)
+        with Threads(self.lm.model) as self.threads:
+            return super().train(*args, **kw)
+
+    def floating_point_ops(self, inputs: Step) -> int:
+        return 0  # transformers would estimate them from padded inputs
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: Step, num_items_in_batch: torch.Tensor | int | None = None
+    ) -> torch.Tensor:
+        """Add the gradients of a step and return its mean loss over the masked positions of all processes."""
+        self._since = self._since or time.perf_counter()
+        model.train(not self.frozen)  # a head is fitted to the encoder without dropout
+        state, world = self.state, self.steps.world
+        seed = hash((self.settings.seed, state.global_step, self.steps.rank)) % 2**63
+        scale = world / inputs["masked"]
+
+        def gradients(times: int) -> torch.Tensor:
+            torch.manual_seed(seed)  # so that dropout draws the same in a resumed training
+            micros = inputs["micro"] if times == 1 else self.steps.cut(state.global_step, times)
+            if self.threads:
+                return self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
+            return self._in_turn(model, micros, scale)
+
+        # With several processes a step cannot be repeated by one, because the others wait for its gradients.
+        total = self._smaller.step(gradients, self.steps.batch_size if world == 1 else 1)
+        state.num_input_tokens_seen += inputs["pieces"]
+        self.seen += inputs["pieces"]
+        return total
+
+    def _in_turn(self, model: torch.nn.Module, micros: list[Micro], scale: float) -> torch.Tensor:
+        """Run the micro-batches in sequence on a GPU or under torchrun; all-reduce the gradients after the last one."""
+        total = torch.zeros((), device=self.args.device)
+        with self._precision():  # around all of them, so that the weights are cast once
+            for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
+                with self.accelerator.no_sync(model=model) if left else nullcontext():
+                    loss = self._sum(micro, model) * scale
+                    with self._precision(on=False):  # so that each gradient has the dtype of its tensor
+                        self.accelerator.backward(loss)
+                total += loss.detach()
+        return total
+
+    def _precision(self, *, on: bool = True) -> torch.autocast:
+        return torch.autocast(self.args.device.type, torch.bfloat16, enabled=on and self.settings.bf16)
+
+    def _sum(self, micro: Micro, model: torch.nn.Module) -> torch.Tensor:
+        ids, attend, positions, targets = to_device(list(micro), self.args.device)
+        with self._precision():
+            return self.lm.loss(ids, attend, positions, targets, run=model)
+
+    def _pause(self) -> None:
+        """Add the time since the series of steps began, once the GPU has finished its work."""
+        if self._since is not None:
+            if self.args.device.type == "cuda":
+                torch.cuda.synchronize(self.args.device)
+            self.busy += time.perf_counter() - self._since
+        self._since = None
+
+    def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
+        """Return dev losses on T_C and on general text, nats per masked piece. Each process computes its share."""
+        assert self.piles
+        self._pause()
+        losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
+        losses = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
+        # Before the first step it is no point of the curve, on which patience counts.
+        if self.state.global_step:
+            self.log(dict(losses))
+            self.callback_handler.on_evaluate(self.args, self.state, self.control, losses)
+            self._warn(losses)
+            self._wait()
+        return losses
+
+    def dev_loss(self, rows: Examples) -> float:
+        """Return the mean loss over `rows` in nats per masked piece, under fixed masks; NaN without rows."""
+        # Always 15%, so that losses under two settings are comparable. The seed differs from training's.
+        masking = Masking.of(self.lm.tokenizer, probability=0.15, seed=self.settings.seed + 1)
+        self.lm.model.eval()
+
+        def sums_of(times: int) -> torch.Tensor:
+            sums = torch.zeros(2, dtype=torch.float64, device=self.args.device)
+            for i, micro in enumerate(fixed(rows, masking, pieces=self.steps.pieces // times, pad=self.steps.pad)):
+                self.callback_handler.on_prediction_step(self.args, self.state, self.control)
+                if i % self.steps.world == self.steps.rank:
+                    sums[0] += self._sum(micro, self.lm.model).double()
+                    sums[1] += len(micro[2])
+            return sums
+
+        with torch.inference_mode():
+            sums = self.reading.step(sums_of, self.reading_most)
+        if self.steps.world > 1:
+            torch.distributed.all_reduce(sums)
+        return float(sums[0] / sums[1]) if sums[1] else float("nan")
+
+    def tokens_per_second(self) -> float:
+        """Return the pieces per second of this attempt, without padding, evaluations and checkpoints."""
+        self._pause()
+        return self.seen / self.busy if self.busy else 0.0
+
+    def _warn(self, losses: Mapping[str, float]) -> None:
+        # Only on general text: on T_C a rising loss is overfitting, which `patience` handles.
+        was, now = self.before.get(GENERAL), losses.get(GENERAL)
+        if was and now and now > was * FORGETTING and not self.warned:
+            self.warned = True
+            self.report.note(
+                f"The loss on general text rose from {was:.2f} to {now:.2f}: the encoder begins to forget what it knew;"
+                " fewer epochs or a lower learning rate keep more of it."
+            )
+
+    @property
+    def curve(self) -> list[float]:
+        """Dev losses on T_C, one per epoch."""
+        return [log[TASK] for log in self.state.log_history if TASK in log]
+
+    def _wait(self) -> None:
+        """Keep the best epoch's weights, and stop if patience has run out."""
+        if not (self.settings.patience and self.curve):
+            return
+        # argmin returns the first of equals, so an equal epoch does not replace the best one.
+        if int(np.argmin(self.curve)) == len(self.curve) - 1 and not self.steps.rank:
+            # Written to a draft first, so that a kill leaves the previous best weights complete.
+            draft = Path(self.args.output_dir) / f".{BEST}"
+            save_model(self.lm.model, str(draft))
+            sync(draft)
+            draft.replace(draft.with_name(BEST))
+        if self._out_of_patience():
+            self.control.should_training_stop = True
+
+    def _out_of_patience(self) -> bool:
+        """Return True if the last `patience` epochs were not better."""
+        patience = self.settings.patience
+        return bool(patience and self.curve) and len(self.curve) - 1 - int(np.argmin(self.curve)) >= patience
+
+    def go_on(self, checkpoint: Path | None) -> None:
+        """Train, from the checkpoint if given; do nothing if it was written when patience ran out."""
+        if checkpoint:
+            self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        if not self._out_of_patience():
+            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+
+    def take_best(self) -> None:
+        """Load the best weights if patience keeps them, and report if the last epoch was not the best."""
+        if not self.curve or (best := int(np.argmin(self.curve)) + 1) == len(self.curve):
+            return
+        note = f"The loss on held-out sentences of the task corpus was lowest after epoch {best} of {len(self.curve)}"
+        if not self.settings.patience:
+            self.report.note(f"{note}; the last epoch is kept, and patience would keep the best one.")
+            return
+        self.report.note(f"{note}, which is kept.")
+        if not self.steps.rank:
+            load_model(self.lm.model, Path(self.args.output_dir) / BEST)
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
+        self._pause()
+        super()._save_checkpoint(model, trial)
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """Wait for all processes, because one then writes the state that marks the checkpoint as complete."""
+        super()._save_rng_state(output_dir)
+        if self.steps.world > 1:
+            torch.distributed.barrier()
+
+
+class _EpochEnds(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
+    """Evaluates on dev after each `an_epoch` steps and after the last; 0: never."""
+
+    def __init__(self, an_epoch: int) -> None:
+        self.an_epoch = an_epoch
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
+        last = state.global_step >= state.max_steps
+        if self.an_epoch and (last or state.global_step % self.an_epoch == 0):
+            control.should_evaluate = control.should_log = True
+
+
+def _arguments(folder: Path, settings: Settings, rate: float, device: torch.device) -> TrainingArguments:
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        seed=settings.seed,
+        # An item of the data set is a whole step, and the data set is the whole training.
+        num_train_epochs=1,
+        per_device_train_batch_size=1,
+        learning_rate=rate,
+        lr_scheduler_type="linear",
+        warmup_steps=0,
+        weight_decay=0.0,
+        max_grad_norm=settings.clip,
+        logging_strategy="no",
+        save_strategy="no",
+        save_total_limit=1,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=device.type == "cpu",
+        dataloader_pin_memory=False,
+        logging_nan_inf_filter=False,
+        ddp_find_unused_parameters=False,
+    )
+    return on_one_card(arguments)
+
+
+PIECES = {"cpu": 2048, "cuda": 32_768}  # pieces per micro-batch: fastest on two cores; fill a GPU
+HEAD_STEPS, HEAD_RATE = 400, 1e-3  # most steps of fitting the head (at most one epoch), and its learning rate
+PROBES, PROBE_SECONDS = 64, 30.0  # sentences for the pseudo-perplexity, and the most seconds for it
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """Outcome of a pre-training.
-
-    Losses in nats a masked piece, one an epoch; before: the same before the first step.
-    """
+    """Outcome of a pre-training. Losses are in nats per masked piece, one per epoch; before: before the first step."""
 
     steps: int
     dev_loss: list[float]
@@ -60,13 +316,13 @@ def pretrain(
 ) -> Outcome:
     """Train `lm` in place; a missing vocabulary head is fitted first.
 
-    folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed. saved: is called
-    with each. With `torchrun`, every process calls this, and all but the first with a silent reporter.
-    Errors: Cancelled, once a checkpoint holds what is learnt so far; ResourceError where memory runs out.
+    folder: of checkpoints; training resumes from the last one, with the same result as without interruption. saved:
+    called with each checkpoint. Under `torchrun` every process calls this, all but the first with a silent reporter.
+    Errors: Cancelled, after a checkpoint was written; ResourceError if memory runs out.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # The processes meet, each once it has its card, which another run may have until tomorrow.
+        # Each process may first wait a day for its GPU, which another run may hold.
         PartialState(cpu=lm.model.device.type == "cpu", timeout=timedelta(days=1))
     if settings.checkpointing:
         checkpoint_layers(lm.model, lm.model.name_or_path)
@@ -81,7 +337,7 @@ def _pretrain(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None, fitted: bool
 ) -> Outcome:
     events = EventCallback(report, saved=saved)
-    # Once the head is there: until then all of the encoder stands still anyway.
+    # Only after the head was fitted, during which the whole encoder is frozen.
     lora = Lora(lm.model, settings.lora, settings.seed) if settings.lora else None
     trainer = Pretraining(
         lm,
@@ -93,7 +349,7 @@ def _pretrain(
         rate=settings.learning_rate,
         report=report,
     )
-    # The first ones, no draw: before and after training, and after a resume, they must be the same.
+    # The first ones instead of random ones, so that they are the same before and after training and after a resume.
     probes = [piles.task.ids[piles.task.at(np.array([row]))] for row in range(min(PROBES, len(piles.task)))]
     before = trainer.before = _before(trainer, probes, folder, report)
     report.stage("pre-training")
@@ -103,7 +359,7 @@ def _pretrain(
     if lora:
         lora.merge()
     report.stage("pseudo-perplexity after pre-training")
-    # As many as there was time for before training: a mean over others would be no comparison.
+    # Only those that were measured before training, so that both means are comparable.
     after, _ = _perplexity(trainer, probes[: int(before["probes"])], report, math.inf)
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
     curve = {name: [log[name] for log in trainer.state.log_history if name in log] for name in (TASK, GENERAL)}
@@ -119,7 +375,7 @@ def _pretrain(
 
 
 def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, report: Reporter) -> dict[str, float]:
-    """Dev losses and pseudo-perplexity before the first step; measured once, so that a resumed run can tell."""
+    """Return dev losses and pseudo-perplexity before the first step; a resumed run reads them from before.json."""
     file = folder / "before.json"
     if not file.exists():
         report.stage("measuring before pre-training")
@@ -139,7 +395,7 @@ def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, repo
 def _perplexity(
     trainer: Pretraining, probes: Sequence[IntArray], report: Reporter, seconds: float
 ) -> tuple[float, int]:
-    """`pseudo_perplexity`, in batches as large as the memory holds."""
+    """Return `pseudo_perplexity`, in batches as large as memory allows."""
 
     def asked(times: int) -> tuple[float, int]:
         pieces = trainer.steps.pieces // times
@@ -151,9 +407,9 @@ def _perplexity(
 def _fit_head(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None
 ) -> None:
-    """Fit a missing head while the encoder stands still, else the encoder would learn to please a random head.
+    """Fit a missing head under the frozen encoder, which would otherwise adapt to a random head.
 
-    At most one epoch; from what `begin_head` gives (SOURCES.md, Masked language modelling).
+    Starts from `begin_head` and takes at most one epoch (SOURCES.md, Masked language modelling).
     """
     file, head = folder / HEAD, head_parameters(lm.model)
     if not file.exists():
@@ -183,7 +439,7 @@ def _fit_head(
 
 
 class _Head(Silent):
-    """Reports the head's own curve; what the main training shows is not mixed up with it."""
+    """Reports the head's loss under its own name, separate from the main training's curve."""
 
     def __init__(self, report: Reporter) -> None:
         self.progress, self.check, self._metric = report.progress, report.check, report.metric  # type: ignore[method-assign]
@@ -198,7 +454,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
     masking = Masking.of(
         lm.tokenizer, probability=settings.mask_probability, unit=settings.mask_unit, seed=settings.seed
     )
-    # Accumulation is for memory, so it makes the micro-batches smaller too, not only more.
+    # Accumulation saves memory, so the micro-batches get smaller too.
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
     steps = Steps(
         piles.train,
@@ -207,7 +463,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
         batch_size=settings.batch_size,
         pieces=pieces,
         pad=int(lm.tokenizer.pad_token_id or 0),
-        # A card waits longer for a second micro-batch to be begun than it takes for some padding.
+        # On a GPU, starting another micro-batch takes longer than computing some padding.
         stretch=STRETCH if lm.model.device.type == "cpu" else math.inf,
         total=settings.max_steps,
         world=world,

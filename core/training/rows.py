@@ -1,5 +1,4 @@
-"""Sentences in a tagger's training: how two corpora are laid out in steps, the order of an epoch, the parts of a batch,
-the sample of dev that judges."""
+"""Rows of a tagger's training: two corpora in one step, the order of an epoch, parts of a batch, the dev sample."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -12,14 +11,14 @@ from core.models.tagger import Tagger
 from core.text.sentence import Sentence
 from core.training.settings import Settings
 
-Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
-Key = Any  # what a sampler hands to its own rows
-Copies = Callable[[Sentence, int], Sentence]  # a sentence and a draw: the sentence, `Paired` where it has a copy
+Row = tuple[Sentence, float, int]  # a sentence, the factor of its loss, and the number of its corpus
+Key = Any  # key of the rows that a sampler draws from
+Copies = Callable[[Sentence, int], Sentence]  # from a sentence and a draw: the sentence, `Paired` if it has a copy
 PRIMARY, ASSISTING = 0, 1
 
 
 class OneCorpus(Dataset[list[Row]]):
-    """The sentences of one corpus: a key is a row."""
+    """Sentences of one corpus; a key is a row number."""
 
     def __init__(self, own: Sequence[Row]) -> None:
         self.own = own
@@ -31,17 +30,16 @@ class OneCorpus(Dataset[list[Row]]):
         return [self.own[key]]
 
     def keys(self, rng: np.random.Generator) -> Sequence[Key]:
-        """An epoch of them in a random order."""
+        """Return the keys of an epoch in random order."""
         order: list[int] = rng.permutation(len(self)).tolist()
         return order
 
 
 class Joined(OneCorpus):
-    """A batch of the primary corpus and one of the assisting corpus in every step: a key is a row of each, and what the
-    second counts for.
+    """A batch of the primary and one of the assisting corpus in every step; a key is a row of each and a weight.
 
-    The primary batches are those of `OneCorpus`, so that trainings under one seed differ by the added term alone:
-    `weight` times the mean loss of an assisting word, beside the mean of a primary one (SOURCES.md, Assisting taggers).
+    The primary batches are those of `OneCorpus`, so trainings under one seed differ only by the added term: `weight`
+    times the mean loss per assisting word (SOURCES.md, Assisting taggers).
     """
 
     def __init__(self, own: Sequence[Row], other: Sequence[Row], weight: float, batch_size: int) -> None:
@@ -54,12 +52,12 @@ class Joined(OneCorpus):
         return [self.own[at], (self.other[joined][0], weight, ASSISTING)]
 
     def keys(self, rng: np.random.Generator) -> Sequence[Key]:
-        """An epoch over the primary corpus; of a larger assisting one it sees a part, of a smaller one copies."""
+        """Return an epoch over the primary corpus, with part of a larger assisting corpus or repeats of a smaller."""
         n, m = len(self.own), len(self.other)
         at = rng.permutation(n)
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
         starts = np.arange(0, n, self.batch_size)
-        # The loss is divided by the primary words of a step; by this an assisting word comes to be divided by its own.
+        # The loss is divided by the primary words of a step. This factor turns that into the assisting words.
         own, other = (
             np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
         )
@@ -68,8 +66,10 @@ class Joined(OneCorpus):
 
 
 class Alternating(OneCorpus):
-    """A sentence a step, of the primary and of the assisting corpus in turn; the smaller one is repeated to the size of
-    the other (Murthy et al. 2018, and their code)."""
+    """One sentence per step, from the primary and the assisting corpus in turn (Murthy et al. 2018, and their code).
+
+    The smaller corpus is repeated to the size of the larger.
+    """
 
     def __init__(self, own: Sequence[Row], other: Sequence[Row]) -> None:
         super().__init__([*own, *other])
@@ -89,8 +89,10 @@ class Alternating(OneCorpus):
 
 
 class Contrasted(OneCorpus):
-    """Other rows whose primary sentences come with copies that are drawn anew in every epoch: a key is one of theirs,
-    and a draw. The batches are theirs, so that trainings under one seed differ by the copies alone."""
+    """Other rows whose primary sentences get copies, drawn afresh in every epoch; a key is one of theirs and a draw.
+
+    The batches are theirs too, so trainings under one seed differ only by the copies.
+    """
 
     def __init__(self, rows: OneCorpus, copies: Copies) -> None:
         super().__init__(rows.own)
@@ -115,7 +117,7 @@ def laid_out(
     assisting_weight: float,
     settings: Settings,
 ) -> OneCorpus:
-    """The sentences that have a word to learn from. weights: of `train`, 1 unless given."""
+    """Return the rows of all sentences that have words. weights: of `train`, 1 unless given."""
     own = [(s, w, PRIMARY) for s, w in zip(train, weights or [1.0] * len(train), strict=True) if s.tokens]
     other = [(sentence, assisting_weight, ASSISTING) for sentence in assisting if sentence.tokens]
     if not other:
@@ -126,15 +128,15 @@ def laid_out(
 
 
 def words_of(rows: Sequence[Row]) -> int:
-    """Words that the loss of a step is divided by: of the primary rows, where there are some."""
+    """Return the number of words that the loss of a step is divided by: those of primary rows, if there are any."""
     return sum(len(row[0].tokens) for row in ([row for row in rows if row[2] == PRIMARY] or rows))
 
 
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
-    """Cut into at most `n` parts of about as many pieces, the short sentences together: little padding, equal work."""
+    """Cut rows into at most `n` parts of about equal numbers of pieces, sorted by length to reduce padding."""
     if n == 1:
         return [rows]
-    # Cut where the sums of pieces are even, not the numbers of sentences: a part's time is that of its pieces.
+    # By pieces, not by sentences, because a part's time depends on its pieces.
     rows = sorted(rows, key=lambda row: tagger.size(row[0]))
     sizes = np.cumsum([tagger.size(row[0]) for row in rows])
     cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, n) / n)
@@ -142,16 +144,16 @@ def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]
 
 
 def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
-    """The sentences of dev that every epoch of every seed is judged by, in their order."""
+    """Return the dev sentences that evaluate every epoch of every seed, at most `most` (0: all), in their order."""
     if not most or len(dev) <= most:
         return dev
-    # Seed 0 whatever the training's: F1s of epochs and seeds differ by the weights alone, not by the sample.
+    # Always seed 0, so that F1s of epochs and seeds differ only by the weights, not by the sample.
     rows = np.random.default_rng(0).choice(len(dev), most, replace=False)
     return [dev[row] for row in sorted(rows.tolist())]
 
 
 class Shuffled(Sampler[Key]):
-    """All rows in an order that depends on seed and epoch alone, so that a resumed epoch is the same one."""
+    """Draws all rows in an order that depends only on seed and epoch, so that a resumed epoch is the same."""
 
     def __init__(self, rows: OneCorpus, seed: int) -> None:
         self.rows, self.seed, self.epoch = rows, seed, 0

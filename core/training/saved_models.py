@@ -10,13 +10,13 @@ from pathlib import Path
 from core.files import write_atomic
 from core.runs.run import Run
 
-NAME = "model"  # also the name that the run tells it by
+NAME = "model"  # also the artifact's name in the run's events
 _CONFIG, _CARD = "config.json", "README.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perplexity:
-    """Pseudo-perplexity of held-out text of T_C, before and after the training; NaN where nothing could be probed."""
+    """Pseudo-perplexity of held-out text of T_C, before and after the training; NaN without such text."""
 
     before: float
     after: float
@@ -26,15 +26,15 @@ class Perplexity:
 class PretrainResult:
     """Result of a `pretrain` run.
 
-    model: its folder. sentences: that an epoch reads. tokens: of those that are trained on, each once. epochs: passes
-    over them. steps: of the optimizer. dev_loss,
-    dev_loss_general: nats a masked piece of T_C and of general text, one an epoch, none without such text. before: the
-    same before the first step, by name. head_fitted: whether the encoder came without a vocabulary head.
+    model: its folder. sentences: number that an epoch reads. tokens: of distinct training sentences. epochs: passes
+    over them. steps: of the optimizer. dev_loss, dev_loss_general: nats per masked piece of T_C and of general text,
+    one per epoch, none without such text. before: the same before the first step, by name. head_fitted: True if the
+    encoder lacked a vocabulary head.
     """
 
     model: str
     sentences: int
-    tokens: int = 0  # results of older versions have none
+    tokens: int = 0  # results of older versions lack it
     epochs: float
     steps: int
     dev_loss: Sequence[float]
@@ -46,20 +46,20 @@ class PretrainResult:
 
 
 def folder(run: Run) -> Path:
-    """The folder in which the model lies, or will lie."""
+    """Return the folder of the run's model, which may not exist yet."""
     return run.artifacts / NAME
 
 
 def is_here(run: Run) -> bool:
-    """Whether the model can be loaded: it may have been deleted since, to make room."""
+    """Return True if the model is still here; a user may have deleted it to free disk space."""
     return (folder(run) / _CONFIG).exists()
 
 
 def write_card(folder: Path, text: str) -> None:
-    """Put the model's card beside its weights."""
+    """Write the model's card beside its weights."""
     write_atomic(folder / _CARD, text.encode())
 
 
 def read_card(folder: Path) -> str:
-    """Markdown; "" where there is no card."""
+    """Return the model's card as Markdown; "" if there is none."""
     return (folder / _CARD).read_text(encoding="utf-8") if (folder / _CARD).exists() else ""

@@ -1,4 +1,7 @@
-"""Settings of taggers: those of Mahapatra et al. 2022 and Ma et al. 2023, and few epochs for a first look."""
+"""Settings of taggers and of the classifiers behind PVI: the papers' values, and few epochs for a first look.
+
+The papers are Mahapatra et al. 2022 and Ma et al. 2023. Loads no torch.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -8,31 +11,28 @@ from typing import Literal, Self
 from pydantic import field_validator, model_validator
 
 from core.config import Config, option
-from core.models.layer_choice import LayerChoice
-from core.models.networks import ON_ENCODER, Network
-from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
+from core.models.networks import ON_ENCODER, LayerChoice, Network
+from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
-# Sentences that `quick` judges an epoch by: about as many as it learns from, or judging takes longer than learning.
+# Size of the dev sample of `quick`: about that of the training set, so that evaluation does not exceed training.
 JUDGES_LEAST, JUDGES_MOST = 150, 500
-CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
-MANY = 5000  # training sentences, between the two rows that Table 8 of Ma et al. 2023 has of a corpus
-QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
+CHAIN = 1e-2  # learning rate; a transition moves by about one rate per step, and few labels give few steps
+MANY = 5000  # training sentences that separate the two sizes in Table 8 of Ma et al. 2023
+QUICK_STEPS = 1500  # optimizer steps after which `quick` ends with its epoch, for any size of the corpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a tagger's training on so many sentences, nothing left to a preset.
+    """Complete settings of a tagger's training, with no value left to a preset.
 
-    batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
-    batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
-    not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
-    dev_sentences: an epoch is judged by a sample of this size; 0: by all of it.
-    chain_learning_rate: of the CRF's transitions; None: that of the head, or in a recurrent network that of all.
-    decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
-    epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2). in_turn: a step a
-    sentence, of the primary and the assisting corpus in turn; dev loss decides in place of dev F1, and the best weights
-    come back after an epoch that was not the best. last: the last epoch is kept, whatever dev says. parts: of a step on
-    a processor, a thread each.
+    batch_size: sentences per optimizer step over all processes. accumulation: parts of a step's batch, whose effective
+    size stays. patience: epochs without a better dev F1 after which training ends, but not before min_epochs.
+    max_steps: limit on steps, of which at least three epochs are made; 0: none. dev_sentences: size of the dev sample
+    after an epoch; 0: all. chain_learning_rate: of the CRF's transitions; None: that of the head, or of a recurrent
+    network. decay: below 1, plain SGD instead of AdamW, with a constant rate that is multiplied by this after each
+    epoch whose dev F1 fell. Training then ends below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per
+    step, from the primary and the assisting corpus in turn; dev loss decides instead of dev F1, and the best weights
+    are restored after a worse epoch. last: keep the last epoch in any case. parts: of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -55,7 +55,7 @@ class Settings:
 
     @classmethod
     def quick(cls, n: int) -> Self:
-        """Settings for `n` training sentences and an encoder: few epochs, judged by few sentences."""
+        """Return settings for `n` training sentences and an encoder: few epochs, evaluated on few sentences."""
         return cls(
             epochs=30,
             batch_size=_batch(n),
@@ -70,7 +70,7 @@ class Settings:
 
     @classmethod
     def paper(cls, n: int) -> Self:
-        """Settings for `n` training sentences and an encoder: Mahapatra et al. 2022 (SOURCES.md, Taggers)."""
+        """Return settings for `n` training sentences and an encoder: Mahapatra et al. 2022 (SOURCES.md, Taggers)."""
         return cls(
             epochs=200,
             batch_size=_batch(n),
@@ -83,7 +83,7 @@ class Settings:
 
     @classmethod
     def bias(cls, n: int) -> Self:
-        """Settings for `n` training sentences and an encoder: Ma et al. 2023, Table 8 (SOURCES.md, Taggers of Bias)."""
+        """Return settings for `n` training sentences: Ma et al. 2023, Table 8 (SOURCES.md, Taggers of Bias)."""
         epochs, batch = (7, 16) if n >= MANY else (10, 8)
         return cls(
             epochs=epochs,
@@ -98,7 +98,7 @@ class Settings:
 
     @classmethod
     def miner(cls) -> Self:
-        """Settings for a tagger of spans: Ma et al. 2023, A.4, epochs of Wang et al. 2022 (SOURCES.md, MINER)."""
+        """Return settings of a span tagger: Ma et al. 2023, A.4, epochs of Wang et al. 2022 (SOURCES.md, MINER)."""
         return cls(
             epochs=30,
             batch_size=32,
@@ -111,7 +111,7 @@ class Settings:
 
     @classmethod
     def bilstm(cls, epochs: int) -> Self:
-        """Adam at 1e-3 (SOURCES.md, Recurrent taggers)."""
+        """Return settings with AdamW at 1e-3 (SOURCES.md, Recurrent taggers)."""
         return cls(
             epochs=epochs,
             batch_size=16,
@@ -125,7 +125,7 @@ class Settings:
 
     @classmethod
     def charcnn(cls, epochs: int) -> Self:
-        """SGD at 0.4, times 0.7 when dev F1 falls, until below 0.002 (Murthy et al. 2018, 3.2)."""
+        """Return settings with SGD at 0.4, times 0.7 if dev F1 falls, until below 0.002 (Murthy et al. 2018, 3.2)."""
         return cls(
             epochs=epochs,
             batch_size=16,
@@ -141,21 +141,21 @@ class Settings:
 
     @classmethod
     def sentence_by_sentence(cls) -> Self:
-        """SGD at 0.4 as Murthy et al. 2018 and their code have it, to the end (SOURCES.md, Assisting taggers)."""
+        """Return settings of Murthy et al. 2018 with one sentence per step (SOURCES.md, Assisting taggers)."""
         return replace(cls.charcnn(200), batch_size=1, in_turn=True)
 
     def rate(self, dev_f1: Sequence[float], dev_loss: Sequence[float] = ()) -> float:
-        """The learning rate after epochs with these dev F1s, or dev losses, where `decay` rules it."""
-        # From the history alone, so that a resumed training comes to the same rate without storing it.
+        """Return the learning rate after epochs with these dev F1s (or dev losses) under `decay`."""
+        # Computed from the history, so that a resumed training has the same rate without storing it.
         falls = sum(now < before for before, now in pairwise(dev_f1))
         if self.in_turn:
             falls = sum(loss > min(dev_loss[:at]) for at, loss in enumerate(dev_loss) if at)
         return self.learning_rate * self.decay**falls
 
     def planned(self, n: int) -> Self:
-        """These settings for `n` training sentences.
+        """Return these settings with epochs limited by `max_steps` and a batch cut into parts of one size.
 
-        The epochs are those that fit; a batch has as many parts as were asked for or more, all of one size.
+        n: training sentences. The batch has at least the number of parts in `accumulation`.
         """
         steps = -(-n // self.batch_size)
         fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs
@@ -165,91 +165,97 @@ class Settings:
 
 
 def _batch(n: int) -> int:
-    # Of so few sentences a batch of 32 leaves a handful of steps an epoch (SOURCES.md, Taggers).
+    # With so few sentences, batches of 32 give only a handful of steps per epoch (SOURCES.md, Taggers).
     return 16 if n <= 200 else 32
 
 
 class TaggerSettings(Config):
-    """Settings of a tagger, whatever it learns from: its network and its training. None: as the preset says."""
+    """Settings of a tagger's network and training. None: the preset's value."""
 
     network: Network = option(
         "encoder",
-        "encoder: from init, a tag a word. span: from init, a type for every span of up to four words, as Wang et al. "
-        "2022. bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the BiLSTM with a wide "
-        "char-CNN of Murthy et al. 2018. The last two are small and begin from nothing.",
+        "encoder: starts from init, one tag per word. span: starts from init, a type for every span of up to four "
+        "words (Wang et al. 2022). bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the "
+        "BiLSTM with a wide char-CNN of Murthy et al. 2018. The last two are small and start at random.",
     )
     beta: float = option(
         0.0,
-        "span: what half the squared distance of a name's representation to that of another name of its type in the "
-        "same place counts for; 0.01 in MINER (Wang et al. 2022).",
+        "span: weight of half the squared distance between the representations of a name and of another name of its "
+        "type in the same place; 0.01 in MINER (Wang et al. 2022).",
         ge=0,
     )
     gamma: float = option(
         0.0,
-        "span: what InfoNCE of the same two counts for, by a critic that learns along; 0.001 in MINER.",
+        "span: weight of InfoNCE of the same two representations, by a critic that is trained too; 0.001 in MINER.",
         ge=0,
     )
     hidden: int | None = option(
-        None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096
+        None,
+        "bilstm, charcnn: LSTM units per direction; None: 200, charcnn with an assisting corpus 400.",
+        ge=1,
+        le=4096,
     )
     assisting_weight: float = option(
-        0.1, "What the mean loss of an assisting batch counts for beside that of a primary one.", gt=0, le=1
+        0.1, "Weight of the mean loss of an assisting batch, relative to that of a primary one.", gt=0, le=1
     )
     in_turn: bool = option(
         False,
-        "charcnn: a step a sentence, of the primary and the assisting corpus in turn, ruled by held-out loss, as "
-        "Murthy et al. 2018; else a batch of the one and the weighted mean loss of a batch of the other make a step.",
+        "charcnn: one sentence per step, from the primary and the assisting corpus in turn; held-out loss decides, as "
+        "in Murthy et al. 2018. Otherwise a step has a batch of each, the second with its weight.",
     )
     share: Literal["all", "sub-word"] = option(
-        "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
+        "all", "bilstm, charcnn: what both corpora share: all layers, or only the char-CNN."
     )
     preset: Literal["quick", "paper", "paper-bias", "custom"] = option(
         "quick",
         "quick: few epochs; paper: as Mahapatra et al. 2022; paper-bias: as Ma et al. 2023, softmax, the last "
-        "epoch; custom: as quick, but for what is said here. span: both papers' are as Ma et al. 2023 trained MINER.",
+        "epoch; custom: as quick, except for the values set here. span: both papers' presets are those of MINER in Ma "
+        "et al. 2023.",
     )
     head: Literal["crf", "softmax", "memm"] = option(
         "crf",
-        "A linear-chain CRF; softmax: every word by itself; memm: a softmax that sees the tag before it too, as Murthy "
-        "et al. 2018.",
+        "crf: a linear-chain CRF; softmax: every word by itself; memm: a softmax that also sees the previous tag, as "
+        "in Murthy et al. 2018.",
     )
     layers: str = option(
         "last",
-        "What is read of the encoder: its last layer; mix, a learnt mean of all; a number, the layers above that cut "
-        "off; reinit:K, the last after the top K are drawn anew.",
+        "Layers of the encoder to read. last: the last one; mix: a learnt mean of all; a number: that layer, those "
+        "above removed; reinit:K: the last one, after the top K were reinitialised.",
     )
     constrained: bool | None = option(
-        None, "Train and decode among the tag sequences that BIOES allows. None: as the preset says; paper does not."
+        None, "Train and decode only among tag sequences that BIOES allows. None: the preset's choice; paper does not."
     )
-    epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
-    batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
+    epochs: int | None = option(None, "Most epochs. None: the preset's value, here and below.", ge=1, le=1000)
+    batch_size: int | None = option(None, "Per optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
-        None, "Parts in which a batch is taken, at least: less memory, the same batch.", ge=1, le=4096
+        None, "Least number of parts of a batch: more need less memory, the batch stays the same.", ge=1, le=4096
     )
     learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
     head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
     chain_learning_rate: float | None = option(None, "Of the CRF's transitions.", gt=0, le=1)
     weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
-    patience: int | None = option(None, "Training ends after so many without a better score.", unit="epochs", ge=1)
-    min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
+    patience: int | None = option(
+        None, "Training ends after this many epochs without a better dev F1.", unit="epochs", ge=1
+    )
+    min_epochs: int | None = option(None, "Patience ends the training no earlier than this.", unit="epochs", ge=1)
     dev_sentences: int | None = option(
         None,
-        "An epoch is judged by a sample of this size; what is reported is of all. 0: all.",
+        "Size of the dev sample after each epoch; the report covers all sentences. 0: all.",
         unit="sentences",
         ge=0,
     )
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     context: int = option(
         0,
-        "Read so much of the neighbouring sentences of the same document on each side, and tag nothing in it.",
+        "How much to read, without tagging it, of the neighbouring sentences in the same document, on each side.",
         unit="pieces",
         ge=0,
         le=1024,
     )
     class_weights: Literal["none", "root", "inverse"] = option(
         "none",
-        "What a training sentence counts for, by the types it holds: all alike, or rare ones more, by the root of the "
-        "inverse share of their mentions or by all of it.",
+        "Weight of a training sentence by its entity types. none: all equal; root, inverse: rare types weigh more, by "
+        "the root of the inverse share of their mentions or by the inverse share.",
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
@@ -260,7 +266,7 @@ class TaggerSettings(Config):
     @model_validator(mode="before")
     @classmethod
     def _head(cls, values: object) -> object:
-        """The preset's head, where none is said."""
+        """Fill in the preset's head if none is given."""
         if isinstance(values, dict) and values.get("preset") == "paper-bias":
             return {"head": "softmax", **values}
         return values
@@ -273,11 +279,11 @@ class TaggerSettings(Config):
 
     @property
     def within_bioes(self) -> bool:
-        """Whether other tag sequences are left out, by `constrained` or by the preset."""
+        """True if only tag sequences that BIOES allows are used, by `constrained` or by the preset."""
         return self.preset != "paper" if self.constrained is None else self.constrained
 
     def training(self, n: int) -> Settings:
-        """Settings for `n` training sentences: the preset's numbers, but for those that are said."""
+        """Return settings for `n` training sentences: the preset's numbers, except for those given here."""
         own = self.model_dump(include={field.name for field in fields(Settings)}, exclude_none=True)
         limited = self.preset == "quick" and not self.epochs and not self.in_turn
         return replace(self._preset(n), max_steps=QUICK_STEPS if limited else 0, **own)
@@ -295,5 +301,60 @@ class TaggerSettings(Config):
         epochs = 200 if self.preset == "paper" else 40
         if self.network == "bilstm":
             return Settings.bilstm(epochs)
-        # Few epochs end together, so that trainings which are compared make as many steps.
+        # With few epochs, none ends early, so that compared trainings make equally many steps.
         return Settings.charcnn(epochs) if self.preset == "paper" else replace(Settings.charcnn(epochs), least_rate=0.0)
+
+
+WIDE = 1024  # encoders of at least this width get the settings of RoBERTa-large
+# Numbers of mentions: in Table 7, WNUT and Twitter have fewer than the first; CoNLL, ACE and Bio more than the second.
+LARGE, FULL = 8_000, 20_000
+SEEN, MOST, LEAST = 5_000, 12, 2  # of `quick`: contexts that a training reads over all epochs; most and least epochs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifySettings:
+    """Settings of a classifier's training by AdamW, with gradients clipped at 1.
+
+    Rates rise over `warmup` (a share of all steps), then fall linearly to 0. batch_size: mentions per optimizer step.
+    head_learning_rate: of the last layer. pooling: see `models.classifier`. keep_embeddings: freeze the embeddings.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    head_learning_rate: float
+    pooling: Literal["pooler", "cls"]
+    keep_embeddings: bool = False
+    warmup: float = 0.0
+    weight_decay: float = 0.0
+
+
+def classify_preset(
+    name: Literal["quick", "paper", "custom"], view: Literal["entity", "context"], n: int, width: int
+) -> ClassifySettings:
+    """Return settings for `n` mentions and an encoder of this width. `custom` starts from `quick`.
+
+    `paper` is Table 7 of Ma et al. 2023 by size, except for one cell: contexts had 3 epochs in BioNER and 2 in
+    OntoNotes, which is no smaller. Both get 2 here. For a corpus like BioNER set `context_epochs` to 3.
+    """
+    if name == "paper":
+        small = n < LARGE
+        rate = 1e-5 if width >= WIDE else 1e-4 if small else 5e-5
+        epochs = (5 if small else 2) if view == "context" else 3 if small else 2 if n < FULL else 1
+        size = 16 if width >= WIDE and view == "entity" else 32
+        return ClassifySettings(
+            epochs=epochs, batch_size=size, learning_rate=rate, head_learning_rate=rate, pooling="pooler"
+        )
+    # High rates, few epochs: a small encoder learns names in one epoch and contexts in two. Freezing its lower layers
+    # made contexts worse, so only the embeddings are frozen: most of the weights, each rarely used.
+    epochs = min(MOST, max(LEAST, -(-SEEN // n)))
+    return ClassifySettings(
+        epochs=epochs if view == "context" else epochs + 1,
+        batch_size=16 if view == "context" else 32,
+        learning_rate=2e-4,
+        head_learning_rate=1e-3,
+        pooling="cls",
+        keep_embeddings=True,
+        warmup=0.1,
+        weight_decay=0.01,
+    )

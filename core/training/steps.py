@@ -1,31 +1,185 @@
-"""Optimizer steps of masked language modelling, each a pure function of its number.
+"""Tokenised texts as flat arrays, and the optimizer steps of masked language modelling.
 
-So a resumed training goes on as if undisturbed, and several processes see, together, what one would have seen.
+Each step is a pure function of its number. A resumed training therefore continues exactly, and several processes
+together read what one would have read.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypedDict
+from typing import TYPE_CHECKING, NamedTuple, Self, TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from core.models.masking import Masking
+from core.models.mlm import Masking
+from core.models.pieces import LONGEST, even_parts
+from core.reporter import Reporter
 from core.results import BoolArray, IntArray
-from core.training.examples import STRETCH, Examples, near_equal
 
-MEGA = 50  # steps whose sentences are sorted by length together
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+STRETCH = 1.15  # the longest row of a micro-batch is at most this many times the shortest, which limits padding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """Rows of pieces, special ones included.
+
+    ids: `(n_pieces,)` int32. begins: `(n_pieces,)` True if the piece begins a word. ends: `(n,)` int64, end of each
+    row. first: `(n,)` True if the row is a text, or the first part of a long one.
+    """
+
+    ids: IntArray
+    begins: BoolArray
+    ends: IntArray
+    first: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Pieces per row, `(n,)`."""
+        return np.diff(self.ends, prepend=0)
+
+    def at(self, rows: IntArray) -> IntArray:
+        """Return the indices in `ids` of all pieces of `rows`, row after row."""
+        lengths = self.lengths_of(rows)
+        first = np.cumsum(lengths) - lengths
+        return np.repeat(self.ends[rows] - lengths - first, lengths) + np.arange(int(lengths.sum()))
+
+    def lengths_of(self, rows: IntArray) -> IntArray:
+        """Return the number of pieces of each of `rows`, `(k,)`."""
+        return self.ends[rows] - np.where(rows > 0, self.ends[rows - 1], 0)
+
+    def take(self, rows: IntArray) -> Self:
+        """Return only `rows`, in their order."""
+        addresses = self.at(rows)
+        return type(self)(
+            ids=self.ids[addresses],
+            begins=self.begins[addresses],
+            ends=np.cumsum(self.lengths_of(rows)),
+            first=self.first[rows],
+        )
+
+    @classmethod
+    def join(cls, parts: "Sequence[Examples]") -> Self:
+        """Return the rows of all `parts` in order."""
+        starts = np.cumsum([0, *(len(part.ids) for part in parts)])
+        return cls(
+            ids=np.concatenate([part.ids for part in parts]),
+            begins=np.concatenate([part.begins for part in parts]),
+            ends=np.concatenate([part.ends + start for part, start in zip(parts, starts, strict=False)]),
+            first=np.concatenate([part.first for part in parts]),
+        )
+
+
+def tokenised(
+    blocks: Iterable[Sequence[str]], tokenizer: "PreTrainedTokenizerBase", *, max_length: int, n: int, report: Reporter
+) -> Examples:
+    """Return one row per text, or the fewest rows for a text of more than `max_length` pieces.
+
+    n: number of texts, for the progress.
+    """
+    none = np.zeros(0, np.bool_)
+    parts = [Examples(ids=np.zeros(0, np.int32), begins=none, ends=np.zeros(0, np.int64), first=none)]
+    done = 0
+    for texts in blocks:
+        report.check()
+        rows = list(_rows(texts, tokenizer, max_length))
+        lengths = np.array([len(row.ids) for row in rows], dtype=np.int64)
+        ids = np.fromiter((piece for row in rows for piece in row.ids), np.int32, int(lengths.sum()))
+        word = np.fromiter((-1 if at is None else at for row in rows for at in row.words), np.int32, len(ids))
+        begins = (word < 0) | (word != np.concatenate([[-2], word[:-1]]))
+        # A row's first piece begins a word, although the last row may end in a word of the same number.
+        begins[np.cumsum(lengths)[:-1]] = True
+        first = np.array([row.first for row in rows], dtype=np.bool_)
+        parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths), first=first))
+        done += len(texts)
+        report.progress(done, n, "sentences")
+    return Examples.join(parts)
+
+
+class _Row(NamedTuple):
+    """One row. words: number of each piece's word. first: True for the first row of a text."""
+
+    ids: Sequence[int]
+    words: Sequence[int | None]
+    first: bool
+
+
+def _rows(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> Iterator[_Row]:
+    pieces = tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=max(LONGEST, max_length),
+        return_special_tokens_mask=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )
+    encoded = zip(pieces["input_ids"], pieces["special_tokens_mask"], pieces.encodings, strict=True)
+    for ids, special, encoding in encoded:
+        words = encoding.word_ids
+        if len(ids) <= max_length:
+            yield _Row(ids, words, first=True)
+            continue
+        for i, places in enumerate(even_parts(special, max_length)):
+            yield _Row([ids[place] for place in places], [words[place] for place in places], first=not i)
+
+
+def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length: int) -> Examples:
+    """Return rows of `max_length` pieces, the last one shorter: sentences one after another, a separator after each."""
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    # Without separator pieces, rows stay one sentence each.
+    if first is None or last is None or max_length < 3:
+        return examples
+    starts = examples.ends - examples.lengths
+    keep = np.ones(len(examples.ids), dtype=np.bool_)
+    keep[starts[examples.lengths > 0]] = False  # drops [CLS]; the [SEP] at the end stays and separates sentences
+    ids, begins = examples.ids[keep], examples.begins[keep]
+    room = max_length - 2
+    cuts = np.arange(0, len(ids), room)
+    parts = [(ids[cut : cut + room], begins[cut : cut + room]) for cut in cuts]
+    return Examples(
+        ids=np.concatenate([np.concatenate([[first], part, [last]]) for part, _ in parts]).astype(np.int32),
+        begins=np.concatenate([np.concatenate([[True], part, [True]]) for _, part in parts]),
+        ends=np.cumsum([len(part) + 2 for part, _ in parts]),
+        first=np.ones(len(parts), dtype=np.bool_),
+    )
+
+
+def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = STRETCH) -> Iterator[IntArray]:
+    """Yield micro-batches as indices into `lengths`.
+
+    Each has at most `pieces` with padding (or one row) and at most `rows` rows, the longest at most `stretch` times as
+    long as the shortest.
+    """
+    # Longest first: the last micro-batches are short, so threads finish at about the same time.
+    order = np.argsort(lengths, kind="stable")[::-1]
+    start = 0
+    while start < len(order):
+        longest = max(int(lengths[order[start]]), 1)
+        stop = min(start + max(pieces // longest, 1), start + rows, len(order))
+        near = lengths[order[start:stop]] * stretch >= longest
+        stop = start + int(near.sum())
+        yield order[start:stop]
+        start = stop
+
+
+MEGA = 50  # number of steps whose sentences are sorted by length together
 
 Draw = Callable[[int], IntArray]  # epoch -> the rows it reads
-Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, pieces as masked, which are; where each row ends
-Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # what `MaskedLM.loss` takes
+Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, pieces with masks, mask of the chosen, row ends
+Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # arguments of `MaskedLM.loss`
 
 
 class Step(TypedDict):
-    """micro: this process's micro-batches. masked, pieces: numbers of all processes together."""
+    """One step. micro: micro-batches of this process. masked, pieces: numbers over all processes."""
 
     micro: list[Micro]
     masked: int
@@ -35,8 +189,8 @@ class Step(TypedDict):
 class Steps(torch.utils.data.Dataset[Step]):
     """Every step of a training, in order.
 
-    batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted. parts: that a
-    step is cut into at least, the more the less memory it takes. stretch: see `near_equal`. total: steps.
+    batch_size: sentences per step over all processes. pieces: most per micro-batch, padding included. parts: least
+    number of micro-batches per step; more need less memory. stretch: see `near_equal`. total: number of steps.
     """
 
     def __init__(
@@ -58,7 +212,7 @@ class Steps(torch.utils.data.Dataset[Step]):
         self.batch_size, self.pieces, self.pad, self.total = batch_size, pieces, pad, total
         self.stretch, self.parts, self.rank, self.world = stretch, parts, rank, world
         self.an_epoch = -(-len(draw(0)) // batch_size)
-        # One epoch's plan is kept: steps are asked for in order, and a plan is as large as the corpus.
+        # Only one epoch's plan is cached: steps are read in order, and a plan is as large as the corpus.
         self._plan = lru_cache(maxsize=1)(self._lay)
 
     def __len__(self) -> int:
@@ -68,23 +222,23 @@ class Steps(torch.utils.data.Dataset[Step]):
         epoch, place = divmod(step, self.an_epoch)
         rows, order = self._plan(epoch)
         slots = order[place * self.batch_size : (place + 1) * self.batch_size]
-        # Sorted by length and dealt out in turn, so that every process has as much to do.
+        # Sorted by length and dealt in turn, so that all processes have equal work.
         slots = slots[np.argsort(self.examples.lengths_of(rows[slots]), kind="stable")]
         return step_of(self.examples, rows[slots], slots, masking=self.masking, epoch=epoch, like=self)
 
     def cut(self, step: int, times: int) -> list[Micro]:
-        """Its micro-batches, into `times` as many parts as usual."""
+        """Return the micro-batches of a step that is cut into `times` as many parts as usual."""
         finer = copy(self)
         finer.parts *= times
         return finer[step]["micro"]
 
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
-        """The epoch's rows, and their places in the order in which the steps take them: like lengths together."""
+        """Return the epoch's rows, and the order in which steps take them: rows of like length together."""
         rows = self.draw(epoch)
         rng = np.random.default_rng([self.masking.seed, epoch])
         order = rng.permutation(len(rows))
         lengths = self.examples.lengths_of(rows)
-        # Sorted by length within stretches alone: little padding, and the order stays random from one to the next.
+        # Sorted by length only within MEGA steps: little padding, and the order stays random overall.
         for start in range(0, len(order), MEGA * self.batch_size):
             part = order[start : start + MEGA * self.batch_size]
             order[start : start + MEGA * self.batch_size] = part[np.argsort(lengths[part], kind="stable")]
@@ -94,9 +248,9 @@ class Steps(torch.utils.data.Dataset[Step]):
 
 
 def pieces_until(steps: Steps, pieces: int) -> int:
-    """Number of steps until the model has seen `pieces` real pieces."""
+    """Return the number of steps until the model has read `pieces` pieces, padding not counted."""
     seen = step = 0
-    # Bounded: rows without a piece would never come to the end.
+    # Bounded, because rows without pieces would loop forever.
     for epoch in range(10**6):
         rows, order = steps._plan(epoch)
         lengths = steps.examples.lengths_of(rows[order])
@@ -110,21 +264,21 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 def step_of(
     examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _OneProcess"
 ) -> Step:
-    """`rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
+    """Return `rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
     lengths = examples.lengths_of(rows)
     at = examples.at(rows)
     line = np.repeat(np.arange(len(rows)), lengths)
     places = np.arange(len(at)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     ids = examples.ids[at]
-    # By the slot and its place in the row, not by the row: a sentence read twice in an epoch is masked anew.
+    # By slot, not by row, so that a sentence that is read twice in an epoch gets different masks.
     seen, chosen = masking.draw(ids, slots[line], places, examples.begins[at], epoch)
-    # Counted before the rows are shared out: every process divides by the same number.
+    # Counted before the rows are divided among processes, which all divide by the same number.
     masked = max(int(chosen.sum()), 1)
     own = np.arange(like.rank, len(rows), like.world)
-    if not len(own):  # fewer rows than processes; all must take part, so this one guesses nothing
+    if not len(own):  # fewer rows than processes: this one must take part but predicts nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
-    # As small as the parts that were asked for need, so that no thread waits for one that has it all. Where rows of any
-    # length share a rectangle their padding is a part of it; else one rectangle would never hold them.
+    # Small enough for the number of parts, so that no thread waits for another. Padding counts only if rows of any
+    # length share a rectangle; one rectangle would not hold them otherwise.
     total = lengths[own].sum() if like.stretch < math.inf else len(own) * lengths[own].max()
     limit = min(like.pieces, -(-int(total) // like.parts))
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
@@ -136,7 +290,7 @@ def step_of(
 
 
 def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
-    """Lines of a step as one rectangle."""
+    """Return lines of a step as one padded rectangle."""
     ids, seen, chosen, ends = flat
     widths = lengths[lines]
     shape = (len(lines), int(widths.max()))
@@ -153,14 +307,14 @@ def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
 
 
 def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Iterator[Micro]:
-    """All rows once, in batches of like length, under masks that are always the same: for a dev loss."""
+    """Yield all rows once in batches of like length, under masks that are always the same, for a dev loss."""
     like = _OneProcess(pieces, pad)
     for part in near_equal(examples.lengths, pieces=pieces, rows=len(examples)):
         yield from step_of(examples, part, part, masking=masking, epoch=0, like=like)["micro"]
 
 
 class _OneProcess:
-    """A stand-in for `Steps` of one process."""
+    """The attributes of `Steps` that `step_of` reads, for one process."""
 
     parts, rank, world, stretch = 1, 0, 1, STRETCH
 

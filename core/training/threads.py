@@ -1,7 +1,7 @@
-"""Micro-batches side by side on a CPU: one thread each, each with its own generator for dropout.
+"""Parallel micro-batches on a CPU, one per thread, each with its own random generator for dropout.
 
-Threads that share one small product wait for each other at its end, for most of the time where the cores have other
-work too; a thread that has a micro-batch for itself does not wait. What comes out does not depend on who was faster.
+Threads that share one small matrix product wait for each other, most of the time if the cores also have other work. A
+thread with its own micro-batch does not wait. The result does not depend on the order in which threads finish.
 """
 
 import threading
@@ -19,11 +19,11 @@ from transformers.masking_utils import sdpa_mask
 from core.models.devices import single_threads
 
 Item = TypeVar("Item")
-NAME = "own_lots"
+NAME = "own_lots"  # of our attention, in transformers' registry
 
 
 class _ThreadGenerator(threading.local):
-    """This thread's generator."""
+    """Holds this thread's random generator."""
 
     def __init__(self) -> None:
         self.generator = torch.Generator()
@@ -33,19 +33,21 @@ _rng = _ThreadGenerator()
 
 
 def drop(x: Tensor, p: float) -> Tensor:
-    """Dropout, drawn 16 bits an element: a tenth of the time of torch's."""
+    """Apply dropout with 16 random bits per element, in a tenth of the time of torch's."""
     if not p:
         return x
     n = x.numel()
-    # Four elements of a 64-bit draw; p is rounded to 1 / 65,536, far below what any dropout is tuned to.
+    # A 64-bit draw serves four elements. p is rounded to 1 / 65,536, far finer than dropout is ever tuned.
     bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_rng.generator)
     keep = bits.view(torch.int16)[:n].view(x.shape) >= round(65_536 * p) - 32_768
     return x * keep.to(x.dtype).mul_(1 / (1 - p))
 
 
 def same_draws() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Contexts of a pass and of its repetition for the gradients, which is to drop the same: torch's checkpointing
-    brings back its own generators alone."""
+    """Return contexts for a checkpointed forward pass and its recomputation, which must drop the same elements.
+
+    torch's checkpointing restores only its own generators.
+    """
     return nullcontext(), _from(_rng.generator, _rng.generator.get_state())
 
 
@@ -69,8 +71,8 @@ def attention(  # noqa: PLR0917  as transformers calls it
     scaling: float | None = None,
     **kw: object,
 ) -> tuple[Tensor, None]:
-    """Scaled dot products `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout torch's own kernel."""
-    # With dropout not by torch's kernel: it draws from the global generator, in whatever order threads come to it.
+    """Scaled dot-product attention, `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout by torch's kernel."""
+    # With dropout, torch's kernel would draw from the global generator in the order in which threads reach it.
     if not dropout:
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
         return out.transpose(1, 2).contiguous(), None
@@ -87,9 +89,9 @@ def _drop(part: torch.nn.Dropout, x: Tensor) -> Tensor:
 
 
 class Threads:
-    """Workers, as many as torch has threads, each of one thread; while it is open `trained` draws dropout from `drop`.
+    """A pool of as many workers as torch has threads. While it is open, `trained` uses our dropout (`drop`).
 
-    model: of transformers. trained: what gradients are wanted of, `model` itself or what it is a part of.
+    model: of transformers. trained: module that gets gradients: `model` or one that contains it.
     """
 
     def __init__(self, model: PreTrainedModel, trained: torch.nn.Module | None = None) -> None:
@@ -104,7 +106,7 @@ class Threads:
         if self._was == "sdpa":
             self._model.set_attn_implementation(NAME)
         for part in self._parts:
-            part.__dict__["forward"] = partial(_drop, part)  # what torch calls, and `__exit__` takes out again
+            part.__dict__["forward"] = partial(_drop, part)  # torch calls this attribute; `__exit__` removes it
         self._pool = single_threads(self.n)
         return self
 
@@ -117,17 +119,17 @@ class Threads:
             part.__dict__.pop("forward", None)
 
     def gradients(self, losses: Callable[[Item], Tensor], items: Sequence[Item], seed: int) -> Tensor:
-        """The sum of `losses` over `items`, and its gradients added to the model's."""
+        """Add the gradients of the sum of `losses` over `items` to the model's, and return the sum."""
         trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-            # Seeded by the item, not by the thread that takes it. A hash of numbers is the same in every process.
+            # Seeded by the item, not by its thread. Python's hash of numbers is the same in every process.
             _rng.generator.manual_seed(hash((seed, i)) % 2**63)
             loss = losses(items[i])
             return loss.detach(), torch.autograd.grad(loss, trained, allow_unused=True)
 
         total = torch.zeros(())
-        # In the order of the items, whoever was faster: sums of floats depend on their order.
+        # In the order of the items, because sums of floats depend on the order.
         for loss, gradients in self._pool.map(work, range(len(items))):
             total += loss
             for parameter, gradient in zip(trained, gradients, strict=True):

@@ -11,9 +11,8 @@ import torch
 from torch import nn
 
 from core.errors import ModelError
-from core.models import bilstm, states
-from core.models.bilstm import ASSISTING, LAYOUTS, BiLstmTagger, Layout, Share
-from core.models.recurrent import BiLstm
+from core.models import bilstm
+from core.models.bilstm import ASSISTING, LAYOUTS, BiLstm, BiLstmTagger, Layout, Share
 from core.models.tagger import IGNORED
 from core.models.taggers import load_tagger
 from core.models.word_features import UNKNOWN, CharCnn, Vectors, WordVectors, build_vocabulary, letter_indices
@@ -213,7 +212,7 @@ def test_frozen_states_join_at_the_second_layer_and_are_mixed(monkeypatch: pytes
     hidden = frozen.model(**inputs, output_hidden_states=True).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
     alone = frozen.of(ROWS)
-    monkeypatch.setattr(states, "TOGETHER", {"cpu": 2})  # padded and read together, as on a GPU
+    monkeypatch.setattr(bilstm, "TOGETHER", {"cpu": 2})  # padded and read together, as on a GPU
     assert torch.allclose(frozen.of(ROWS), alone, atol=2e-3)
     model.to("meta")
     assert frozen.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger

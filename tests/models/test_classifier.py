@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.errors import ModelError
 from core.models import hub
 from core.models.classifier import Classifier, new_classifier
-from core.training.classify_settings import preset
+from core.training.settings import classify_preset
 
 TINY = new_classifier("tiny", 3, max_length=16)
 CLS, SEP, MASK = 2, 3, 4
@@ -69,6 +69,6 @@ def test_paper_is_table_7_but_for_one_cell(
     n: int, width: int, context: tuple[int, float, int], entity: tuple[int, float, int]
 ) -> None:
     for view, expected in (("context", context), ("entity", entity)):
-        found = preset("paper", view, n, width)  # type: ignore[arg-type]
+        found = classify_preset("paper", view, n, width)  # type: ignore[arg-type]
         assert (found.epochs, found.learning_rate, found.batch_size) == expected
         assert found.head_learning_rate == found.learning_rate

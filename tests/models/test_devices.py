@@ -6,7 +6,7 @@ from threading import Event, get_ident
 import pytest
 import torch
 
-from core.models import transfer
+from core.models import devices
 from core.models.devices import pick_dtype, side_by_side, single_threads
 from core.runs.executors.local import Ahead
 
@@ -39,7 +39,7 @@ def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pyt
         happened.append(f"fetched {key}")
         return key, result
 
-    monkeypatch.setattr(transfer, "_arrived", arrived)
+    monkeypatch.setattr(devices, "_arrived", arrived)
     assert [int(result) for _, result in side_by_side(work, range(3), card)] == [0, 1, 2]
     assert happened == ["begun 0", "begun 1", "fetched 0", "begun 2", "fetched 1", "fetched 2"]
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)

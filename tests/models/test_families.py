@@ -17,16 +17,15 @@ from core.errors import ModelError
 from core.models import hub
 from core.models.classifier import new_classifier
 from core.models.encoder import Encoder
-from core.models.lora import Lora
+from core.models.layers import Lora
 from core.models.mlm import MaskedLM, head_parameters
 from core.models.taggers import load_tagger, new_tagger
 from core.reporter import Silent
 from core.training.classify import log2_probabilities, train
-from core.training.classify_settings import ClassifySettings
-from core.training.finetune import finetune
-from core.training.lighter import checkpoint_layers
-from core.training.lpft import lpft
+from core.training.finetune import finetune, lpft
+from core.training.memory import checkpoint_layers
 from core.training.pretrain import pretrain
+from core.training.settings import ClassifySettings
 from core.training.threads import Threads
 from tests.training.test_finetune import DEV, TRAIN, TYPES
 from tests.training.test_finetune import SETTINGS as TAGGER

@@ -18,7 +18,7 @@ from transformers import (
 
 from core.errors import ConfigError, ModelError
 from core.models import hub
-from core.models.layer_choice import LayerChoice
+from core.models.networks import LayerChoice
 from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.text.sentence import Entity

@@ -13,8 +13,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, BertConfig, DistilBert
 
 from core.errors import ModelError
 from core.models import hub
-from core.models.masking import Masking
-from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
+from core.models.mlm import MaskedLM, Masking, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Silent
 
 N = 100_000

@@ -135,7 +135,7 @@ class TestGolden:
         assert model.discounts[0] == closed_form(3, 5, 2, 1)
         assert model.discounts[1:] == (FALLBACK,) * 4
         assert model.fallback_orders == (2, 3, 4, 5)
-        assert model.log10_probabilities(TEST) == pytest.approx([-4.32546, -6.56858], abs=5e-6)
+        assert model.score(TEST).log10 == pytest.approx([-4.32546, -6.56858], abs=5e-6)
         perplexities = model.perplexities(TEST)
         assert perplexities == pytest.approx([5.2591, 8.6770], abs=5e-5)
         assert perplexities.sum() == pytest.approx(13.9361, abs=5e-5)
@@ -160,7 +160,7 @@ class TestGolden:
     def test_what_lmplz_gives(self, order: int, vocabulary_size: int | None, expected: list[float]) -> None:
         """kenlm 0.3.0: `lmplz -o ORDER --discount_fallback --vocab_pad SIZE`, then `kenlm.Model.score`."""
         model = KneserNey.fit(TRAIN, order=order, vocabulary_size=vocabulary_size)
-        assert model.log10_probabilities(TEST) == pytest.approx(expected, rel=1e-6)
+        assert model.score(TEST).log10 == pytest.approx(expected, rel=1e-6)
 
     def test_every_probability_and_back_off_of_lmplz(self) -> None:
         """An unseen word after a context costs the context's back-off and its probability after a shorter context."""
@@ -210,7 +210,7 @@ def test_a_slow_second_implementation_gives_the_same_numbers(
         assert discounts == pytest.approx(slow.discounts[n])
     with np.errstate(divide="ignore"):
         expected = [slow.log10(sentence) for sentence in test]
-        assert model.log10_probabilities(test) == pytest.approx(expected, rel=1e-5)
+        assert model.score(test).log10 == pytest.approx(expected, rel=1e-5)
     for context in ((), ("<s>",), ("x", "a"), ("a", "b", "a")):  # longer than the order, and of unknown words
         for word in ("a", "</s>", "unicorn"):
             known = word if word in model.vocabulary else "<unk>"
@@ -244,18 +244,18 @@ class TestScores:
         rng = np.random.default_rng(3)
         many = [[f"w{n}" for n in rng.zipf(1.5, size=rng.integers(0, 30)) % 200] for _ in range(300)]
         model, again = (KneserNey.fit(iter(many[:200])) for _ in range(2))
-        whole = model.log10_probabilities(many)
-        assert (again.log10_probabilities(many) == whole).all()
-        parts = [model.log10_probabilities(many[i : i + 7]) for i in range(0, len(many), 7)]
+        whole = model.score(many).log10
+        assert (again.score(many).log10 == whole).all()
+        parts = [model.score(many[i : i + 7]).log10 for i in range(0, len(many), 7)]
         assert (np.concatenate(parts) == whole).all()
         monkeypatch.setattr("core.models.ngram._SCORED", 50)
         monkeypatch.setattr("core.models.ngram._READ", 3)
-        assert (KneserNey.fit(many[:200]).log10_probabilities(many) == whole).all()
+        assert (KneserNey.fit(many[:200]).score(many).log10 == whole).all()
 
     def test_reserved_tokens_are_skipped_in_training_and_unknown_in_scoring(self) -> None:
         marked = [["<s>", *TRAIN[0][:2], "<unk>", *TRAIN[0][2:], "</s>"], ["</s>"], *TRAIN[1:]]
         model, plain = KneserNey.fit(marked), KneserNey.fit([TRAIN[0], [], *TRAIN[1:]])
-        assert (model.log10_probabilities(TEST) == plain.log10_probabilities(TEST)).all()
+        assert (model.score(TEST).log10 == plain.score(TEST).log10).all()
         scores = model.score([["the", "<s>", "cat"], ["the", "</s>", "cat"], ["the", "unicorn", "cat"]])
         assert scores.oov.tolist() == [1, 1, 1]
         assert scores.log10[0] == scores.log10[1] == scores.log10[2]

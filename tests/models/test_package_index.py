@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import ModelError
-from core.models import package_index
-from core.models.package_index import hosts
+from core.models import offered
+from core.models.offered import hosts
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def without_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path))
-    package_index._hosts.cache_clear()
+    offered._hosts.cache_clear()
     return file
 
 
@@ -42,7 +42,7 @@ def test_the_environment_overrides_the_configuration_file(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "/srv/a /srv/b")
     assert hosts() == ("/srv/a", "/srv/b")
-    package_index._hosts.cache_clear()
+    offered._hosts.cache_clear()
     monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(ModelError, match="no pip that works"):
         hosts()

@@ -12,7 +12,7 @@ from core.cli.main import run_main
 from core.errors import ModelError
 from core.models import hub, sizes
 from core.models.fingerprint import fingerprint
-from core.models.tiny import tiny_tokenizer
+from core.models.hub import tiny_tokenizer
 from core.projects import runs
 from core.tagging import view as training
 

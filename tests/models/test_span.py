@@ -10,9 +10,8 @@ import pytest
 import torch
 from transformers import set_seed
 
-from core.models.contrast import Critic, half_squared_distance
 from core.models.networks import MOST, beyond
-from core.models.span import NOTHING, SpanTagger, best_disjoint, places
+from core.models.span import NOTHING, Critic, SpanTagger, best_disjoint, half_squared_distance, places
 from core.models.tagger import prediction_of
 from core.models.taggers import load_tagger, new_span_tagger
 from core.reporter import Silent

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.models.windows import even_parts, windows
+from core.models.pieces import even_parts, windows
 
 
 @given(st.integers(0, 2), st.integers(0, 2), st.integers(1, 12), st.integers(1, 60))

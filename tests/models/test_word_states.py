@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from transformers import BertTokenizerFast
 
+from core.encoders.transfer import word_states
 from core.errors import Cancelled
 from core.models import hub
-from core.models.states import FrozenStates
+from core.models.bilstm import FrozenStates
 from core.models.vocabulary_fit import remarks, vocabulary_fit
-from core.models.word_states import word_states
 from core.reporter import Silent
 from tests.conftest import sentence
 from tests.ears import Stop

@@ -28,7 +28,7 @@ from core.importing import view as facade_corpora
 from core.kind import Job, plan
 from core.kinds import KINDS
 from core.models.bilstm import BiLstmTagger
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.models.taggers import load_tagger
 from core.projects import runs

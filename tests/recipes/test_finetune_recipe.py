@@ -33,8 +33,8 @@ from core.tagging.finetune import Overlap, Seeds, Splits, _network, dealt
 from core.tagging.network import Borrowed, sentence_weights
 from core.tagging.predictions import read_spans
 from core.text.sentence import Sentence
-from core.training.epochs import Epochs
-from core.training.ranks import _in_words, _SilentContext
+from core.training.finetune import Epochs
+from core.training.on_device import _in_words, _SilentContext
 from core.training.settings import TaggerSettings
 from tests.conftest import ROOT, Command, Seal, sentence
 from tests.homes import TAGGER, Names
@@ -367,7 +367,7 @@ def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
 
 @pytest.mark.full
 def test_processes_of_torchrun_train_a_seed_each_to_the_same_bytes(tagger: Run, home: Path, tmp_path: Path) -> None:
-    config, other = tagger.manifest.config, tmp_path / "other"
+    config, other = tagger.manifest.config, tmp_path / "projects" / "other"
     shutil.copytree(home / "corpora", other / "corpora")
     ended = under_torchrun("core", other, config, "--test", config["test"][0], "--json")
     assert ended.returncode == 0, ended.stderr

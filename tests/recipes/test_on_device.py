@@ -20,12 +20,12 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from core import cards
 from core.bias import difficulty
-from core.encoders import embed, rank
+from core.encoders import embed, rank, transfer
 from core.errors import Cancelled, ResourceError
 from core.kind import Job
 from core.kinds import KINDS
-from core.models import bilstm, classifier, devices, encoder, mlm, taggers, transfer, word_states
-from core.models.memory import release_memory
+from core.models import bilstm, classifier, devices, encoder, mlm, taggers
+from core.models.devices import release_memory
 from core.models.tagger import Tagger
 from core.pretraining import pretrain
 from core.project_list import shared_home
@@ -39,9 +39,8 @@ from core.selection import score
 from core.tagging import calibrate, finetune, predict
 from core.tagging.estimate import Speeds
 from core.training import pretrain as mlm_training
-from core.training import ranks
 from core.training.mlm_settings import Settings as MlmSettings
-from core.training.on_device import on_device
+from core.training.on_device import PATIENCE, _store, on_device
 from core.training.settings import TaggerSettings
 from tests.conftest import Seal
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
@@ -83,7 +82,7 @@ def test_a_run_takes_the_first_free_card_waits_for_one_and_says_which(
         second.release()
 
     monkeypatch.setattr(RunContext, "waiting", waiting)
-    monkeypatch.setattr(transfer, "without_reading_masks", lambda: masks.append(True))
+    monkeypatch.setattr(devices, "without_reading_masks", lambda: masks.append(True))
 
     def work(job: Job) -> None:
         with on_device(job) as device:
@@ -126,7 +125,7 @@ def test_every_process_of_several_takes_its_own_card_or_fails(
     for number, asked in ("2", "auto"), ("0", "cuda:1"):
         monkeypatch.setenv("LOCAL_RANK", number)
         monkeypatch.setenv("WINNOW_DEVICE", asked)
-        words = f"process {number} is to take the GPU of that number, which is not to be"
+        words = f"process {number} needs the GPU of that number, which is not"
         with pytest.raises(ResourceError, match=words):
             run_of(lambda job: on_device(job).__enter__() and None)
 
@@ -168,7 +167,7 @@ def test_a_run_notes_why_it_uses_the_cpu(
     (note,) = run_of(work).state().notes
     assert note.startswith("A GPU is here (Tesla V100), but torch cannot use it: CUDA error: no kernel image is")
     monkeypatch.setenv("WINNOW_DEVICE", "cuda")
-    with pytest.raises(ResourceError, match=r"cuda is not to be had\. A GPU is here"):
+    with pytest.raises(ResourceError, match=r"cuda is not available\. A GPU is here"):
         run_of(work)
 
 
@@ -224,7 +223,7 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
 
     for module in (calibrate, embed, finetune, predict, pretrain, rank, score, difficulty):
         monkeypatch.setattr(module, "on_device", watched)
-    for module in (bilstm, classifier, encoder, mlm, taggers, word_states):
+    for module in (bilstm, classifier, encoder, mlm, taggers, transfer):
         monkeypatch.setattr(module, "pick_device", pick_device)
     monkeypatch.setattr(pretrain, "announce", announce)
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
@@ -243,8 +242,8 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
         ("rank", {"train": two_types, "dev": two_types, "encoders": ("tiny",)}),
     ):
         runs.execute(kind, {**options, "model": runs.listed("finetune")[-1].id} if "model" in options else options)
-    readers = ("classifier", "encoder", "mlm", "taggers", "word_states")
-    assert asked.keys() == {f"core.models.{name}" for name in readers}
+    readers = ("models.classifier", "models.encoder", "models.mlm", "models.taggers", "encoders.transfer")
+    assert asked.keys() == {f"core.{name}" for name in readers}
 
 
 def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,8 +324,8 @@ def test_processes_wait_long_for_each_other(tmp_path: Path, monkeypatch: pytest.
     lm, settings = mlm.MaskedLM.load("tiny", device="cpu"), MlmSettings(epochs=1, batch_size=2, learning_rate=1e-4)
     with pytest.raises(Cancelled):
         mlm_training.pretrain(lm, SimpleNamespace(), settings, folder=tmp_path, report=Silent())  # type: ignore[arg-type]
-    assert patience == [ranks.PATIENCE]
+    assert patience == [PATIENCE]
     first = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", str(first.port))
-    assert ranks._store().timeout == ranks.PATIENCE  # type: ignore[attr-defined]  # torch's types lack it
+    assert _store().timeout == PATIENCE  # type: ignore[attr-defined]  # torch's types lack it

@@ -15,7 +15,7 @@ from core.encoders import rank, transfer
 from core.encoders import view as encoders
 from core.encoders.rank import Labelled, read_encoder
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.models import hub, word_states
+from core.models import hub
 from core.projects import runs
 from core.reporter import Reporter
 from core.stats.scoring import count
@@ -71,7 +71,7 @@ def test_the_better_encoder_comes_first_in_a_run_that_was_stopped_after_another(
         parameter.data.fill_(0.1)
     blind.save_pretrained(tmp_path / "blind")
     hub.load_tokenizer("tiny").save_pretrained(tmp_path / "blind")
-    read, asked = word_states.word_states, list[str]()
+    read, asked = transfer.word_states, list[str]()
 
     def stops(name: str, rows: list[object], report: Reporter) -> object:
         asked.append(name)
@@ -79,7 +79,7 @@ def test_the_better_encoder_comes_first_in_a_run_that_was_stopped_after_another(
             raise Cancelled("now")
         return read(name, rows, report)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(word_states, "word_states", stops)
+    monkeypatch.setattr(transfer, "word_states", stops)
     with pytest.raises(Cancelled):
         ranked({**parts, "encoders": (str(tmp_path / "blind"), "tiny")})
     [run] = runs.listed("rank")

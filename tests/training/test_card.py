@@ -28,11 +28,10 @@ from transformers.masking_utils import sdpa_mask
 
 from core.models.bilstm import LAYOUTS, BiLstmTagger
 from core.models.classifier import new_classifier
+from core.models.devices import without_reading_masks
 from core.models.encoder import Encoder
-from core.models.masking import Masking
-from core.models.mlm import MaskedLM, pseudo_perplexity
+from core.models.mlm import MaskedLM, Masking, pseudo_perplexity
 from core.models.taggers import new_span_tagger, new_tagger
-from core.models.transfer import without_reading_masks
 from core.models.word_features import build_vocabulary
 from core.reporter import Silent
 from core.results import Role
@@ -41,12 +40,9 @@ from core.selection.base import Batch, Source
 from core.tagging import calibrate
 from core.text.paired import Paired
 from core.text.sentence import Sentence
-from core.training import arguments as training_arguments
-from core.training import classify, mlm_settings, mlm_trainer, pretrain
-from core.training.classify_settings import ClassifySettings
-from core.training.examples import tokenised
-from core.training.settings import Settings
-from core.training.steps import Step, Steps
+from core.training import classify, finetune, mlm_settings, pretrain
+from core.training.settings import ClassifySettings, Settings
+from core.training.steps import Step, Steps, tokenised
 from tests.conftest import Seal, sentence
 from tests.stand_ins import tiny_mlm
 
@@ -123,7 +119,7 @@ def trainer_of(lm: MaskedLM, settings: mlm_settings.Settings) -> Any:
     trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
     trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
     for name in ("_sum", "_precision"):
-        setattr(trainer, name, partial(getattr(mlm_trainer.Pretraining, name), trainer))
+        setattr(trainer, name, partial(getattr(pretrain.Pretraining, name), trainer))
     return trainer
 
 
@@ -174,7 +170,7 @@ def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int)
     micros = steps[0]["micro"]
     assert len(micros) == accumulation  # one rectangle, whatever the lengths are
     trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4))
-    mlm_trainer.Pretraining._in_turn(trainer, lm.model, micros, 1.0)
+    pretrain.Pretraining._in_turn(trainer, lm.model, micros, 1.0)
     assert lm.model.get_input_embeddings().weight.grad.device.type == "lazy"
     assert not card.waits
 
@@ -184,7 +180,7 @@ def test_on_a_card_a_step_of_pre_training_is_one_rectangle_and_timed_until_it_is
 ) -> None:
     lm: Any = MaskedLM.load("tiny", device="cpu")
     rows = tokenised([["a", "a much longer text"]], lm.tokenizer, max_length=32, n=2, report=Silent())
-    piles = mlm_trainer.Piles(train=rows, draw=lambda epoch: np.arange(2), task=rows, general=rows)
+    piles = pretrain.Piles(train=rows, draw=lambda epoch: np.arange(2), task=rows, general=rows)
     settings = mlm_settings.Settings(epochs=1, batch_size=2, learning_rate=1e-4)
     assert len(pretrain._steps(lm, piles, settings)[0]["micro"]) == 2
     card = SimpleNamespace(tokenizer=lm.tokenizer, model=SimpleNamespace(device=torch.device("cuda")))
@@ -194,7 +190,7 @@ def test_on_a_card_a_step_of_pre_training_is_one_rectangle_and_timed_until_it_is
     waited_for: list[torch.device] = []
     monkeypatch.setattr(torch.cuda, "synchronize", waited_for.append)
     trainer = SimpleNamespace(_since=time.perf_counter(), busy=0.0, args=SimpleNamespace(device=torch.device("cuda")))
-    mlm_trainer.Pretraining._pause(trainer)  # type: ignore[arg-type]
+    pretrain.Pretraining._pause(trainer)  # type: ignore[arg-type]
     assert waited_for == [torch.device("cuda")]
     assert trainer.busy > 0
 
@@ -287,7 +283,7 @@ def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyP
 
         lm.model.zero_grad()
         with Casts():  # type: ignore[no-untyped-call]
-            mlm_trainer.Pretraining._in_turn(trainer, lm.model, [micro] * n, 1 / n)
+            pretrain.Pretraining._in_turn(trainer, lm.model, [micro] * n, 1 / n)
         return len(seen)
 
     def gradient() -> Tensor:
@@ -327,10 +323,10 @@ def test_of_several_cards_a_training_takes_one(kind: str, tmp_path: Path, monkey
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     card = torch.device("cuda")
     if kind == "fine-tuning":
-        arguments = training_arguments.arguments_of(tmp_path, Settings.quick(500), 1, card)
+        arguments = finetune.arguments_of(tmp_path, Settings.quick(500), 1, card)
     else:
         options = mlm_settings.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
-        arguments = mlm_trainer._arguments(tmp_path, options, 1e-4, card)
+        arguments = pretrain._arguments(tmp_path, options, 1e-4, card)
     AcceleratorState._reset_state(reset_partial_state=True)  # which now says that this process has a card
     assert arguments.device.type == "cuda"
     if kind == "fine-tuning":

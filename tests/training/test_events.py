@@ -16,7 +16,7 @@ from core.errors import Cancelled
 from core.training import events
 from core.training.events import Durable, EventCallback, last_checkpoint, listen
 from core.training.finetune import Finetuning
-from core.training.mlm_trainer import Pretraining
+from core.training.pretrain import Pretraining
 from tests.ears import Ear
 
 EXAMPLES = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(40)]

@@ -16,9 +16,8 @@ from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger, new_tagger
 from core.reporter import Reporter, Silent
 from core.text.sentence import Sentence
-from core.training.epochs import Epochs
 from core.training.events import CHECKPOINT_SECONDS
-from core.training.finetune import finetune, score
+from core.training.finetune import Epochs, finetune, score
 from core.training.rows import judges
 from core.training.settings import Settings, TaggerSettings
 from tests.conftest import sentence

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.models.taggers import load_tagger
-from core.training.lpft import lpft
+from core.training.finetune import lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make, train
 
 FULL = [pytest.param(layers, marks=pytest.mark.full) for layers in ("1", "reinit:1")]

@@ -10,11 +10,11 @@ import torch
 from transformers import AutoModelForTokenClassification
 
 from core.errors import Cancelled
-from core.models.lora import Lora
+from core.models.layers import Lora
 from core.models.taggers import EncoderTagger, load_tagger
 from core.reporter import Silent
-from core.training.lighter import LARGE, checkpoint_layers, lora_note
-from core.training.lpft import lpft
+from core.training.finetune import lpft
+from core.training.memory import LARGE, checkpoint_layers, lora_note
 from core.training.mlm_settings import MlmSettings
 from core.training.pretrain import pretrain
 from core.training.settings import TaggerSettings

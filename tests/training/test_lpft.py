@@ -12,10 +12,9 @@ from core.errors import Cancelled
 from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger
 from core.reporter import Reporter, Silent
-from core.training import lpft as stages
-from core.training.epochs import Epochs
+from core.training import finetune as stages
 from core.training.events import CHECKPOINT_SECONDS, HEAD
-from core.training.lpft import frozen_encoder, lpft
+from core.training.finetune import Epochs, frozen_encoder, lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
 
 Weights = list[Tensor]
@@ -46,17 +45,17 @@ def equal(ours: Weights, theirs: Weights) -> bool:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     listener, seen, tagger = Listener(), list[tuple[Weights, Weights]](), make()
-    first, real = weights(tagger), stages._write
+    first, real = weights(tagger), stages._write_head
 
     def spy(tagger: Tagger, path: Path, seconds: float) -> None:
         seen.append(weights(tagger))
         real(tagger, path, seconds)
 
-    stages._write = spy
+    stages._write_head = spy
     try:
         epochs, _ = train(tmp_path_factory.mktemp("calm"), listener, tagger, checkpoint_seconds=float("inf"))
     finally:
-        stages._write = real
+        stages._write_head = real
     return epochs, tagger, listener, first, seen[-1]
 
 

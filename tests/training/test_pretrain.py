@@ -9,16 +9,13 @@ import pytest
 import torch
 
 from core.errors import Cancelled
-from core.models.masking import Masking
-from core.models.mlm import MaskedLM, head_parameters
+from core.models.mlm import MaskedLM, Masking, head_parameters
 from core.reporter import Silent
 from core.training import pretrain as module
 from core.training.events import EventCallback, last_checkpoint
-from core.training.examples import Examples, near_equal, packed, tokenised
 from core.training.mlm_settings import Settings
-from core.training.mlm_trainer import Piles, Pretraining
-from core.training.pretrain import pretrain
-from core.training.steps import Steps, pieces_until
+from core.training.pretrain import Piles, Pretraining, pretrain
+from core.training.steps import Examples, Steps, near_equal, packed, pieces_until, tokenised
 from tests.ears import Ear
 
 LOTS = np.random.default_rng(0)

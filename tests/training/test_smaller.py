@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.models import memory
+from core.models import devices
 from core.models.classifier import Classifier, new_classifier
+from core.models.devices import Halved
 from core.models.encoder import Encoder
-from core.models.memory import Halved
 from core.models.mlm import MaskedLM
 from core.models.taggers import EncoderTagger, new_tagger
 from core.project_list import shared_home
@@ -21,14 +21,12 @@ from core.selection.base import Batch
 from core.selection.strategies.pseudo import PseudoOptions, PseudoPerplexity
 from core.training import classify
 from core.training import memory as training_memory
-from core.training.classify_settings import ClassifySettings
-from core.training.examples import tokenised
 from core.training.finetune import finetune
 from core.training.memory import Smaller
 from core.training.mlm_settings import Settings as MlmSettings
-from core.training.mlm_trainer import Piles
-from core.training.pretrain import pretrain
-from core.training.settings import TaggerSettings
+from core.training.pretrain import Piles, pretrain
+from core.training.settings import ClassifySettings, TaggerSettings
+from core.training.steps import tokenised
 from tests.conftest import sentence
 from tests.ears import Ear
 from tests.fake_cards import seen_by_torch
@@ -85,7 +83,7 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     assert Smaller(torch.nn.Linear(3, 3), "training", card, notes).times == 1
     seen_by_torch(monkeypatch, ["Tesla T4"])
     assert Halved("adding", card).parts == 1
-    (shared_home(home) / memory.FILE).write_text("[")
+    (shared_home(home) / devices.FILE).write_text("[")
     assert Halved("adding", card).parts == 1
 
 

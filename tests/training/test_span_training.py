@@ -10,14 +10,12 @@ import torch
 from transformers import set_seed
 
 from core.errors import Cancelled
-from core.models.contrast import half_squared_distance
-from core.models.span import SpanTagger
+from core.models.span import SpanTagger, half_squared_distance
 from core.models.taggers import new_span_tagger
 from core.reporter import Reporter, Silent
 from core.tagging.network import OtherNames
 from core.text.paired import Paired
-from core.training.epochs import Epochs
-from core.training.finetune import finetune
+from core.training.finetune import Epochs, finetune
 from core.training.rows import PRIMARY, Contrasted, OneCorpus, in_parts
 from core.training.threads import Threads
 from tests.conftest import sentence

@@ -17,7 +17,7 @@ from core.models.word_features import build_vocabulary
 from core.reporter import Reporter, Silent
 from core.text.sentence import Sentence
 from core.training import finetune as training
-from core.training.epochs import Epochs
+from core.training.finetune import Epochs
 from core.training.rows import ASSISTING, PRIMARY, Alternating, Joined, OneCorpus, Row
 from core.training.settings import Settings
 from tests.conftest import sentence

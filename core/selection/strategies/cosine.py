@@ -1,18 +1,25 @@
-"""`cos-pretrained`: cosine of a sentence's embedding to T_C's (Mahapatra et al. 2022; SOURCES.md, Cosine to T_C)."""
+"""`cos-pretrained` and `knn`: strategies that score by the cosine to T_C's sentence vectors.
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, cast
+See SOURCES.md, Cosine to T_C (Mahapatra et al. 2022) and Neighbours. The products run in blocks that fit into a core's
+cache.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 
 from core.config import Config, option
-from core.models.vectors import cosine
-from core.reporter import Reporter
+from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.evidence import SHOWN, Arrays, Evidence, Part, Parts, top, unit
 from core.selection.topics import Quota, best_k
 
+if TYPE_CHECKING:
+    import torch
+
+BLOCK = 1024  # rows widened to float32 at a time: 1.5 MB at 384, so they are still in a core's cache when multiplied
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
 _SAMPLE = 20_000  # rows of D_C that its mean and the covariance are estimated from
 
@@ -173,3 +180,102 @@ def _unit(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
     return result
+
+
+class NeighbourOptions(Config):
+    """Options of `knn`."""
+
+    neighbours: int = option(
+        5, "How many nearest sentences of the task corpus are averaged.", unit="sentences", ge=1, le=1000
+    )
+
+
+class Neighbours(Strategy):
+    """Mean cosine to the k nearest sentences of T_C: keeps the small topics that a mean loses."""
+
+    name: ClassVar[str] = "knn"
+    in_short: ClassVar[str] = "near a few sentences of yours"
+    unit: ClassVar[str] = "cosine"
+    reads: ClassVar[Reads] = "vectors"
+    summary: ClassVar[str] = "Prefers sentences that are close to their nearest few sentences of the task corpus."
+    trust: ClassVar[str] = (
+        "Trust it when the task corpus covers several topics; odd sentences of the task corpus draw odd neighbours."
+    )
+    Options: ClassVar[type[Config]] = NeighbourOptions
+
+    options: NeighbourOptions
+    _task: FloatArray  # (m, d) of length 1
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        self._task, _ = sources[Role.TASK].learnable()
+
+    def score(self, batch: Batch) -> FloatArray:
+        assert batch.vectors is not None
+        result = top_k_mean(batch.vectors, self._task, min(self.options.neighbours, len(self._task))).astype(np.float64)
+        result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence has no neighbour
+        return result
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """A k-th of the cosine to each of the k nearest sentences of T_C."""
+        task, _, rows = evidence.learnt_from()
+        near = unit(task) @ np.asarray(evidence.vector, dtype=np.float64)
+        best = np.argsort(-near, kind="stable")[: evidence.options["neighbours"]]
+        return Parts(
+            parts=[
+                Part(name=f"sentence {row} of the task corpus", value=value / len(best), task_row=int(row))
+                for row, value in zip(rows[best].tolist(), near[best].tolist(), strict=True)
+            ],
+            formula=f"each part is a cosine divided by {len(best)}; they add up to the score",
+        )
+
+
+def cosine(unit: FloatArray, queries: FloatArray, report: Reporter | None = None) -> FloatArray:
+    """Cosines `(n, q)` float32 of stored unit rows `(n, d)` with queries `(q, d)` of any length.
+
+    A query of zeros gives 0.
+    """
+    import torch
+
+    scaled = torch.from_numpy(_normalised(queries)).T.contiguous()
+    scores = np.empty((len(unit), scaled.shape[1]), dtype=np.float32)
+    for start, block in _blocks(unit, report or Silent()):
+        torch.mm(block, scaled, out=torch.from_numpy(scores[start : start + len(block)]))
+    return scores
+
+
+def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter | None = None) -> FloatArray:
+    """Mean `(n,)` float32 of the `k` largest cosines of each unit row `(n, d)` with the targets `(t, d)`.
+
+    All targets where there are fewer than `k`. Exact, in memory for 1,024 x 1,024 cosines at a time.
+    """
+    import torch
+
+    scaled = torch.from_numpy(_normalised(targets)).T.contiguous()
+    k = min(k, scaled.shape[1])
+    scores = np.empty(len(unit), dtype=np.float32)
+    for start, block in _blocks(unit, report or Silent()):
+        best = torch.empty((len(block), 0))
+        for first in range(0, scaled.shape[1], BLOCK):
+            near = block @ scaled[:, first : first + BLOCK]
+            best = torch.cat([best, near.topk(min(k, near.shape[1]), sorted=False).values], dim=1)
+            best = best.topk(min(k, best.shape[1]), sorted=False).values
+        scores[start : start + len(block)] = best.mean(1).numpy()
+    return scores
+
+
+def _blocks(unit: FloatArray, report: Reporter) -> Iterator[tuple[int, "torch.Tensor"]]:
+    """First row and float32 tensor of each `BLOCK` rows."""
+    import torch
+
+    for start in range(0, len(unit), BLOCK):
+        report.check()
+        block = unit[start : start + BLOCK]  # mapped with mode "c" torch takes it as it is; read-only it must copy
+        yield start, torch.from_numpy(block if block.flags.writeable else block.copy()).float()
+
+
+def _normalised(rows: FloatArray) -> FloatArray:
+    """Rows of length 1 in float32; rows of zeros stay."""
+    rows = np.asarray(rows, dtype=np.float32)
+    unit: FloatArray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return unit

@@ -8,9 +8,9 @@ import numpy as np
 
 from core.config import Config, option
 from core.errors import ModelError
+from core.models.devices import Halved
 from core.models.encoder import BUDGET, length_groups, longest
-from core.models.memory import Halved
-from core.models.windows import LONGEST, windows
+from core.models.pieces import LONGEST, windows
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
 from core.selection.base import AdaptedOptions, Batch, Model, Source, Strategy
@@ -108,7 +108,7 @@ class PseudoPerplexity(Strategy):
     def score(self, batch: Batch) -> FloatArray:
         import torch
 
-        from core.models.transfer import fetched
+        from core.models.devices import fetched
 
         n, reads = len(batch.sentences), self._reads([sentence.text for sentence in batch.sentences])
         loss, guesses = np.zeros(n), np.zeros(n)
@@ -184,7 +184,7 @@ class PseudoPerplexity(Strategy):
         """-log p of every target piece, float64 on the model's device, pass by pass; the shortest sentence first."""
         import torch
 
-        from core.models.transfer import to_device
+        from core.models.devices import to_device
 
         width = len(passes[-1].read.ids)
         # No attention falls on padding, so any piece will do where a tokenizer has none of its own.

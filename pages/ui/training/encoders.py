@@ -8,7 +8,7 @@ import streamlit as st
 from core.encoders import view as encoders
 from core.encoders.rank import EncoderRank
 from core.encoders.view import Encoder
-from core.models.package_index import hosts
+from core.models.offered import hosts
 from core.projects import runs
 from core.projects.home import offline
 from pages.ui.presses import pressed

@@ -26,7 +26,7 @@ from scipy.stats import spearmanr
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype
 from core.models.encoder import Encoder
-from core.models.vectors import cosine, top_k_mean
+from core.selection.strategies.cosine import cosine, top_k_mean
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))

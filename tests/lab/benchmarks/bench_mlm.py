@@ -25,10 +25,9 @@ from core.models.devices import pick_device, pick_dtype
 from core.models.mlm import MaskedLM
 from core.reporter import Silent
 from core.training.events import EventCallback
-from core.training.examples import tokenised
 from core.training.mlm_settings import Settings
-from core.training.mlm_trainer import Piles, Pretraining
-from core.training.pretrain import _steps
+from core.training.pretrain import Piles, Pretraining, _steps
+from core.training.steps import tokenised
 from tests.lab.benchmarks.bench_embedding import sentences
 
 WAYS = ("stock fp32", "stock bf16", "ours fp32", "ours bf16")

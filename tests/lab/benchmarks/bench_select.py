@@ -90,9 +90,9 @@ def chunks_done(home: Path) -> int:
 def million() -> None:
     """The slider's work at a million scores, and scoring a million stored rows."""
     from core.config import Budget
-    from core.models.vectors import cosine
     from core.results import Scores
     from core.selection.choose import choose, ranking
+    from core.selection.strategies.cosine import cosine
 
     rng = np.random.default_rng(0)
     values = rng.normal(size=1_000_000)

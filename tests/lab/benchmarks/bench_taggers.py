@@ -59,8 +59,7 @@ def trained(splits: dict[str, list[Sentence]], arm: Arm, seed: int, encoder: str
 
     from core.models.tagger import prediction_of
     from core.models.taggers import new_tagger
-    from core.training.calibration import fit_temperature
-    from core.training.finetune import finetune, score
+    from core.training.finetune import finetune, fit_temperature, score
 
     types = sorted({entity.type for split in splits.values() for s in split for entity in s.entities or ()})
     own = sorted({entity.type for s in splits["train"] for entity in s.entities or ()})

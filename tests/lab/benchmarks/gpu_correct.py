@@ -23,20 +23,16 @@ from core.experiment import view as experiments
 from core.kind import register
 from core.kinds import KINDS
 from core.models.crf import LinearChain, bioes_tags
-from core.models.devices import Precision, pick_device
+from core.models.devices import Precision, pick_device, release_memory, to_device
 from core.models.encoder import Encoder
-from core.models.masking import Masking
-from core.models.memory import release_memory
-from core.models.mlm import MaskedLM
+from core.models.mlm import MaskedLM, Masking
 from core.models.taggers import new_tagger
-from core.models.transfer import to_device
 from core.projects import removals, runs
 from core.projects.home import store
 from core.reporter import Silent
 from core.results import FloatArray
 from core.runs import Run, launch
-from core.training.examples import tokenised
-from core.training.steps import fixed
+from core.training.steps import fixed, tokenised
 from tests.lab.benchmarks.gpu_scope import LEGAL, SPLITS, Scope, home
 
 Values = Mapping[str, Any]

@@ -13,9 +13,8 @@ import torch
 from transformers import AutoModelForMaskedLM, BertConfig
 
 from core.models import hub
-from core.models.devices import pick_device, pick_dtype
+from core.models.devices import pick_device, pick_dtype, release_memory
 from core.models.encoder import Encoder
-from core.models.memory import release_memory
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
 from core.projects import runs

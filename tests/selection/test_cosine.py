@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.models import vectors
 from core.results import FloatArray
+from core.selection.strategies import cosine as strategy
 
 
 def rows(n: int, d: int = 16, seed: int = 0) -> FloatArray:
@@ -15,13 +15,13 @@ def rows(n: int, d: int = 16, seed: int = 0) -> FloatArray:
 
 @pytest.mark.parametrize(("t", "k"), [(30, 5), (3, 5), (8, 1), (9, 9)])
 def test_products_in_blocks_are_numpys(t: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "BLOCK", 8)
+    monkeypatch.setattr(strategy, "BLOCK", 8)
     unit, queries = rows(37), np.vstack([rows(3, seed=1) * 7, np.zeros((1, 16))])
     expected = unit.astype(float) @ (queries / np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-9)).T
-    got = vectors.cosine(unit, queries)
+    got = strategy.cosine(unit, queries)
     assert got.dtype == np.float32
     assert np.allclose(got, expected, atol=2e-3)
-    assert vectors.cosine(unit[:0], queries).shape == (0, 4)
+    assert strategy.cosine(unit[:0], queries).shape == (0, 4)
     targets = rows(t, seed=1)
     expected = np.sort(unit.astype(float) @ targets.astype(float).T, axis=1)[:, -k:].mean(1)
-    assert np.allclose(vectors.top_k_mean(unit, targets, k), expected, atol=2e-3)
+    assert np.allclose(strategy.top_k_mean(unit, targets, k), expected, atol=2e-3)
