@@ -43,6 +43,7 @@ from core.tagging import calibrate
 from tests import finished
 from tests.conftest import sentence
 from tests.finished import TIMED
+from tests.homes import done
 from tests.planted import contracts, kitchen
 from tests.recipes.test_experiment import OPTIONS, fill, labelled
 from tests.stand_ins import tiny_mlm
@@ -75,10 +76,16 @@ def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     return library
 
 
+def timed(options: dict[str, Any]) -> None:
+    """Time this machine for an experiment's encoders."""
+    for timing in experiments.calibrations(options):
+        done("calibrate", timing)
+
+
 def made(**options: Any) -> tuple[Any, dict[str, Any]]:
     """A finished experiment, and its rows by arm; its cost is asked for before and after."""
     options = {**SPLITS, **options}
-    runs.execute("calibrate", experiments.calibrations(options)[0])
+    timed(options)
     before = experiments.cost(options)
     assert before.seconds > 0
     told: list[str] = []
@@ -279,7 +286,7 @@ def test_arms_that_rebuild_labels_use_the_preset_of_their_paper() -> None:
 def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, tmp_path: Path) -> None:
     (tmp_path / "far.vec").write_text("of 1 2 3 4 5 6 7\nthe 7 6 5 4 3 2 1\n")
     (tmp_path / "wide.vec").write_text("of 1 2\n")
-    far, _ = (runs.execute("vectors-import", {"path": str(tmp_path / name)}) for name in ("far.vec", "wide.vec"))
+    far, _ = (done("vectors-import", path=str(tmp_path / name)) for name in ("far.vec", "wide.vec"))
     _, rows = made(
         sources=("law", "food"),
         imported_vectors=("far",),
@@ -298,7 +305,7 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
     tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
     assert {config["network"] for config in tuned.values()} == {"bilstm"}
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]
-    assert [arm for arm, config in tuned.items() if config.get("imported_vectors") == far.id] == ["vectors:far"]
+    assert [arm for arm, config in tuned.items() if config.get("imported_vectors") == far] == ["vectors:far"]
     (pretrained,) = (runs.get(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
     law, food = corpora.find(*pretrained.manifest.config["corpora"]), corpora.find(tuned["vectors:food"]["vectors"])
     small, large = sorted((law.n_tokens, food.n_tokens))
@@ -309,7 +316,7 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
     assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
 
     compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "min_source_tokens": 1}
-    told = similarity.judge_own(runs.execute("similarity", compared | {"draws": 1, "sizes": 0}).id)
+    told = similarity.judge_own(done("similarity", compared, draws=1, sizes=0))
     assert told is not None
     assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
     assert told.rule is None  # no source has both effects
@@ -319,7 +326,7 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
     with pytest.raises(ConfigError, match=r"need vectors of one dimension, and these differ \(far 7, wide 2\)"):
         experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
     with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
-        runs.execute("experiment", {**wrong, "arms": ("vectors:law",), "cap_tokens": 10**6})
+        done("experiment", wrong, arms=("vectors:law",), cap_tokens=10**6)
 
 
 def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: None) -> None:
@@ -395,7 +402,7 @@ def test_borrowing_that_cannot_work_is_told_before_the_first_training(
     rows = [*labelled(contracts(20, seed=2)), sentence("We met in Oslo .", [(3, 4, "GPE")])]
     corpora.seal(rows, name="odd", origin={}, labelled=True)
     with pytest.raises(ConfigError, match=words):
-        runs.execute("experiment", {**SPLITS, **options})
+        done("experiment", SPLITS, **options)
     assert not runs.listed("finetune")
 
 
@@ -652,11 +659,10 @@ def test_the_same_selection_under_another_encoder(home: Path, tmp_path: Path, un
     other = str(tiny_mlm(tmp_path / "other"))
     fill(home)
     options = {**OPTIONS, "arms": ("none", "gazetteer"), "axis": (f"encoder:{other}",), "seeds": (1,)}
-    for timing in experiments.calibrations(options):
-        runs.execute("calibrate", timing)
+    timed(options)
     assert [run.manifest.config["encoder"] for run in runs.listed("calibrate")] == [other, "tiny"]
     before = experiments.cost(options)
-    run = runs.execute("experiment", options)
+    run = runs.get(done("experiment", options))
     assert experiments.cost(options).seconds == 0 < before.seconds
     assert run.manifest.config["weights"] == f"tiny-1 {fingerprint(other)}"
     assert not [note for note in run.state().notes if note.startswith("Added") and "encoder:" in note]

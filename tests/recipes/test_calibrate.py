@@ -22,7 +22,6 @@ from core.experiment.leaderboard import gain_per_hour
 from core.importing import view as facade_corpora
 from core.models.mlm import MaskedLM
 from core.pretraining.pretrain import PretrainConfig
-from core.projects import runs
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.tagging import calibrate
@@ -32,6 +31,7 @@ from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Estimate, Speed, _finetune, _pretrain
 from core.text.sentence import Sentence
 from tests.finished import TIMED, finish
+from tests.homes import done
 from tests.recipes.test_experiment import OPTIONS, fill
 
 
@@ -54,8 +54,8 @@ def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeyp
     with pytest.raises(WinnowError, match="run the calibration first"):
         experiments.cost(OPTIONS)
     options = experiments.calibrations(OPTIONS)[0]
-    run = runs.execute("calibrate", options)
-    found = experiments.calibrated(run.id)
+    run = done("calibrate", options)
+    found = experiments.calibrated(run)
     for step, piece in (found.mlm, found.tagger, found.embed):
         assert step >= 0
         assert piece > 0
@@ -63,7 +63,7 @@ def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeyp
     long = Sentence(id="0" * 16, tokens=("a" * 9,) * 40, text=" ".join(["a" * 9] * 40))
     assert calibrate._pieces(MaskedLM.load("tiny", device="cpu"), [long]) == 362  # none is cut
     assert found.memory_gb > 0.1
-    assert runs.execute("calibrate", options).id == run.id
+    assert done("calibrate", options) == run
     assert experiments.cost(OPTIONS).seconds > 0
 
 

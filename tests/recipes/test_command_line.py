@@ -20,6 +20,7 @@ from core.runs import worker
 from core.runs.context import RunContext
 from core.runs.events import Event
 from tests.conftest import Command, Seal, sentence
+from tests.homes import done
 from tests.planted import contracts, kitchen
 
 
@@ -359,6 +360,6 @@ def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Pa
     assert not OBEYED.search(seal(["A sentence ."], f"another {EVIL}").name)
     file = tmp_path / f"{EVIL.replace('/', '')}.txt"
     file.write_text("Another sentence .\n")
-    named = runs.execute("add", {"path": str(file)}).result()["name"]
+    named = corpora.import_result(done("add", path=str(file))).name
     assert not OBEYED.search(named)
     assert named.startswith(proposed_name(file))  # numbered where the name is taken

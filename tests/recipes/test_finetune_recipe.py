@@ -37,7 +37,7 @@ from core.training.finetune import Epochs
 from core.training.on_device import _in_words, _SilentContext
 from core.training.settings import TaggerSettings
 from tests.conftest import ROOT, Command, Seal, sentence
-from tests.homes import TAGGER, Names
+from tests.homes import TAGGER, Names, done
 from tests.training.test_finetune import labelled
 
 FAST = TAGGER
@@ -306,7 +306,7 @@ def test_chunks_of_a_tagging_have_the_neighbours_of_the_whole(
     found = []
     for size in (8192, 4):
         monkeypatch.setattr(predict, "CHUNK", size)
-        run = runs.execute("tag", {"corpus": corpus, "model": str(tmp_path / "tagger")})
+        run = runs.get(done("tag", corpus=corpus, model=str(tmp_path / "tagger")))
         found.append(read_spans(run).records.copy())
         removals.remove_run(run.id)
     assert len(found[0])

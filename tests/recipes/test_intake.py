@@ -33,6 +33,7 @@ from core.text.sentence import Sentence
 from tests import documents
 from tests.conftest import Command
 from tests.finished import at_work
+from tests.homes import done
 from tests.pages.test_pages import opened_on, texts
 from tests.planted import contracts, kitchen
 
@@ -56,7 +57,7 @@ def files(tmp_path: Path) -> Path:
 
 def taken_in(folder: Path, **parts: Sequence[str]) -> IntakeResult:
     """Import a folder's files by part, or as proposed."""
-    return intake.result(runs.execute("intake", {"path": str(folder), **parts} if parts else as_proposed(folder)).id)
+    return intake.result(done("intake", {"path": str(folder), **parts} if parts else as_proposed(folder)))
 
 
 def as_proposed(folder: Path, *, move: bool = False) -> dict[str, object]:
@@ -142,7 +143,7 @@ def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_
     assert rows[(name,)].labelled
     assert all(row.bytes for row in proposed.rows)
     parts = {file: "train" if (file,) == (name,) else UNUSED for (file,) in rows}
-    runs.execute("intake", intake.options(proposed, paths, parts))
+    done("intake", intake.options(proposed, paths, parts))
     train = corpora.find(corpora.roles()["train"])
     assert (len(train), dict(train.types)) == (2, {"ORG": 1})
 
@@ -170,7 +171,7 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path, home: Path) -> None:
     proposed = intake.proposal(places)
     names = [name for row in proposed.rows for name in row.files]
     assert sorted(names) == ["a 2/text.txt", "a 3/text.txt", "a/text.txt", "text.txt"]
-    runs.execute("intake", intake.options(proposed, places, {row.files[0]: "domain" for row in proposed.rows}))
+    done("intake", intake.options(proposed, places, {row.files[0]: "domain" for row in proposed.rows}))
     domain = corpora.find(corpora.roles()["domain"])
     assert {sentence.text.split()[1] for block in domain.batches() for sentence in block} == set("0123")
 
@@ -194,8 +195,8 @@ def test_a_part_that_fails_is_named_and_the_others_go_on(files: Path, home: Path
     (files / "broken.conll").write_text("Ada\tE-PER\nand\tL-PER\n\n" * 30)
     token = spooled(files)
     parts = {"train": ("labels.conll",), "domain": ("pile.txt",), "dev": ("broken.conll",)}
-    run = runs.execute("intake", {"path": str(uploads.spooled(token)), **parts, "move": True})
-    by_part = {each.part: each for each in intake.result(run.id).parts}
+    run = done("intake", path=str(uploads.spooled(token)), move=True, **parts)
+    by_part = {each.part: each for each in intake.result(run).parts}
     assert "mixed" in by_part["dev"].problem
     assert (by_part["train"].problem, by_part["domain"].problem) == ("", "")
     assert set(corpora.roles()) == {"task", "train", "domain"}
@@ -240,7 +241,7 @@ def test_a_killed_import_assigns_the_roles_when_resumed(
     with monkeypatch.context() as patch:
         patch.setattr(moment, Mock(side_effect=Killed))
         with pytest.raises(Killed):
-            runs.execute("intake", wanted)
+            done("intake", wanted)
     [run] = runs.own("intake")
     imports = {each.id for each in runs.listed("add", state="succeeded")}
     runs.go_on(run.id)
@@ -287,10 +288,6 @@ RAW = "The U.S. buyer, he said, didn't pay.\n" * 12
 OWN = ("The", "U.S.", "buyer", ",", "he", "said", ",", "did", "n't", "pay", ".")
 
 
-def added_text(path: Path, **options: str) -> runs.Run:
-    return runs.execute("add", {"path": str(path), **options})
-
-
 @pytest.mark.parametrize(
     ("text", "asked", "rule", "n"),
     [
@@ -304,8 +301,7 @@ def test_a_text_is_cut_as_it_came_or_as_asked(
     home: Path, tmp_path: Path, text: str, asked: str, rule: str, n: int
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in text.splitlines()))
-    run = added_text(tmp_path / "a.jsonl", tokens=asked)
-    result = corpora.import_result(run.id)
+    result = corpora.import_result(done("add", path=str(tmp_path / "a.jsonl"), tokens=asked))
     corpus = Library(home).find(result.corpus)
     assert result.cut is not None
     assert (result.cut.rule, corpus.tokens, corpora.describe(corpus)["cut"]) == (rule, rule, rule)
@@ -323,7 +319,7 @@ def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_
     files["b.conll"] = "".join(f"{token}\tO\n" for token in OWN) + "\n"
     for (name, text), rule in zip(files.items(), ("blanks", "own"), strict=True):
         (tmp_path / name).write_text(text)
-        result = corpora.import_result(added_text(tmp_path / name).id)
+        result = corpora.import_result(done("add", path=str(tmp_path / name)))
         assert result.cut is not None
         assert result.cut.rule == rule
         (first, *_) = next(Library(home).find(result.corpus).batches())
@@ -332,7 +328,7 @@ def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_
 
 def test_the_page_proposes_what_cuts_a_text_and_the_report_says_it(home: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text(CUT)
-    app = opened_on("pages/1_Corpora.py", added_text(tmp_path / "cut.txt").id)
+    app = opened_on("pages/1_Corpora.py", done("add", path=str(tmp_path / "cut.txt")))
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
     box = next(box for box in app.selectbox if box.label == "Its tokens are")
     assert (box.value, "100% of 36 commas" in box.help) == ("blanks", True)
@@ -362,13 +358,11 @@ def exported(home: Path, tmp_path: Path) -> Path:
 
 
 def added(path: Path, **options: object) -> Corpus:
-    options = {"path": str(path), "split": True, "name": "deeds", **options}
-    return corpora.find(str(runs.execute("add", options).result()["corpus"]))
+    return corpora.find(corpora.import_result(done("add", path=str(path), split=True, name="deeds", **options)).corpus)
 
 
 def split(corpus: Corpus, **options: object) -> tuple[SplitResult, dict[str, list[Sentence]]]:
-    run = runs.execute("split", {"corpus": corpus.fingerprint, **options})
-    result = corpora.split_result(run.id)
+    result = corpora.split_result(done("split", corpus=corpus.fingerprint, **options))
     return result, {
         part.name: [s for batch in corpora.find(part.corpus).batches() for s in batch] for part in result.parts
     }

@@ -29,7 +29,7 @@ from core.tagging.config import FinetuneConfig
 from core.tagging.predictions import read_spans
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import Seal, sealer, sentence
-from tests.homes import Homes, Names
+from tests.homes import Homes, Names, done
 from tests.planted import contracts, kitchen
 from tests.stand_ins import found_by_list, tiny_mlm, unigram_mlm
 from tests.untrained import without_training
@@ -235,7 +235,7 @@ def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
     assert [spans.entities(row) for row in range(len(spans))] == expected
     scores = np.load(scoring(run.id).artifacts / "scores.npy")
     assert np.floor(scores).astype(int).tolist() == [len(found) for found in expected]
-    map_run = runs.execute("map", maps.options(run.id, sample=100, clusters=2)).id
+    map_run = done("map", maps.options(run.id, sample=100, clusters=2))
     found = maps.get(map_run)
     counts = entities.entity_counts(map_run, np.arange(len(found)))
     assert np.isnan(counts[: found.n_task]).all()

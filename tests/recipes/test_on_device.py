@@ -44,6 +44,7 @@ from core.training.on_device import PATIENCE, _store, on_device
 from core.training.settings import TaggerSettings
 from tests.conftest import Seal
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
+from tests.homes import done
 from tests.recipes.test_experiment import fill
 from tests.recipes.test_finetune_recipe import FAST
 from tests.training.test_finetune import labelled
@@ -241,7 +242,7 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
         ("difficulty", {"train": two_types, **few}),
         ("rank", {"train": two_types, "dev": two_types, "encoders": ("tiny",)}),
     ):
-        runs.execute(kind, {**options, "model": runs.listed("finetune")[-1].id} if "model" in options else options)
+        done(kind, {**options, "model": runs.listed("finetune")[-1].id} if "model" in options else options)
     readers = ("models.classifier", "models.encoder", "models.mlm", "models.taggers", "encoders.transfer")
     assert asked.keys() == {f"core.{name}" for name in readers}
 
@@ -262,12 +263,12 @@ def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.Mo
     options = {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1, 2), "epochs": 1}
     gc.disable()
     try:
-        tuned = runs.execute("finetune", options)
+        tuned = done("finetune", options)
     finally:
         gc.enable()
     assert alive == [0, 0]
     assert taggers[-1]() is None
-    state = runs.execute("predict", {"model": tuned.id, "corpus": dev.fingerprint}).state()
+    state = runs.get(done("predict", model=tuned, corpus=dev.fingerprint)).state()
     assert (state.device or "").startswith("cpu (")  # that of its child run
     assert state.machine == cards.processor()
 

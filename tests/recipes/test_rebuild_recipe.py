@@ -24,7 +24,7 @@ from core.tagging.config import FinetuneConfig
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, sentence
 from tests.finished_bias import measured_at_random
-from tests.homes import Names
+from tests.homes import Names, done
 from tests.reconstruction.planted import sentences
 
 
@@ -45,15 +45,15 @@ def made(biased: Names, home: Path) -> Given:
 
 def rebuilt(made: Given, method: str = "highc2low", **options: object) -> Run:
     given = {"train": made["train"].fingerprint, "rate": 0.2, "difficulty": made["run"].id}
-    return facade_runs.execute("rebuild", {**given, "method": method, **options})
+    return facade_runs.get(done("rebuild", given, method=method, **options))
 
 
 def robust(kind: str, test: str = "test", **options: object) -> Run:
-    return facade_runs.execute("robustness", {"test": test, "train": "train", "kind": kind, **options})
+    return facade_runs.get(done("robustness", {"test": test, "train": "train", "kind": kind, **options}))
 
 
 def tuned(**options: object) -> Run:
-    return facade_runs.execute("finetune", {"init": "tiny", "epochs": 1, "seeds": (1,), **options})
+    return facade_runs.get(done("finetune", {"init": "tiny", "epochs": 1, "seeds": (1,), **options}))
 
 
 def notes(run: Run) -> list[str]:
@@ -184,9 +184,9 @@ def test_a_held_out_split_is_refused_and_shared_stock_sentences_are_left_out(
     options = {"train": train, "method": "dataaug", "encoder": "tiny", "holdout": (held,)}
     if split:
         with pytest.raises(CorpusError, match=f"{shared} of its sentences are in the held-out .*only training data"):
-            facade_runs.execute("rebuild", options)
+            done("rebuild", options)
     else:
-        run = facade_runs.execute("rebuild", options)
+        run = facade_runs.get(done("rebuild", options))
         assert f"{shared:,} sentences are in dev too" in " ".join(notes(run))
         assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run)}
 

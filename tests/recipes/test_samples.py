@@ -12,6 +12,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.projects.home import home
 from core.selection import view as selections
+from tests.homes import done
 
 both = pytest.mark.parametrize("name", ["legal", "medical"])
 
@@ -59,8 +60,7 @@ def test_embeddings_tell_in_domain_from_off_domain_in_a_part_of_the_sample() -> 
 
 def told_apart(strategy: str, wanted: np.ndarray, **given: str) -> float:
     """Area under the ROC curve of a strategy's scores."""
-    run = runs.execute("select", options(strategy=strategy, budget="10%", **given))
-    scores = selections.scored(run.id).scores
+    scores = selections.scored(done("select", options(strategy=strategy, budget="10%", **given))).scores
     return area(scores.values if scores.prefer == "high" else -scores.values, wanted)
 
 
@@ -69,7 +69,7 @@ def test_perplexity_finds_the_domain_and_selects_nothing_planted(name: str) -> N
     """Leaks and copies stay out of S_C, a corpus of its own, and what was withheld adds up."""
     corpora.open_sample(name)
     planted = truth(name)
-    run = runs.execute("select", options(strategy="ngram-perplexity", budget="30%"))
+    run = runs.get(done("select", options(strategy="ngram-perplexity", budget="30%")))
     scores = selections.scored(run.id).scores
     assert area(-scores.values, np.array([row["domain"] == "in" for row in planted])) > 0.9
     chosen = selections.choose(run.id, "100%")
