@@ -11,7 +11,7 @@ from core.errors import ConfigError
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
-from core.selection import view as selections
+from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.selection.choice import run_of
 from core.shown import count
 from pages.ui import checks as data_check
@@ -85,12 +85,12 @@ def _setup() -> None:
 def _form() -> None:
     name = st.selectbox(
         "Strategy",
-        list(selections.STRATEGIES),
-        index=list(selections.STRATEGIES).index(selections.DEFAULT_STRATEGY),
-        format_func=lambda name: f"{name} ({selections.STRATEGIES[name].in_short})",
+        list(STRATEGIES),
+        index=list(STRATEGIES).index(DEFAULT_STRATEGY),
+        format_func=lambda name: f"{name} ({STRATEGIES[name].in_short})",
         key="selection.strategy",
     )
-    strategy = selections.STRATEGIES[name]
+    strategy = STRATEGIES[name]
     st.markdown(f"{strategy.summary} {strategy.trust}")
     _cost(strategy)
     with st.container(border=True):

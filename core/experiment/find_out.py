@@ -14,7 +14,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.projects.home import kept_per_home
 from core.runs.store import Run
-from core.selection import choices
+from core.selection import DEFAULT_STRATEGY, choices
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.selection.choice import Choice
@@ -63,7 +63,7 @@ def choice_options() -> dict[str, object]:
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
     if config and config.strategy in arms.CONTROLS:
         config = None  # a random selection is itself the baseline
-    strategy = config.strategy if config else selections.DEFAULT_STRATEGY
+    strategy = config.strategy if config else DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {
         "arms": ("none", "random", strategy),

@@ -17,13 +17,9 @@ from core.corpora.writers import KEPT, Format, Row, further_names, write_selecti
 from core.encoders import vectors as vectors_of
 from core.errors import RunError
 from core.explore import result as map_files
-from core.explore.distinctive_words import Telling as Telling
+from core.explore.distinctive_words import Telling
 from core.explore.plot import HoverRow
-from core.explore.result import CLASSES as CLASSES
-from core.explore.result import Hits as Hits
-from core.explore.result import MapResult as MapResult
-from core.explore.result import MapRow as MapRow
-from core.explore.result import MapView as MapView
+from core.explore.result import CLASSES, Hits, MapResult, MapRow, MapView
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
 from core.results import FloatArray, IntArray

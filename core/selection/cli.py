@@ -8,6 +8,7 @@ import click
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import artifact, echo, echo_json, finish, json_option, note_spoilt, progress, report
 from core.corpora import remote
+from core.corpora.writers import Format, format_of
 from core.errors import ConfigError
 from core.explore import regions
 from core.explore import view as maps
@@ -18,8 +19,7 @@ from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.selection.choice import Choice
-from core.selection.insights import ScoredRow
-from core.selection.view import Format
+from core.selection.result import ScoredRow
 
 _format = click.option(
     "--format",
@@ -57,7 +57,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     """
     if output and not format:  # refuse an unwritable format before hours of work
-        selections.format_of(Path(remote.named(output)))
+        format_of(Path(remote.named(output)))
     if output and remote.is_address(output):
         remote.reach(output)
     options = given(values, runs.KINDS["select"].config)

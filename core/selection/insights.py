@@ -17,14 +17,10 @@ from core.results import BoolArray, FloatArray, IntArray, Selection
 from core.runs.result import read as read_result
 from core.selection import plot
 from core.selection.choose import ranking
-from core.selection.evidence import Part as Part
-from core.selection.health import Health as Health
-from core.selection.health import check_up
-from core.selection.result import Scored, ScoreResult, read_rows, read_values, withheld_flags
-from core.selection.result import ScoredRow as ScoredRow
+from core.selection.health import Health, check_up
+from core.selection.result import Scored, ScoredRow, ScoreResult, read_rows, read_values, withheld_flags
 from core.selection.view import chosen, edits, kept_budget, result, run_of, scored
-from core.selection.why import Why as Why
-from core.selection.why import explain_row
+from core.selection.why import Why, explain_row
 
 Side = Literal["neither", "only A", "only B", "both"]
 Which = Literal["top", "borderline", "rejected", "withheld"]

@@ -14,29 +14,21 @@ from typing import Literal, get_args
 import numpy as np
 
 from core import shown_command as commands
-from core.config import Budget as Budget
-from core.config import Unit
+from core.config import Budget, Unit
 from core.corpora.corpus import Corpus
-from core.corpora.writers import Format as Format
-from core.corpora.writers import format_of as format_of
+from core.corpora.writers import Format
 from core.errors import CorpusError, RunError
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.audit import exporting
 from core.projects.home import home, kept_per_home, library, store
-from core.results import IntArray
-from core.results import Selection as Selection
+from core.results import IntArray, Selection
 from core.runs import journal
 from core.runs.result import read as read_result
 from core.runs.store import Run
-from core.selection import DEFAULT_STRATEGY as DEFAULT_STRATEGY
-from core.selection import STRATEGIES as STRATEGIES
 from core.selection import choice, plot
-from core.selection.choice import Choice as Choice
-from core.selection.choice import Edits as Edits
-from core.selection.result import Scored as Scored
-from core.selection.result import SelectResult as SelectResult
-from core.selection.result import withheld_flags
+from core.selection.choice import Choice, Edits
+from core.selection.result import Scored, SelectResult, withheld_flags
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 

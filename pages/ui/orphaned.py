@@ -6,13 +6,13 @@ import streamlit as st
 from core.corpora.corpus import Corpus
 from core.experiment import results
 from core.explore import plot as explore_plot
-from core.explore import view as maps
+from core.explore.result import CLASSES
 from core.results import FloatArray, IntArray
 from core.selection import insights
 from core.selection import plot as selection_plot
 from core.selection import view as selections
 from core.selection.insights import Orphaned
-from core.selection.view import SelectResult
+from core.selection.result import SelectResult
 from core.shown import count
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, is_dark, plain, table, with_place
@@ -74,6 +74,6 @@ def _sentences(sealed: Corpus, kept: Orphaned) -> None:
 
 def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:
     drawn = explore_plot.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hovered=np.zeros(len(x), dtype=bool))
-    totals = np.bincount(kinds, minlength=len(maps.CLASSES)).tolist()
+    totals = np.bincount(kinds, minlength=len(CLASSES)).tolist()
     figure = explore_plot.by_class(drawn, totals, explore_plot.View(tool="pan", height=480))
     chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")

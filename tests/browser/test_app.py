@@ -12,7 +12,7 @@ from core import cards
 from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
-from core.selection import view as selections
+from core.selection import STRATEGIES
 from tests.browser.driver import ROOT, Server, Watch, left, loaded, pick, settled, still
 from tests.conftest import sentence
 from tests.patience import frozen, until, within
@@ -132,7 +132,7 @@ def use(page: Page, title: str, part: str) -> None:
 
 def select(page: Page, strategy: str) -> None:
     pick(page, "Strategy", re.compile(strategy), typed=strategy)
-    expect(page.get_by_text(selections.STRATEGIES[strategy].summary)).to_be_visible()
+    expect(page.get_by_text(STRATEGIES[strategy].summary)).to_be_visible()
     press(page, "Score and select")
 
 

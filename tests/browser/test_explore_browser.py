@@ -16,6 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from core.explore import view as maps
+from core.explore.result import CLASSES
 from core.projects import runs
 from core.selection import view as selections
 from core.terms import plainly
@@ -150,7 +151,7 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     inside = lassoed(page, points)
     assert 20 < len(inside) < len(points) - 20
     classes = [row["class"] for row in inside.values()]
-    counts(page, {plainly(name): classes.count(name) for name in maps.CLASSES})
+    counts(page, {plainly(name): classes.count(name) for name in CLASSES})
     scored = [row for row in inside.values() if row["score"] is not None]
     best = max(scored, key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])

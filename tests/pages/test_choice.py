@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
+from core.config import Budget
 from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
 from core.errors import ConfigError
@@ -21,7 +22,6 @@ from core.importing import view as facade_corpora
 from core.projects import road, runs
 from core.selection import choices
 from core.selection import view as selections
-from core.selection.view import Budget
 from tests import finished
 from tests.conftest import Seal, sentence
 from tests.homes import project_in

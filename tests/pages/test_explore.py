@@ -26,6 +26,7 @@ from core.errors import ConfigError
 from core.explore import atlas, entities, regions
 from core.explore import view as maps
 from core.explore.regions import Region
+from core.explore.result import CLASSES
 from core.importing import view as corpora
 from core.projects import removals, runs
 from core.selection import insights
@@ -266,7 +267,7 @@ def test_a_map_becomes_a_folder_for_embedding_atlas(made: Made, tmp_path: Path) 
     mapped, kinds = maps.get(map_run), maps.classes(map_run)
     assert table["x"].to_numpy() == pytest.approx(mapped.xy[0])
     assert table["text"].to_pylist() == mapped.texts(np.arange(len(mapped)))
-    assert table["class"].to_pylist() == [terms.plainly(maps.CLASSES[kind]) for kind in kinds.tolist()]
+    assert table["class"].to_pylist() == [terms.plainly(CLASSES[kind]) for kind in kinds.tolist()]
     assert table["corpus"].to_pylist() == ["task corpus"] * mapped.n_task + ["domain corpus"] * (
         len(mapped) - mapped.n_task
     )

@@ -24,7 +24,7 @@ from core.projects import runs
 from core.projects.home import store
 from core.runs.events import EventLog
 from core.runs.lock import Worker
-from core.selection import insights
+from core.selection import STRATEGIES, insights
 from core.selection import view as selections
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
@@ -403,14 +403,13 @@ def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
 
 def test_options_of_every_strategy_make_a_form() -> None:
     def forms() -> None:
-        from core.selection import view as selections
         from pages.ui.widgets import config_form
 
-        for name, strategy in selections.STRATEGIES.items():
+        for name, strategy in STRATEGIES.items():
             config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
 
     app = AppTest.from_function(forms, default_timeout=300).run()
-    for name, strategy in selections.STRATEGIES.items():
+    for name, strategy in STRATEGIES.items():
         assert all(app.get_by_key(f"selection.{name}.{option}") for option in strategy.Options.model_fields), name
 
 

@@ -16,6 +16,7 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.explore import map as recipe
 from core.explore import regions
 from core.explore import view as maps
+from core.explore.result import CLASSES
 from core.importing import view as corpora
 from core.projects import removals, runs
 from core.runs.events import Event
@@ -57,7 +58,7 @@ def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_ru
     texts = {"task": stored(found.task, "text").to_pylist(), "domain": stored(found.domain, "text").to_pylist()}
     for point, row in enumerate(table):
         assert (row["x"], row["y"]) == (found.xy[0, point], found.xy[1, point])
-        assert row["class"] == maps.CLASSES[kinds[point]]
+        assert row["class"] == CLASSES[kinds[point]]
         assert row["text"] == texts[row["corpus"]][row["row"]]
         assert row["score"] == (None if row["corpus"] == "task" else scores[row["row"]])
     chosen = selections.chosen(select).rows

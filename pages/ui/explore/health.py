@@ -9,7 +9,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.selection import insights
 from core.selection.choice import run_of
-from core.selection.insights import Health
+from core.selection.health import Health
 from core.shown import count
 from core.terms import CHOICE, plainly
 from pages.ui.choice import take

@@ -8,6 +8,7 @@ import streamlit as st
 from core import charts
 from core.explore import entities, plot, regions
 from core.explore import view as maps
+from core.explore.result import CLASSES
 from core.projects.home import home
 from core.results import BoolArray, IntArray
 from core.selection import view as selections
@@ -81,7 +82,7 @@ def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None
 def _tooltips(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
     """Their text. data: everything it depends on."""
     points = _drawn[_hovered(_kinds[_drawn])]
-    names = [plainly(maps.CLASSES[kind]) for kind in _kinds[points].tolist()]
+    names = [plainly(CLASSES[kind]) for kind in _kinds[points].tolist()]
     return packed(KEY, points, plot.hover_lines(names, maps.hover(data[1], points)))
 
 

@@ -12,7 +12,8 @@ import streamlit as st
 from core.experiment import deliver
 from core.explore import regions
 from core.explore import view as maps
-from core.explore.view import MapRow, Sort
+from core.explore.result import CLASSES, MapRow
+from core.explore.view import Sort
 from core.results import IntArray
 from core.selection import insights
 from core.selection import view as selections
@@ -101,7 +102,7 @@ def _names(map_run: str, named: Mapping[str, str]) -> dict[tuple[str, int | str]
     """{what can be picked, by its kind and its value: what it is called}. named: {token of a lasso: its name}."""
     sizes: dict[tuple[str, int | str], str] = {
         **{("topic", i): f" ({cluster.size:,})" for i, cluster in enumerate(maps.get(map_run).clusters)},
-        **{("class", name): "" for name in maps.CLASSES},
+        **{("class", name): "" for name in CLASSES},
     }
     return {
         (kind, value): state.words(map_run, state.Region(map=map_run, kind=kind, value=value)) + size

@@ -7,11 +7,11 @@ import streamlit as st
 
 from core.explore import entities
 from core.explore import view as maps
-from core.explore.view import MapRow
+from core.explore.result import MapRow
 from core.results import IntArray
 from core.selection import insights
 from core.selection import view as selections
-from core.selection.insights import Why
+from core.selection.why import Why
 from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, place_html, plain, table, with_place
 

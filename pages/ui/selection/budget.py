@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from core.config import Budget
 from core.errors import WinnowError
 from core.selection import view as selections
-from core.selection.view import Budget
 from pages.ui.choice import REFUSED, say_refused
 
 UNITS = {"fraction": "share", "sentences": "sentences", "tokens": "tokens", "threshold": "score"}

@@ -8,15 +8,16 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 
 from core import shown_command as commands
+from core.corpora.writers import Format
 from core.experiment import deliver, results
 from core.explore import view as maps
 from core.importing import view as corpora
 from core.projects import runs
+from core.results import Selection
 from core.selection import choices, insights, plot
 from core.selection import view as selections
 from core.selection.choice import run_of
 from core.selection.insights import Which
-from core.selection.view import Format, Selection
 from core.shown import count
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import orphaned, span_words

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.experiment.arms import ARM_NAMES, ARM_SHAPES, CONTROLS
 from core.importing import view as corpora
-from core.selection import view as selections
+from core.selection import STRATEGIES
 from pages.ui.bias.rebuild import METHODS
 from pages.ui.training.parts import seed_list, worded
 from pages.ui.widgets import listed, plain
@@ -49,7 +49,7 @@ def arm_label(name: str) -> str:
     head, _, value = name.partition(":")
     if name in PLAIN:
         words = PLAIN[name]
-    elif name in selections.STRATEGIES:
+    elif name in STRATEGIES:
         words = "The task corpus and a selection from the domain corpus"
     elif value and head in VALUED:
         words = VALUED[head].format(value)

@@ -23,8 +23,7 @@ import numpy as np
 import psutil
 
 from core.encoders import embed
-from core.selection import score
-from core.selection import view as selections
+from core.selection import STRATEGIES, score
 from tests.homes import project_in
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -136,7 +135,7 @@ def main() -> None:
             out.writelines(islice(lines(args.data), args.rows))
         a, b = scratch / "undisturbed.jsonl", scratch / "resumed.jsonl"
         words = command(scratch / "home-b", scratch, args.data, args.strategy, b)
-        text_only = selections.STRATEGIES[args.strategy].reads in ("ids", "text")
+        text_only = STRATEGIES[args.strategy].reads in ("ids", "text")
         half = args.rows / (score.CHUNK if text_only else embed.CHUNK) / 2
         run(words, kill_at=half)
         killed = chunks_done(scratch / "home-b")
