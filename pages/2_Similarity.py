@@ -8,6 +8,7 @@ import streamlit as st
 from core import terms
 from core.corpora.corpus import Corpus
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import runs
 from core.similarity import view as similarity
 from core.similarity.measures import MEASURES
@@ -88,7 +89,7 @@ def _setup() -> None:
         }
         joined: list[str] = []
         if expert():
-            config = runs.KINDS["similarity"].config
+            config = KINDS["similarity"].config
             with st.expander("Sample and details", icon=":material/settings:"):
                 joined = _pick("Sources to join into one", known, [], "together")
                 options |= config_form(config, SAMPLING, "similarity")

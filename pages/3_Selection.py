@@ -10,6 +10,7 @@ from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.importing import view as corpora
 from core.importing.result import ROLES
+from core.kinds import KINDS
 from core.projects import runs
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.selection.choice import run_of
@@ -118,7 +119,7 @@ def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
     """The options of a strategy, of what is read and of the encoder."""
-    config, embeds = runs.KINDS["select"].config, strategy.reads in ("vectors", "both")
+    config, embeds = KINDS["select"].config, strategy.reads in ("vectors", "both")
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
         others = config_form(config, CHOOSING, "selection")

@@ -8,6 +8,7 @@ from core.errors import Overtaken
 from core.experiment import results
 from core.explore import regions
 from core.explore import view as maps
+from core.kinds import KINDS
 from core.projects import runs
 from core.selection import view as selections
 from core.selection.choice import run_of
@@ -108,7 +109,7 @@ def _make(choice_id: str) -> None:
     options = maps.options(choice_id)
     if expert():
         with st.expander("More options", icon=":material/settings:"):
-            options = maps.options(choice_id, **config_form(runs.KINDS["map"].config, MAKING, "explore.make"))
+            options = maps.options(choice_id, **config_form(KINDS["map"].config, MAKING, "explore.make"))
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         runs.start("map", options)
         st.rerun()

@@ -18,6 +18,7 @@ from core import audit_log
 from core.errors import ConfigError, ResourceError
 from core.importing import view as facade_corpora
 from core.kind import register
+from core.kinds import KINDS
 from core.project_list import shared_home
 from core.projects import audit, removals
 from core.projects import runs as facade_runs
@@ -153,7 +154,7 @@ def test_every_action_of_the_command_line(
 
     def begun(seed: int) -> Run:
         options = {**RANDOM, "task": patients["task"], "domain": patients["domain"], "seed": seed}
-        return register(facade_runs.KINDS["select"], facade_runs.KINDS["select"].config.parse(options), store())
+        return register(KINDS["select"], KINDS["select"].config.parse(options), store())
 
     typed, first, second = "command line", patients["20%"], patients["30%"]
     assert command("runs", "curves", first, second, first, "--output", tmp_path / "curves.csv")[0] == 0

@@ -10,9 +10,10 @@ from core.assisting.assist import AssistResult, in_words
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import finish, json_option, progress, report
 from core.errors import ConfigError
+from core.kinds import KINDS
 from core.projects import runs
 
-CONFIG, ASSIST = runs.KINDS["skl"].config, runs.KINDS["assist"].config
+CONFIG, ASSIST = KINDS["skl"].config, KINDS["assist"].config
 _MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
 
 

@@ -12,10 +12,11 @@ from core.cli.options import CORPUS, FILE, config_options, given, several
 from core.cli.terminal import artifact, echo, finish, json_option, progress, report
 from core.errors import ConfigError
 from core.experiment import deliver
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 
-DIFFICULTY, REBUILD, ROBUSTNESS = (runs.KINDS[kind].config for kind in ("difficulty", "rebuild", "robustness"))
+DIFFICULTY, REBUILD, ROBUSTNESS = (KINDS[kind].config for kind in ("difficulty", "rebuild", "robustness"))
 _OUTPUT = click.option(
     "--output",
     type=FILE,

@@ -10,11 +10,11 @@ from pydantic.fields import FieldInfo
 
 from core import shown_command as commands
 from core.cli.terminal import progress
+from core.config import Config
 from core.corpora import remote
 from core.errors import ConfigError
 from core.importing import view as corpora
 from core.projects import runs
-from core.projects.runs import Config
 
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])

@@ -13,8 +13,9 @@ from core.experiment import deliver
 from core.experiment.words import Finding
 from core.projects import removals
 from core.projects.home import home
-from core.projects.runs import Event, Run
 from core.projects.view import unreadable
+from core.runs.events import Event
+from core.runs.run import Run
 from core.shown import shown, shown_json
 
 Result = dict[str, object]

@@ -8,9 +8,10 @@ from core.cli.options import config_options, given
 from core.cli.terminal import echo, echo_json, finish, json_option, progress
 from core.encoders import view as encoders
 from core.encoders.rank import RankResult
+from core.kinds import KINDS
 from core.projects import runs
 
-CONFIG = runs.KINDS["rank"].config
+CONFIG = KINDS["rank"].config
 
 
 @click.group("encoders")

@@ -20,11 +20,14 @@ from core.experiment.cost import Cost
 from core.experiment.view import Shorter
 from core.importing.cli import run_anyway_option
 from core.kind import Options
+from core.kinds import KINDS
 from core.projects import removals, runs
-from core.projects.runs import Event, Run, with_corpora
+from core.projects.runs import with_corpora
+from core.runs.events import Event
+from core.runs.run import Run
 from core.shown import brief, duration
 
-CONFIG = runs.KINDS["experiment"].config
+CONFIG = KINDS["experiment"].config
 _INPUTS = ("task", "train", "dev", "test")
 
 
@@ -168,7 +171,7 @@ def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
     return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk", *offer]
 
 
-STUDY = runs.KINDS["study"].config
+STUDY = KINDS["study"].config
 _SPLITS = ("train", "dev", "test")
 
 

@@ -16,6 +16,7 @@ from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
 from core.importing.result import parts_in_words
+from core.kinds import KINDS
 from core.projects import runs
 from core.shown import count
 
@@ -34,7 +35,7 @@ def corpus() -> None:
 
 @corpus.command("add")
 @click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
-@config_options(runs.KINDS["add"].config, leave_out=("path", "others", "move"))
+@config_options(KINDS["add"].config, leave_out=("path", "others", "move"))
 @json_option
 def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
     """Read files, folders or zip archives and seal them as one corpus.
@@ -95,7 +96,7 @@ def _n(n: int, what: str) -> str:
 @click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
 @click.option("--like", multiple=True, callback=several, metavar="FILE,...", help="Files that are like the task.")
 @click.option("--use", is_flag=True, help="Import them so: a corpus for each part, with its role.")
-@config_options(runs.KINDS["intake"].config, leave_out=("path", "others", "move"))
+@config_options(KINDS["intake"].config, leave_out=("path", "others", "move"))
 @json_option
 def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_json: bool, **values: object) -> None:
     """Say which part each of several files, folders or archives is, by labels, names, sizes and likeness.
@@ -167,7 +168,7 @@ def corpus_show(reference: str, as_json: bool) -> None:
 @json_option
 def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
     """Flag duplicates, leaks of held-out sentences, too short and too long ones. Deletes nothing."""
-    config = runs.KINDS["audit"].config
+    config = KINDS["audit"].config
     flags: dict[str, object] = {}
     for part, reference in (("", domain), ("task_", task)):
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
@@ -179,14 +180,14 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 
 @corpus.command("split")
 @click.argument("corpus", type=CORPUS)
-@config_options(runs.KINDS["split"].config, leave_out=("corpus",))
+@config_options(KINDS["split"].config, leave_out=("corpus",))
 @json_option
 def corpus_split(as_json: bool, **values: object) -> None:
     """Seal parts of a corpus as corpora: training, dev and test set, or task corpus (T_C) and domain corpus (D_C).
 
     Copies of a sentence go into one part.
     """
-    options = given(values, runs.KINDS["split"].config)
+    options = given(values, KINDS["split"].config)
     finish(runs.execute("split", options, progress), as_json, plain=_parts)
 
 

@@ -10,7 +10,8 @@ from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoil
 from core.experiment import results
 from core.projects import labels, removals, run_comparison, runs, titles
 from core.projects.labels import Label
-from core.projects.runs import Run, RunState
+from core.runs.events import RunState
+from core.runs.run import Run
 
 WIDEST = 160  # characters of a value in `runs show`
 FINISHED = {"succeeded": "finished"}  # as pages call it

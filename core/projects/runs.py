@@ -7,30 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.audit_log import account
-from core.config import Config as Config
-from core.config import fields_with, refuse_download
+from core.config import Config, fields_with, refuse_download
 from core.corpora.checks import Check
 from core.errors import ConfigError, CorpusError, RunBusy
 from core.importing.result import AddResult
 from core.importing.view import roles
 from core.kind import help_of, plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
-from core.kinds import KINDS as KINDS
+from core.kinds import KINDS
 from core.projects.audit import note, noted, ready
 from core.projects.home import home, library, store
 from core.projects.removals import runs_with_roles
 from core.results import Role
 from core.runs import executors, launch, worker
-from core.runs.events import Event as Event
-from core.runs.events import RunState as RunState
-from core.runs.events import State
+from core.runs.events import Event, RunState, State
 from core.runs.executors import share
 from core.runs.result import read
-from core.runs.run import Result
-from core.runs.store import Run as Run
-from core.runs.where import LOCAL, ON, shares
-from core.runs.where import Node as Node
-from core.runs.where import Where as Where
+from core.runs.run import Result, Run
+from core.runs.where import LOCAL, ON, Where, shares
 from core.selection import STRATEGIES
 from core.shown import brief
 from core.training import on_device

@@ -13,8 +13,9 @@ from core.errors import ConfigError
 from core.explore import regions
 from core.explore import view as maps
 from core.importing.cli import run_anyway_option
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
@@ -29,19 +30,19 @@ _format = click.option(
 
 
 @click.command("prevalence")
-@config_options(runs.KINDS["prevalence"].config)
+@config_options(KINDS["prevalence"].config)
 @json_option
 def count_alike(as_json: bool, **values: object) -> None:
     """Estimate how many sentences of the domain corpus (D_C) are like the task corpus (T_C), as a range.
 
     It is what a budget can hope for.
     """
-    run = runs.execute("prevalence", given(values, runs.KINDS["prevalence"].config), progress)
+    run = runs.execute("prevalence", given(values, KINDS["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
 
 
 @click.command()
-@config_options(runs.KINDS["select"].config)
+@config_options(KINDS["select"].config)
 @click.option(
     "--output",
     type=click.Path(),
@@ -60,7 +61,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
         format_of(Path(remote.named(output)))
     if output and remote.is_address(output):
         remote.reach(output)
-    options = given(values, runs.KINDS["select"].config)
+    options = given(values, KINDS["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
@@ -72,7 +73,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
 
 
 @click.command("map")
-@config_options(runs.KINDS["map"].config)
+@config_options(KINDS["map"].config)
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
@@ -80,7 +81,7 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 
     For the page Explore, Embedding Atlas or a notebook.
     """
-    options = given(values, runs.KINDS["map"].config)
+    options = given(values, KINDS["map"].config)
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
     finish(run, as_json, output, artifact(maps.table_file))
 

@@ -8,8 +8,9 @@ import click
 
 from core.cli.options import FILE, config_options, given, several
 from core.cli.terminal import finish, json_option, progress, report
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.shown import count
 from core.similarity import view as similarity
 from core.similarity.agreement import Agreement
@@ -19,7 +20,7 @@ from core.similarity.result import SimilarityRow, best_values
 from core.similarity.survey import opinions_in
 from core.similarity.worth import Judgement
 
-CONFIG = runs.KINDS["similarity"].config
+CONFIG = KINDS["similarity"].config
 
 
 @click.command("similarity")

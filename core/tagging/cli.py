@@ -14,14 +14,16 @@ from core.errors import ConfigError
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.importing.cli import run_anyway_option
+from core.kinds import KINDS
 from core.projects import runs
 from core.projects.audit import note_look
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.selection import choices
 from core.selection import view as selections
 from core.shown import count
 from core.stats import scoring
-from core.stats.mistakes import KINDS, Mistake, TypeMistakes, by_type
+from core.stats.mistakes import KINDS as MISTAKES
+from core.stats.mistakes import Mistake, TypeMistakes, by_type
 from core.tagging import view as taggers
 from core.tagging.result import TwoReadings
 from core.training.on_device import announce, rank
@@ -31,7 +33,7 @@ _WIDTH = 12  # characters of a column of `errors`
 
 
 @click.command()
-@config_options(runs.KINDS["pretrain"].config)
+@config_options(KINDS["pretrain"].config)
 @click.option("--choice", help="Read the sentences of this selection too, by id or name, with its hand edits.")
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @run_anyway_option
@@ -70,7 +72,7 @@ def _held_out(typed: object) -> object:
 
 
 @click.command()
-@config_options(runs.KINDS["finetune"].config)
+@config_options(KINDS["finetune"].config)
 @click.option("--output", type=FOLDER, help="Copy the tagger there: a Hugging Face folder.")
 @click.option(
     "--without-rare-words",
@@ -99,7 +101,7 @@ def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_
 
 
 @click.command()
-@config_options(runs.KINDS["evaluate"].config)
+@config_options(KINDS["evaluate"].config)
 @json_option
 def evaluate(as_json: bool, **values: object) -> None:
     """Test a saved tagger on labelled sentences."""
@@ -109,7 +111,7 @@ def evaluate(as_json: bool, **values: object) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
-@config_options(runs.KINDS["predict"].config, leave_out=("corpus",))
+@config_options(KINDS["predict"].config, leave_out=("corpus",))
 @click.option(
     "--output",
     type=FILE,
@@ -160,7 +162,7 @@ def _predictions(given: str, read: ReadReport) -> Write:
 
 
 def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> Run:
-    return runs.execute(kind, given(values, runs.KINDS[kind].config), progress, run_anyway=run_anyway)
+    return runs.execute(kind, given(values, KINDS[kind].config), progress, run_anyway=run_anyway)
 
 
 def _scores(run: Run) -> list[str]:
@@ -195,7 +197,7 @@ def _scores(run: Run) -> list[str]:
 @click.command("errors")
 @click.argument("run_id")
 @click.option("--seed", type=int, help="Seed of a `finetune` run whose tagger to show; the first by default.")
-@click.option("--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of {', '.join(KINDS)}.")
+@click.option("--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of {', '.join(MISTAKES)}.")
 @click.option(
     "--type", "types", multiple=True, callback=several, help="Only mistakes of this entity type, gold or predicted."
 )
@@ -205,8 +207,8 @@ def list_errors(
     run_id: str, *, seed: int | None, kinds: Sequence[str], types: Sequence[str], show: int, as_json: bool
 ) -> None:
     """List what the tagger of a `finetune` or `evaluate` run missed, invented, or found with a wrong type or border."""
-    if unknown := set(kinds) - set(KINDS):
-        raise ConfigError(f"kind: {', '.join(sorted(unknown))} is unknown; choose from {', '.join(KINDS)}.")
+    if unknown := set(kinds) - set(MISTAKES):
+        raise ConfigError(f"kind: {', '.join(sorted(unknown))} is unknown; choose from {', '.join(MISTAKES)}.")
     readings = results.own_readings(run_id, seed)
     counts = by_type((row.sentence.entities or (), row.wrong_a) for row in readings)
     wrong = [(row, some) for row in readings if (some := [one for one in row.wrong_a if _asked(one, kinds, types)])]
@@ -223,7 +225,7 @@ def _asked(mistake: Mistake, kinds: Sequence[str], types: Sequence[str]) -> bool
 
 
 def _row(row: TypeMistakes) -> dict[str, object]:
-    kinds: dict[str, object] = {kind: row.kinds[kind] for kind in KINDS}
+    kinds: dict[str, object] = {kind: row.kinds[kind] for kind in MISTAKES}
     return {"type": row.type, "labelled": row.mentions, "right": row.right, **kinds, "read as": dict(row.read_as)}
 
 
@@ -244,7 +246,7 @@ def _text(row: TwoReadings, start: int, end: int) -> str:
 
 
 def _table(rows: Sequence[dict[str, object]]) -> list[str]:
-    heads = ["labelled", "right", *KINDS]
+    heads = ["labelled", "right", *MISTAKES]
     widest = max((len(str(row["type"])) for row in rows), default=4)
     lines = ["type".ljust(widest) + "".join(f"{head:>{_WIDTH + 2}}" for head in heads) + "  read as"]
     for row in rows:
@@ -279,7 +281,7 @@ def vectors_group() -> None:
 
 @vectors_group.command("add")
 @click.argument("path", type=click.Path())
-@config_options(runs.KINDS["vectors-import"].config, leave_out=("path",))
+@config_options(KINDS["vectors-import"].config, leave_out=("path",))
 @json_option
 def vectors_add(path: str, as_json: bool, **values: object) -> None:
     """Read a text file of word vectors; `finetune`, `assist` and `experiment` take them as --imported-vectors NAME."""

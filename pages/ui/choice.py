@@ -8,7 +8,7 @@ import streamlit as st
 from core.errors import WinnowError
 from core.experiment import find_out
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.selection import choices
 from core.selection import view as selections
 from core.selection.choice import LONGEST, Choice, run_of

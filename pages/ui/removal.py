@@ -7,7 +7,7 @@ import streamlit as st
 from core.importing import view as corpora
 from core.projects import removals
 from core.projects.removals import Removal, Usage
-from core.projects.runs import Run
+from core.runs.run import Run
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
 from pages.ui.runs.words import run_titles, title

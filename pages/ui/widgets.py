@@ -10,11 +10,10 @@ from typing import Any, Literal, get_args, get_origin
 import streamlit as st
 
 from core import charts
-from core.config import Budget
+from core.config import Budget, Config
 from core.corpora.corpus import Corpus
 from core.importing import view as corpora
 from core.projects.home import offline
-from core.projects.runs import Config
 from core.shown import LONGEST, count, short
 from core.text.sentence import Sentence
 

@@ -22,6 +22,7 @@ from core.importing import uploads
 from core.importing import view as facade_corpora
 from core.importing.result import ROLES
 from core.projects import labels, runs
+from core.runs.run import Run
 from core.selection import view as selections
 from tests import finished
 from tests.browser.buttons import BUTTONS, BY_WALK, registered
@@ -141,7 +142,7 @@ class Walk:
         self.pressed.add(registered(key))
 
 
-def end(run: runs.Run) -> None:
+def end(run: Run) -> None:
     """Cancel a run and kill its worker: the walks only test that a button starts the run."""
     until(lambda: run.worker() or not run.state().active, "a worker comes")
     runs.cancel(run.id)

@@ -15,6 +15,7 @@ from core.corpora.library import Library
 from core.errors import Cancelled
 from core.importing import view as corpora
 from core.kind import Job, as_json
+from core.kinds import KINDS
 from core.projects import runs
 from core.runs.context import RunContext
 from core.runs.store import RunStore
@@ -172,8 +173,8 @@ def test_no_panel_is_shown_twice_when_a_run_ends(
         context.note("A note that stays.")
         context.progress(1, 2, "sentences")
         assert go_on.wait(PATIENCE)
-        recipe = runs.KINDS["select"]
-        return as_json(recipe.run(recipe.config.parse(options), Job(server.project, context, runs.KINDS)))
+        recipe = KINDS["select"]
+        return as_json(recipe.run(recipe.config.parse(options), Job(server.project, context, KINDS)))
 
     thread = begun(server.project, "select", options, work)
     try:

@@ -78,7 +78,7 @@ def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path
     app.session_state["bias.command"] = True
     app.segmented_control(key="bias.preset").set_value("custom").run()
     shown = {"train", "preset", "weights"}  # picked above; fills itself in
-    for name in facade_runs.KINDS["difficulty"].config.model_fields.keys() - shown:
+    for name in KINDS["difficulty"].config.model_fields.keys() - shown:
         assert app.get_by_key(f"bias.{name}"), name
     app.selectbox(key="bias.calibrate").select("no")
     app.number_input(key="bias.folds").set_value(2)

@@ -17,10 +17,11 @@ from core.experiment.result import ExperimentResult, StudyResult
 from core.explore.result import MapResult
 from core.importing.result import AddResult, AuditResult, IntakeResult, Part, SplitResult, Taken
 from core.kind import as_json
+from core.kinds import KINDS
 from core.projects import runs as facade_runs
-from core.projects.runs import KINDS, Run
 from core.projects.titles import outcome
 from core.runs.result import read
+from core.runs.run import Run
 from core.runs.store import RunStore
 from core.runs.worker import execute
 from core.selection import view as selections

@@ -19,11 +19,13 @@ from core.experiment import deliver
 from core.importing import uploads
 from core.importing import view as corpora
 from core.kind import register
+from core.kinds import KINDS
 from core.project_list import shared_home
 from core.projects import runs
 from core.projects.home import store
 from core.runs.events import EventLog
 from core.runs.lock import Worker
+from core.runs.run import Run
 from core.selection import STRATEGIES, insights
 from core.selection import view as selections
 from core.text.sentence import Entity, Sentence, sentence_id
@@ -77,7 +79,7 @@ def audit(corpus: str, *held_out: str) -> str:
     return runs.execute("audit", {"corpus": corpus, "held_out": held_out}).id
 
 
-def add(path: Path, **options: Any) -> runs.Run:
+def add(path: Path, **options: Any) -> Run:
     """Import a file."""
     return runs.execute("add", {"path": str(path), **options})
 
@@ -166,7 +168,7 @@ def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
 
 
 def test_a_corpus_that_a_running_run_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
-    recipe = runs.KINDS["finetune"]
+    recipe = KINDS["finetune"]
     marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
     with at_work(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
         run.lock.path.write_bytes(Worker(pid=4711, created=0.0, run=run.id, account="anna", host="ward3").to_json())
@@ -429,7 +431,7 @@ def test_an_expert_picks_a_strategy_with_its_options_and_the_samples_corpora(hom
 
 
 def test_a_selection_that_failed_says_why_and_can_be_resumed(trio: dict[str, Corpus]) -> None:
-    recipe = runs.KINDS["select"]
+    recipe = KINDS["select"]
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
     run = register(recipe, recipe.config.parse(config), store())
     with EventLog(run.events_file) as log:

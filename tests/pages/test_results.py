@@ -24,6 +24,7 @@ from core.experiment import deliver, plot, results
 from core.experiment import words as experiment_words
 from core.importing import view as corpora
 from core.kind import register
+from core.kinds import KINDS
 from core.projects import preferences, runs
 from core.projects.home import home
 from core.runs.events import EventLog
@@ -398,7 +399,7 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     app = opened(PAGE)
     assert not app.warning  # two that were trained alike are first
     assert on_tab("Training curves").warning
-    kind = runs.KINDS["experiment"]
+    kind = KINDS["experiment"]
     with EventLog(
         register(kind, kind.config.parse({**marks(made), "encoder": "tiny"}), RunStore(home)).events_file
     ) as log:

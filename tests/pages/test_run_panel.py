@@ -13,6 +13,7 @@ from core.corpora.corpus import Corpus
 from core.experiment import results
 from core.importing import view as facade_corpora
 from core.kind import register
+from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import store
 from core.projects.titles import outcome
@@ -51,7 +52,7 @@ def selection(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Itera
 
     def begin(*happened: Happened, active: bool = True, seconds: float = 5.0, **options: Any) -> Run:
         names = {role: made[role].fingerprint for role in ("task", "domain")}
-        recipe = runs.KINDS["select"]
+        recipe = KINDS["select"]
         run = register(recipe, recipe.config.parse({**names, "strategy": "random", **options}), store())
         clock = iter(1_000_000 + seconds * i for i in range(len(happened) + 1))
         with monkeypatch.context() as patch, EventLog(run.events_file) as log:
@@ -175,7 +176,7 @@ def test_a_mean_of_an_older_run_is_rounded_once(made: dict[str, Corpus], home: P
 
 def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("A line .\n", encoding="utf-8")
-    recipe = runs.KINDS["add"]
+    recipe = KINDS["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "long.txt")}), store())
     with EventLog(run.events_file) as log:
         for kind, data in (STARTED, at(4_894, 5_006), ("cancelled", Data())):

@@ -10,8 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.kind import register
+from core.kinds import KINDS
 from core.project_list import shared_home
-from core.projects import preferences, runs
+from core.projects import preferences
 from core.projects.home import store
 from core.runs.data import Data
 from core.runs.events import EventLog
@@ -111,7 +112,7 @@ def rows_of_buttons(app: AppTest) -> list[Any]:
 def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Run]]]:
     """Yield a home in which two selections run, one waits and one has failed: {strategy: run}."""
     with elsewhere(tmp_path_factory.mktemp("working") / "home") as home, ExitStack() as held:
-        made, recipe = finished.corpora(home), runs.KINDS["select"]
+        made, recipe = finished.corpora(home), KINDS["select"]
         names = {role: made[role].fingerprint for role in ("task", "domain")}
         begun = {
             by: register(

@@ -19,6 +19,7 @@ from core.experiment.config import ExperimentConfig
 from core.experiment.result import ExperimentResult
 from core.importing import view as corpora
 from core.kind import as_json, plan
+from core.kinds import KINDS
 from core.projects import machine, runs
 from core.projects.home import home, store
 from core.runs.data import Data
@@ -88,7 +89,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any
 
 def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
     """A run that nobody has begun; it has no clock, so it waits for no worker."""
-    recipe = runs.KINDS[kind]
+    recipe = KINDS[kind]
     wanted = plan(recipe, recipe.config.parse(options), home())
     run = store().create(**wanted.manifest(), parent=parent)
     run.launched_file.write_text("{}")
@@ -199,7 +200,7 @@ def test_a_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options
 @pytest.mark.usefixtures("expert")
 def test_custom_shows_every_option_and_leaves_empty_ones_at_their_default(parts: Parts, started: Started) -> None:
     app = opened(PAGE, {"training.finetune.preset": "custom"})
-    fields = runs.KINDS["finetune"].config.model_fields
+    fields = KINDS["finetune"].config.model_fields
     asked_elsewhere = {"train", "dev", "test", "init", "seeds", "preset", "weights"}
     for name in fields.keys() - asked_elsewhere:
         assert app.get_by_key(f"training.finetune.{name}"), name
@@ -267,7 +268,7 @@ def test_an_experiments_options_are_fields_and_further_ones_are_typed(
     monkeypatch.setattr(deliver, "model_folder", {before.id: "tiny"}.__getitem__)
     app = opened(PAGE, {**EXPERIMENT, "training.experiment.train_sizes": "5, 10"})
     for field in ("fixed", "transductive"):
-        kinds = get_args(runs.KINDS["experiment"].config.model_fields[field].annotation)
+        kinds = get_args(KINDS["experiment"].config.model_fields[field].annotation)
         assert len(app.selectbox(key=f"training.experiment.{field}").options) == len(kinds)
     typed = {
         "pretrain.epochs": 2,

@@ -13,6 +13,7 @@ from core.cli.main import main
 from core.errors import ConfigError
 from core.importing import view as corpora
 from core.kind import register
+from core.kinds import KINDS
 from core.paths import within
 from core.project_list import Project
 from core.projects import runs
@@ -29,8 +30,8 @@ Options = Mapping[str, Any]
 
 def unfinished(kind: str, options: Options, **told: object) -> Run:
     """A run that was begun and interrupted. told: options in the manifest in place of those of its key."""
-    config = runs.KINDS[kind].config.parse(options)
-    whole = register(runs.KINDS[kind], config, store(), run_anyway=True)
+    config = KINDS[kind].config.parse(options)
+    whole = register(KINDS[kind], config, store(), run_anyway=True)
     order = whole.manifest
     changed = {**order.config, **told}
     if told:

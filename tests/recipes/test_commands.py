@@ -21,6 +21,7 @@ from core.errors import Cancelled
 from core.experiment import view as experiments
 from core.importing import view as corpora
 from core.kind import as_json
+from core.kinds import KINDS
 from core.projects import removals, runs
 from core.projects.home import home as home_of
 from core.runs.events import EventLog
@@ -40,7 +41,7 @@ def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 COMMANDS = dict(walked(main))
-CONFIGS = {name: runs.KINDS[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.KINDS}
+CONFIGS = {name: KINDS[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in KINDS}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
@@ -68,7 +69,7 @@ def test_every_command_has_json_asks_first_for_what_is_required_and_marks_corpor
         required = [param.required for param in COMMANDS[name].params if isinstance(param, click.Option)]
         assert all(required[: sum(required)]), name
     elsewhere = {"experiment", "study", "map", "intake"}  # test_experiment, test_study, test_map, test_intake
-    assert {*SHOWN, *elsewhere} == {name for name, kind in runs.KINDS.items() if kind.command is not None}
+    assert {*SHOWN, *elsewhere} == {name for name, kind in KINDS.items() if kind.command is not None}
 
 
 def test_what_takes_several_takes_commas_and_repetition(home: Path) -> None:
@@ -119,10 +120,10 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
         """What would have been begun."""
 
     def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
-        raise Begun(kind, runs.KINDS[kind].config.parse(dict(options)))
+        raise Begun(kind, KINDS[kind].config.parse(dict(options)))
 
     marks = {name: seal([f"A sentence of {name} ."], name).fingerprint for name in "abcd"}
-    recipe = runs.KINDS[kind].config
+    recipe = KINDS[kind].config
     held = {*fields_with(recipe, "corpus")}
 
     def marked(name: str, value: Any) -> Any:
@@ -146,7 +147,7 @@ def test_the_command_that_a_finished_tagger_shows_tags_with_it(
     begun: list[tuple[str, Any]] = []
 
     def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
-        begun.append((kind, runs.KINDS[kind].config.parse(dict(options))))
+        begun.append((kind, KINDS[kind].config.parse(dict(options))))
         raise Cancelled("what would have been begun")
 
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "Jane Roe's home"))

@@ -15,6 +15,7 @@ from core.overruled import overruled
 from core.projects import runs
 from core.projects.home import store
 from core.runs import worker
+from core.runs.run import Run
 from tests import finished
 from tests.conftest import Command, Seal, sentence
 from tests.planted import contracts, kitchen
@@ -81,7 +82,7 @@ def test_amber_items_stop_nothing_and_overruling_changes_no_key(piles: dict[str,
     assert not any("data check" in text for text in runs.state(made.id).notes)
 
 
-def execute(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> runs.Run:
+def execute(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Run:
     return runs.execute(kind, options, run_anyway=run_anyway)
 
 

@@ -11,7 +11,7 @@ from core.encoders.fetch import FetchResult
 from core.errors import Cancelled, ConfigError, ModelError
 from core.project_list import shared_home
 from core.projects import runs
-from core.projects.runs import Event
+from core.runs.events import Event
 from core.runs.result import read
 from tests.conftest import Command
 from tests.packages import NAME, PARTS, Index, offer_small

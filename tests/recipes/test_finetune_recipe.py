@@ -24,6 +24,7 @@ from core.projects.pack import OF_THE_PROCESS
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import Run
+from core.runs.events import Event
 from core.runs.store import RunStore
 from core.tagging import evaluations, predict
 from core.tagging import view as training
@@ -55,7 +56,7 @@ def corpora(seal: Seal) -> Corpora:
     return {"train": train.fingerprint, "dev": dev.fingerprint, "test": (test.fingerprint,)}
 
 
-def tuned(options: Mapping[str, object], listener: Callable[[runs.Event], None] | None = None, **how: Any) -> Run:
+def tuned(options: Mapping[str, object], listener: Callable[[Event], None] | None = None, **how: Any) -> Run:
     return runs.execute("finetune", {**FAST, **options}, listener, **how)
 
 
@@ -137,7 +138,7 @@ def test_a_seed_that_is_done_is_not_done_again(tagger: Run, monkeypatch: pytest.
 
 @pytest.mark.parametrize("lora", [0, 4])
 def test_stop_keeps_the_best_so_far(corpora: Corpora, lora: int) -> None:
-    def stop(event: runs.Event) -> None:
+    def stop(event: Event) -> None:
         if event.kind == "metric" and event.data["name"] == "dev_f1@1":
             runs.cancel(runs.listed("finetune")[0].id)
 

@@ -20,6 +20,7 @@ from core.corpora.library import Library
 from core.encoders import vectors
 from core.errors import ConfigError, PathError, ReadError
 from core.experiment import results
+from core.kinds import KINDS
 from core.models.bilstm import BiLstmTagger
 from core.models.networks import ON_ENCODER
 from core.models.taggers import load_tagger
@@ -270,10 +271,10 @@ def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object],
     assert tagger.types == ("LOC", "ORG", "PER")
     assert share == "all" or tagger.assisting_types == ("GPE", "LOC", "PER")
     assert "| assisting | theirs | 6 |" in card_of(run)
-    typed = given({"skipgram": ("dimension=4", "window=2")}, runs.KINDS["finetune"].config)
+    typed = given({"skipgram": ("dimension=4", "window=2")}, KINDS["finetune"].config)
     assert typed == {"skipgram": {"dimension": "4", "window": "2"}}
     with pytest.raises(ConfigError, match="skipgram: 'wide' is not NAME=VALUE; write for example --skipgram window=2"):
-        given({"skipgram": ("wide",)}, runs.KINDS["finetune"].config)
+        given({"skipgram": ("wide",)}, KINDS["finetune"].config)
     with pytest.raises(ConfigError, match="need assisting and vectors too"):
         recurrent(options, vectors="")
     with pytest.raises(ConfigError, match=r"skipgram\.width: is not an option here; choose among dimension, window"):

@@ -20,6 +20,7 @@ from core.explore.result import CLASSES
 from core.importing import view as corpora
 from core.projects import removals, runs
 from core.runs.events import Event
+from core.runs.run import Run
 from core.selection import insights
 from core.selection import view as selections
 from tests.conftest import Command, Seal, sentence
@@ -27,7 +28,7 @@ from tests.homes import SELECTION, Names
 from tests.planted import contracts
 
 
-def mapped(options: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> runs.Run:
+def mapped(options: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> Run:
     return runs.execute("map", options, listener)
 
 
@@ -41,7 +42,7 @@ def map_run(selected: Names) -> str:
     return selected["map"]
 
 
-def selection(options: Mapping[str, object]) -> runs.Run:
+def selection(options: Mapping[str, object]) -> Run:
     return runs.execute("select", {**SELECTION, **options})
 
 

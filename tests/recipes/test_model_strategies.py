@@ -21,7 +21,8 @@ from core.kind import Job, Result
 from core.pretraining.pretrain import PretrainConfig
 from core.projects import runs
 from core.projects.home import store
-from core.projects.runs import Event, Run
+from core.runs.events import Event
+from core.runs.run import Run
 from core.selection import insights, score
 from core.selection import view as selections
 from core.selection.strategies.predictions import fold

@@ -18,7 +18,7 @@ from core.importing import view as corpora
 from core.models.mlm import MaskedLM
 from core.pretraining.pretrain import Draw, PretrainConfig
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.training.mlm_settings import MlmSettings
 from tests.conftest import Seal
 from tests.forge import Forge

@@ -18,6 +18,7 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.models import hub
 from core.projects import runs
 from core.reporter import Reporter
+from core.runs.run import Run
 from core.stats.scoring import count
 from tests.conftest import Command, sentence
 from tests.measures.test_probe import TYPES, sentences, states
@@ -143,5 +144,5 @@ def test_wrong_names_and_labels_without_an_entity_are_refused(home: Path, parts:
         ranked({**parts, "train": plain, "encoders": ("tiny",)})
 
 
-def ranked(options: Mapping[str, object]) -> runs.Run:
+def ranked(options: Mapping[str, object]) -> Run:
     return runs.execute("rank", options)

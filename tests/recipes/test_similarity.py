@@ -16,6 +16,7 @@ from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.projects import removals, runs
 from core.runs.context import RunContext
+from core.runs.run import Run
 from core.similarity import view as similarity
 from core.similarity.kind import SimilarityConfig, grouped
 from core.similarity.measures import MEASURES
@@ -52,7 +53,7 @@ def piles(seal: Seal) -> dict[str, str]:
     return {name: corpus.fingerprint for name, corpus in made.items()}
 
 
-def made(piles: dict[str, str], **options: Any) -> runs.Run:
+def made(piles: dict[str, str], **options: Any) -> Run:
     config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, **options}
     return runs.execute("similarity", config)
 

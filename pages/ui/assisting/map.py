@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.assisting import view as assisting
 from core.corpora.corpus import Corpus
-from core.projects import runs
+from core.kinds import KINDS
 from pages.ui.terms import expert
 from pages.ui.widgets import config_form, plain
 
@@ -79,4 +79,4 @@ def options_form() -> dict[str, Any]:
     if not expert():
         return {}
     with st.expander("More options", icon=":material/settings:"):
-        return config_form(runs.KINDS["skl"].config, OPTIONS, "assisting", LABELS)
+        return config_form(KINDS["skl"].config, OPTIONS, "assisting", LABELS)

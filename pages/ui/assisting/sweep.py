@@ -11,8 +11,9 @@ from core.assisting import view as assisting
 from core.assisting.assist import AssistRow, AssistTable, in_words
 from core.assisting.skl import SWEEP
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.terms import DEV, TEST
 from pages.ui.presses import submitted
 from pages.ui.runs.links import remember
@@ -81,7 +82,7 @@ def _setup(run_id: str) -> None:
         more: dict[str, Any] = {}
         if expert():
             with st.expander("More options", icon=":material/settings:"):
-                more = config_form(runs.KINDS["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
+                more = config_form(KINDS["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
         sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}

@@ -7,8 +7,9 @@ import streamlit as st
 
 from core import shown_command as commands
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.shown import count, duration
 from core.tagging import plot
 from core.tagging import view as training
@@ -131,7 +132,7 @@ def _time(options: dict[str, Any]) -> None:
 
 
 def _settings() -> dict[str, Any]:
-    config = runs.KINDS["difficulty"].config
+    config = KINDS["difficulty"].config
     left, right = st.columns(2)
     with left:
         preset = preset_picker("bias.preset", MEANING)

@@ -13,8 +13,9 @@ from core.bias import view as bias
 from core.bias.rebuild import Preview
 from core.experiment import deliver, results
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.shown import count
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
@@ -110,7 +111,7 @@ def _options(own: str) -> dict[str, Any]:
     with st.expander("Thresholds", icon=":material/settings:"):
         for i, column in enumerate(st.columns(2)):
             with column:
-                options |= config_form(runs.KINDS["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+                options |= config_form(KINDS["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
     if method != "dataaug" and not options.get("add_bin"):
         of = "of sentences with a low-CEIM mention" if method == "low-share" else "of all mentions"
         options["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100

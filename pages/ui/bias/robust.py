@@ -14,7 +14,7 @@ from core.bias.robustness import FrontierRow, averages
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.shown import count
 from core.tagging import view as taggers
 from core.terms import TEST, TRAIN

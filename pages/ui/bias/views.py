@@ -9,7 +9,7 @@ from core.bias import view as bias
 from core.bias.result import BINS, DifficultyResult
 from core.experiment import results
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from pages.ui.bias.parts import bits, mention_list
 from pages.ui.frame import guard
 from pages.ui.runs.words import run_titles

@@ -7,7 +7,7 @@ import streamlit as st
 from core.projects import run_comparison, runs
 from core.projects import view as projects
 from core.projects.labels import RunRow
-from core.projects.runs import Run
+from core.runs.run import Run
 from core.tagging import plot
 from core.tagging import view as training
 from pages.ui.frame import guard

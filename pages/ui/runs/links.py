@@ -7,8 +7,9 @@ import streamlit as st
 
 from core.errors import WinnowError
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import runs
-from core.projects.runs import Run
+from core.runs.run import Run
 from pages.ui.project import page_link
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
@@ -25,7 +26,7 @@ PAGES = {  # by the name that a kind of run gives
 
 def link(run: Run, label: str, width: Any = "content") -> None:
     """A link to the page that shows a run; nothing where none does."""
-    known = runs.KINDS.get(run.manifest.kind)
+    known = KINDS.get(run.manifest.kind)
     if known is None or not known.page:
         return
     shown = {"run": run.manifest.config.get("selection", run.id)} if known.opens else {}

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.projects import runs
-from core.projects.runs import Run, RunState
 from core.projects.titles import outcome
+from core.runs.events import RunState
+from core.runs.run import Run
 from pages.ui.frame import guard
 from pages.ui.runs.links import link
 from pages.ui.runs.panel import POLL, headline, progress

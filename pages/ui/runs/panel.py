@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.overruled import overruled
 from core.projects import runs
-from core.projects.runs import RunState
+from core.runs.events import RunState
 from core.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.projects.runs import Run
+from core.runs.run import Run
 from pages.ui.runs.links import attach, remember, remembered
 from pages.ui.runs.words import run_titles, title
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from core.projects import labels, runs
 from core.projects.labels import RunRow
-from core.projects.runs import Run
 from core.projects.titles import outcome
+from core.runs.run import Run
 from core.shown import count
 from pages.ui.frame import guard
 from pages.ui.grid import grid

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.projects import runs
-from core.projects.runs import Node
+from core.runs.where import Node
 from core.shown import count
 from pages.ui.widgets import plain, table
 

@@ -10,8 +10,9 @@ from core.errors import WinnowError
 from core.experiment import results
 from core.importing.result import ROLES
 from core.projects import runs
-from core.projects.runs import Run, RunState
 from core.projects.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
+from core.runs.events import RunState
+from core.runs.run import Run
 from core.shown import duration, when
 from core.tagging import view as training
 from pages.ui.widgets import plain

@@ -9,7 +9,7 @@ from core import terms
 from core.errors import ConfigError
 from core.experiment import find_out, view
 from core.experiment.arms import ARM_SHAPES, COPIES_HELP
-from core.projects import runs
+from core.kinds import KINDS
 from pages.ui.terms import expert
 from pages.ui.training import comparison
 from pages.ui.training.comparison import arm_label
@@ -164,7 +164,7 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for options that are seldom changed."""
-    config, key = runs.KINDS["experiment"].config, "training.experiment"
+    config, key = KINDS["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
     if not expert():
         return rare

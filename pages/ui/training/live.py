@@ -8,7 +8,8 @@ from core import terms
 from core.errors import CorpusError
 from core.importing import view as corpora
 from core.projects import runs
-from core.projects.runs import Run, RunState
+from core.runs.events import RunState
+from core.runs.run import Run
 from core.shown import count, duration
 from core.tagging import plot
 from core.tagging import view as training

@@ -9,7 +9,7 @@ from core import terms
 from core.experiment import results, words
 from core.experiment.result import baseline_words
 from core.projects import runs
-from core.projects.runs import RunState
+from core.runs.events import RunState
 from core.shown import count
 from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult, OverSeeds

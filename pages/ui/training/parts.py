@@ -5,12 +5,13 @@ from typing import Any
 
 import streamlit as st
 
+from core.config import Config
 from core.encoders import view as encoders
 from core.experiment import deliver
 from core.importing import view as corpora
 from core.importing.result import ROLES
+from core.kinds import KINDS
 from core.projects import preferences, runs
-from core.projects.runs import Config
 from core.tagging.config import IMPORTED
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.terms import expert, term_picker
@@ -117,7 +118,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> d
     preset = preset_picker(f"training.{kind}.preset", meaning, presets)
     if preset != "custom":
         return {"preset": preset}
-    config = runs.KINDS[kind].config
+    config = KINDS[kind].config
     names = [name for name in config.model_fields if name not in (*own, "preset") and not _elsewhere(config, name)]
     columns = st.columns(3)
     options: dict[str, Any] = {}

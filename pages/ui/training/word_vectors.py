@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.paths import allowed_roots
 from core.projects import runs
 from core.tagging import view as training
@@ -33,7 +34,7 @@ def _form() -> None:
     with st.form("training.vectors.form", border=False):
         path = st.text_input("File", key="training.vectors.path", placeholder="/home/me/glove.6B.100d.txt", help=HELP)
         left, right = st.columns(2)
-        config = runs.KINDS["vectors-import"].config
+        config = KINDS["vectors-import"].config
         with left:
             options = config_form(config, ("name",), "training.vectors")
         with right:

@@ -43,6 +43,7 @@ from core.projects import runs
 from core.projects.home import store
 from core.results import Evaluation
 from core.runs import durations, result
+from core.runs.events import Event
 from core.runs.store import Run
 from core.selection import view as selections
 from core.stats.bootstrap import Difference, compare
@@ -322,7 +323,7 @@ def _shorten(source: Path, target: Path, between: str, n: int | None) -> None:
     target.write_text(between.join(rows) + "\n", encoding="utf-8")
 
 
-def _progress(event: runs.Event) -> None:
+def _progress(event: Event) -> None:
     if event.kind == "part":
         print(f"[{event.data['number']} of {event.data['of']}] {event.data['name']}", flush=True)
 
