@@ -1,9 +1,9 @@
-"""Leaderboards and studies as tables: CSV for a spreadsheet, Markdown for people."""
+"""Leaderboards and studies as tables: CSV for a spreadsheet, Markdown for people, and the cells that pages show."""
 
 import csv
 import io
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from statistics import mean
 
 from core.experiment.result import (
@@ -24,7 +24,7 @@ from core.experiment.result import (
 from core.experiment.words import NOTHING, OTHERS, THESE
 from core.files import write_atomic
 from core.runs.context import RunContext
-from core.stats.verdict import points
+from core.stats.verdict import SCALE, is_known, points
 
 COLUMNS = (
     *("arm", "budget", "sentences", "tokens", "mean", "sd", "dev_mean"),
@@ -34,6 +34,7 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
+MINUTE = 1 / 60  # hours; no rate is shown for less
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
 
 
@@ -204,3 +205,82 @@ def _answered(question: Question | None, which: str) -> str:
     one = getattr(question, which)
     answer = f"{one.answer}: " if one.answer else ""
     return f"{answer}{points(one.delta, one.interval)}"
+
+
+def answers(row: ArmRow) -> tuple[str, str]:
+    """Return the answers on whether a line helped, and whether its selection did; "" if the question is not asked.
+
+    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory.
+    """
+    if row.verdict in ("baseline", "nothing learnt", "not tested"):
+        return row.verdict, ""
+    # One selection and one pre-training per line do not show what other draws would lead to.
+    not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
+    mark = EXPLORATORY * row.exploratory
+    return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
+
+
+def all_read(rows: Sequence[ArmRow]) -> bool:
+    """Return True if arms differ in their pre-training only."""
+    return all(row.sentences for row in rows if row.verdict != "baseline")
+
+
+def asked_first(rows: Sequence[ArmRow]) -> str:
+    """Return the heading of the first answer in a table."""
+    return "Reading helped" if all_read(rows) else "Helped"
+
+
+def interval_words(row: ArmRow) -> str:
+    """Return a line's difference to its baseline, with the interval; "" for the baseline, and if nothing was learnt."""
+    return "" if row.verdict in ("baseline", "nothing learnt") else difference_words(row)
+
+
+def difference_words(row: ArmRow | FurtherTest) -> str:
+    """Return a difference to the baseline on a test set, with the interval."""
+    low, high = row.interval
+    return f"{row.delta:+z.2f} " + (
+        f"[{low:+z.2f}, {high:+z.2f}]" if is_known(row.interval) else f"({_too_few_seeds(row)}: no interval)"
+    )
+
+
+def control_words(row: ArmRow) -> str:
+    """Return a line's difference to its control, with the interval; "" if it has no control."""
+    if row.delta_random is None or row.interval_random is None:
+        return ""
+    return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
+
+
+def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
+    """Return the reason that the seeds do not give an interval."""
+    n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
+    if n < 2:
+        return "one seed"
+    return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
+
+
+def rate_words(row: ArmRow) -> str:
+    """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
+
+    A rate is misleading without its interval, and if that includes more points per hour than F1 has.
+    """
+    rate = row.f1_per_hour
+    if not rate or not row.delta:
+        return ""
+    if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
+        return "takes under a minute more"
+    if not is_known(row.interval):
+        return f"{_too_few_seeds(row)}: no rate"
+    low, high = (bound * rate / row.delta for bound in row.interval)
+    if max(-low, high) > SCALE:
+        return "cannot be determined"
+    # The wider the interval, the fewer digits.
+    digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
+    return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
+
+
+def hours_words(hours: float) -> str:
+    """Return a time in seconds, minutes or hours."""
+    seconds = 3600 * hours
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"

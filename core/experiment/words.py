@@ -5,17 +5,15 @@ the same words, for a reader who trains no models: without symbols or names of t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import mean
 from typing import Literal, Protocol
 
 from core.config import Budget
 from core.experiment.foresight import UNKNOWN, Open, Outlook, settled_by, spread_of
 from core.experiment.result import (
-    EXPLORATORY,
     ArmRow,
     ExperimentResult,
-    FurtherTest,
     Interval,
     PlannedTest,
     Question,
@@ -30,7 +28,7 @@ from core.shown import in_points
 from core.stats import verdict
 from core.stats.pooled import Estimate, pooled
 from core.stats.spread import of_estimate
-from core.stats.verdict import SCALE, SEEDS, Answer, Unlearnt, is_known
+from core.stats.verdict import SEEDS, Answer, Unlearnt, is_known
 from core.tagging.result import Unfound
 
 
@@ -60,10 +58,13 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "baseline": Mark(colour="#E69F00", symbol="diamond", sign="◆", label="baseline"),
     "control": Mark(colour="#0072B2", symbol="square", sign="■", label="control"),
 }
-ANSWER_COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
+ANSWER_COLOURS: Mapping[Answer, str] = {
+    "yes": VERDICT_MARKS["improves"].colour,
+    "no evidence": VERDICT_MARKS["no evidence"].colour,
+    "worse": VERDICT_MARKS["hurts"].colour,
+}
 TASK_COLOUR = "#0072B2"  # a single task of a study
 ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
-MINUTE = 1 / 60  # hours; no rate is shown for less
 JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # verdicts, the surest first
 _NAMES = {
     "tapt": "the task's own text",
@@ -417,77 +418,6 @@ def line_name(row: ArmAtBudget) -> str:
     return f"{arm_words(row.arm)} {row.budget}".strip()
 
 
-def answers(row: ArmRow) -> tuple[str, str]:
-    """Return the answers on whether a line helped, and whether its selection did; "" if the question is not asked.
-
-    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory.
-    """
-    if row.verdict in ("baseline", "nothing learnt", "not tested"):
-        return row.verdict, ""
-    # One selection and one pre-training per line do not show what other draws would lead to.
-    not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
-    mark = EXPLORATORY * row.exploratory
-    return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
-
-
-def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Return True if arms differ in their pre-training only."""
-    return all(row.sentences for row in rows if row.verdict != "baseline")
-
-
-def asked_first(rows: Sequence[ArmRow]) -> str:
-    """Return the heading of the first answer in a table."""
-    return "Reading helped" if all_read(rows) else "Helped"
-
-
-def interval_words(row: ArmRow) -> str:
-    """Return a line's difference to its baseline, with the interval; "" for the baseline, and if nothing was learnt."""
-    return "" if row.verdict in ("baseline", "nothing learnt") else difference_words(row)
-
-
-def difference_words(row: ArmRow | FurtherTest) -> str:
-    """Return a difference to the baseline on a test set, with the interval."""
-    low, high = row.interval
-    return f"{row.delta:+z.2f} " + (
-        f"[{low:+z.2f}, {high:+z.2f}]" if is_known(row.interval) else f"({_too_few_seeds(row)}: no interval)"
-    )
-
-
-def control_words(row: ArmRow) -> str:
-    """Return a line's difference to its control, with the interval; "" if it has no control."""
-    if row.delta_random is None or row.interval_random is None:
-        return ""
-    return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
-
-
-def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
-    """Return the reason that the seeds do not give an interval."""
-    n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
-    if n < 2:
-        return "one seed"
-    return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
-
-
-def rate_words(row: ArmRow) -> str:
-    """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
-
-    A rate is misleading without its interval, and if that includes more points per hour than F1 has.
-    """
-    rate = row.f1_per_hour
-    if not rate or not row.delta:
-        return ""
-    if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
-        return "takes under a minute more"
-    if not is_known(row.interval):
-        return f"{_too_few_seeds(row)}: no rate"
-    low, high = (bound * rate / row.delta for bound in row.interval)
-    if max(-low, high) > SCALE:
-        return "cannot be determined"
-    # The wider the interval, the fewer digits.
-    digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
-    return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
-
-
 def unfound_words(types: Sequence[Unfound]) -> str:
     """Return a sentence on the entity types that no variant found; "" if there are none."""
     if not types:
@@ -497,14 +427,6 @@ def unfound_words(types: Sequence[Unfound]) -> str:
     )
     missed = "no tagger found a single one. Every score here counts them as missed."
     return f"The score is 0.00 in every variant for {counts}: {missed}"
-
-
-def hours_words(hours: float) -> str:
-    """Return a time in seconds, minutes or hours."""
-    seconds = 3600 * hours
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
 
 
 def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:

@@ -20,8 +20,12 @@ class MetricName(NamedTuple):
     seed: int | None = None
 
     def __str__(self) -> str:
-        own = f"{self.metric}/{self.type}" if self.type else self.metric
-        return own if self.seed is None else f"{own}@{self.seed}"
+        return self.of_seed(f"{self.metric}/{self.type}" if self.type else self.metric, self.seed)
+
+    @staticmethod
+    def of_seed(name: str, seed: int | None) -> str:
+        """Add a seed to a name that has none."""
+        return name if seed is None else f"{name}@{seed}"
 
     @classmethod
     def parse(cls, name: str) -> "MetricName":

@@ -20,6 +20,7 @@ from core import cards
 from core.errors import Cancelled
 from core.files import read_json, sync_all
 from core.reporter import Checkpoint, Reporter
+from core.runs.curves import MetricName
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +40,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     """Reports progress in optimizer steps and the metrics of a Trainer.
 
     These are `loss`, `learning_rate`, `tokens_per_second`, on a GPU `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`, and
-    everything logged as `dev_...`. suffix: appended to every metric's name, e.g. `@1` for seed 1. checkpoint_seconds:
+    everything logged as `dev_...`. seed: added to the name of every metric. checkpoint_seconds:
     between two checkpoints; inf: only when cancelled. saved: called with every complete checkpoint, e.g.
     `RunContext.checkpoint`.
 
@@ -51,11 +52,11 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self,
         report: Reporter,
         *,
-        suffix: str = "",
+        seed: int | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
         saved: Saved | None = None,
     ) -> None:
-        self.report, self.suffix, self.checkpoint_seconds, self.saved = report, suffix, checkpoint_seconds, saved
+        self.report, self.seed, self.checkpoint_seconds, self.saved = report, seed, checkpoint_seconds, saved
         self._cancelled: Cancelled | None = None
         self._logged = self._saved = time.monotonic()
         self._from = (self._saved, 0)
@@ -117,7 +118,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
             metrics |= self._speed(state) | _of_card(args.device)
         if args.process_index == 0:
             for name, value in metrics.items():
-                self.report.metric(name + self.suffix, value, state.global_step)
+                self.report.metric(MetricName.of_seed(name, self.seed), value, state.global_step)
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         self._count_from(state)

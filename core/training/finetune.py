@@ -35,6 +35,7 @@ from core.models.devices import on_one_card
 from core.models.tagger import Features, Tagger, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import Evaluation
+from core.runs.curves import MetricName
 from core.stats.calibration import TEMPERATURES, best_temperature, confidences
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
@@ -190,7 +191,10 @@ class Finetuning(Durable):
         except Cancelled:
             return {}  # the checkpoint that follows precedes this evaluation, so a resumed training repeats it
         epochs = self.epochs
-        metrics = {"dev_f1": table.f1(), **{f"dev_f1/{name}": f1 for name, f1 in table.by_type().items()}}
+        metrics = {
+            "dev_f1": table.f1(),
+            **{str(MetricName("dev_f1", name)): f1 for name, f1 in table.by_type().items()},
+        }
         epochs.dev_f1.append(table.f1())
         if self.settings.in_turn:
             epochs.dev_loss.append(loss_of(self.tagger, self.dev, self._prepare_inputs))
@@ -378,7 +382,7 @@ def finetune(
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows
     settings = settings.planned(len(rows))
-    events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_seconds=checkpoint_seconds)
+    events = EventCallback(report, seed=seed, saved=saved, checkpoint_seconds=checkpoint_seconds)
     trainer = Finetuning(
         tagger,
         rows,

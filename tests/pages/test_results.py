@@ -20,8 +20,7 @@ from core import charts
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
-from core.experiment import deliver, plot, results
-from core.experiment import words as experiment_words
+from core.experiment import deliver, plot, results, tables
 from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
@@ -82,7 +81,7 @@ def seen(app: AppTest) -> str:
 def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report_and_table(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.experiment.words.MINUTE", 0.0)  # these trainings took no time
+    monkeypatch.setattr("core.experiment.tables.MINUTE", 0.0)  # these trainings took no time
     monkeypatch.setattr("core.experiment.words.SCALE", inf)
     overruled = "Started although the data check says: The dev set has 40 entities."
     (runs.get(run_id).path / "run-anyway.txt").write_text(overruled)
@@ -106,7 +105,7 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
     assert row.delta is not None
     assert row.f1_per_hour is not None
     hours = row.delta / row.f1_per_hour
-    words = experiment_words.rate_words(row)  # no rate without its interval
+    words = tables.rate_words(row)  # no rate without its interval
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
     assert (float(low), float(high)) == pytest.approx([end / hours for end in row.interval], rel=0.01)
     assert words in texts(app)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.experiment import plot
-from core.experiment import words as experiment_words
+from core.experiment import plot, tables
 from core.experiment.result import ArmRow, CurvePoint, FurtherTest, Word, baseline, baseline_words, of_most_text
 from core.experiment.words import VERDICT_MARKS
 from core.tagging.result import TypeScores
@@ -65,31 +64,31 @@ def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None
     lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
     assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
     assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one.delta for one in ROWS[1:]]
-    assert [experiment_words.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
+    assert [tables.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
     single = row("knn", "no evidence", [63.0], gap=(-100, 100))
     assert tuple(plot.differences([single]).data[0].x) == (3.0, 3.0)
-    assert experiment_words.interval_words(single) == "+3.00 (one seed: no interval)"
+    assert tables.interval_words(single) == "+3.00 (one seed: no interval)"
     apart = replace(row("knn", "no evidence", [0.0, 63.0], gap=(-100, 85)), collapsed=(1,))
     assert tuple(plot.differences([apart]).data[0].x) == (-28.5, -28.5)
-    assert experiment_words.interval_words(apart) == "-28.50 (2 seeds, 1 learnt nothing: no interval)"
+    assert tables.interval_words(apart) == "-28.50 (2 seeds, 1 learnt nothing: no interval)"
 
 
 def test_no_number_is_a_negative_nought() -> None:
     level = replace(row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)), f1_per_hour=-0.0001)
     hover = [trace.hovertemplate for trace in plot.differences([level]).data if trace.hovertemplate]
-    for words in (experiment_words.interval_words(level), experiment_words.rate_words(level), *hover):
+    for words in (tables.interval_words(level), tables.rate_words(level), *hover):
         assert "-0.00" not in words
         assert "+0.00" in words
 
 
 def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=4.0)
-    assert experiment_words.rate_words(wide) == "+4 [-80, +88]"
-    assert experiment_words.rate_words(replace(wide, f1_per_hour=0.5)) == "+0.5 [-10.0, +11.0]"
-    assert experiment_words.rate_words(replace(wide, f1_per_hour=20.0)) == "cannot be determined"
-    assert experiment_words.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
-    assert experiment_words.rate_words(replace(wide, f1_per_hour=None)) == ""
-    assert experiment_words.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
+    assert tables.rate_words(wide) == "+4 [-80, +88]"
+    assert tables.rate_words(replace(wide, f1_per_hour=0.5)) == "+0.5 [-10.0, +11.0]"
+    assert tables.rate_words(replace(wide, f1_per_hour=20.0)) == "cannot be determined"
+    assert tables.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
+    assert tables.rate_words(replace(wide, f1_per_hour=None)) == ""
+    assert tables.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
 
 
 def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:

@@ -21,8 +21,8 @@ from core.experiment.config import Replicate
 from core.experiment.leaderboard import planned_test
 from core.experiment.result import ArmRow, CurvePoint
 from core.experiment.results import labels_spared, next_budget
-from core.experiment.tables import as_csv, as_markdown
-from core.experiment.words import IDLE, NOTHING, answers, interval_words, of_experiment, planned_words
+from core.experiment.tables import answers, as_csv, as_markdown, interval_words
+from core.experiment.words import IDLE, NOTHING, of_experiment, planned_words
 from core.results import Evaluation, IntArray
 from core.runs.run import Run
 from core.stats.verdict import Arm, verdicts

@@ -73,7 +73,7 @@ def test_first_and_last_step_are_points_and_nothing_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report, saved = Listener(), list[Mapping[str, Any]]()
-    train(tmp_path, report, suffix="@3")
+    train(tmp_path, report, seed=3)
     assert report.steps("loss@3") == report.steps("learning_rate@3") == [1, 10]
     assert (report.told[0], report.told[-1]) == ((0, 10, "steps"), (10, 10, "steps"))
     assert "gpu_memory_gb@3" not in {name for name, *_ in report.metrics}
@@ -100,7 +100,7 @@ def test_logged_are_real_tokens_per_second_and_dev_metrics_without_timings(
     assert found == {"loss": 1.0, "learning_rate": 0.1, "tokens_per_second": 60.0}
     monkeypatch.undo()
     logs = {"dev_f1": 50.0, "dev_f1/PER": 40.0, "dev_runtime": 1.0, "dev_steps_per_second": 2.0, "eval_loss": 1.0}
-    EventCallback(dev, suffix="@1").on_log(arguments, TrainerState(global_step=4), None, logs)
+    EventCallback(dev, seed=1).on_log(arguments, TrainerState(global_step=4), None, logs)
     assert dev.metrics == [("dev_f1@1", 50.0, 4), ("dev_f1/PER@1", 40.0, 4)]
 
 

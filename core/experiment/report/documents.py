@@ -20,6 +20,7 @@ from core.experiment.report.parts import (
     intervals,
 )
 from core.experiment.result import SWAPPED, ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt, swapped
+from core.experiment.tables import all_read, answers, asked_first, hours_words, interval_words, rate_words
 from core.experiment.words import (
     ANSWER_COLOURS,
     HEADINGS,
@@ -29,18 +30,12 @@ from core.experiment.words import (
     VERDICT_MARKS,
     Asked,
     Finding,
-    all_read,
-    answers,
     asked,
-    asked_first,
     forest_rows,
-    hours_words,
-    interval_words,
     line_name,
     name_of,
     over,
     question,
-    rate_words,
     reads,
     study_answer,
     unfound_words,

@@ -10,19 +10,8 @@ from core import terms
 from core.experiment import plot, results
 from core.experiment.result import ArmRow, FurtherTest, baseline_words, nothing_learnt
 from core.experiment.results import NextBudget
-from core.experiment.words import (
-    VERDICT_MARKS,
-    answers,
-    arm_words,
-    asked_first,
-    control_words,
-    difference_words,
-    interval_words,
-    line_name,
-    overlap_in_short,
-    rate_words,
-    unfound_words,
-)
+from core.experiment.tables import answers, asked_first, control_words, difference_words, interval_words, rate_words
+from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
 from core.projects import runs
 from core.shown import duration
 from pages.ui.finding import finding
