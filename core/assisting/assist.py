@@ -25,7 +25,7 @@ from core.errors import ConfigError
 from core.importing.audit import learnable
 from core.kind import Job, Kind
 from core.runs import result as results
-from core.runs.parts import Parts
+from core.runs.context import Parts
 from core.runs.store import RunStore
 from core.shown import count, listed
 from core.stats.bootstrap import DRAWS as DRAWN

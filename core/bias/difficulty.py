@@ -52,8 +52,8 @@ from core.models.fingerprint import fingerprint
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import Part
+from core.runs.context import Parts
 from core.runs.curves import MetricName
-from core.runs.parts import Parts
 from core.shown import count
 from core.training.on_device import on_device
 from core.training.settings import ClassifySettings, classify_preset

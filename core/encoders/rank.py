@@ -24,7 +24,7 @@ from core.models.encoder import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.models.vocabulary_fit import VocabularyFit
 from core.results import Evaluation, FloatArray
-from core.runs.parts import Parts
+from core.runs.context import Parts
 from core.runs.run import Run
 from core.runs.store import is_run_id
 from core.tagging.evaluations import labelled, types_of

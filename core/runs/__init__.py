@@ -1,8 +1,8 @@
-"""Runs: a folder, a manifest, an event log and a lock. Knows nothing of what is computed in them.
+"""Runs: each has a folder, a manifest, an event log and a lock. This package does not know what a run computes.
 
 store = RunStore(home)
 run = store.create("select", config, inputs, seed=0, versions=versions, key=run_key(...))
-launch.start(run)            # in a process of its own; or worker.execute(run, compute) in this one
+launch.start(run)            # in a new process; worker.execute(run, compute) does it in this one
 run.state(), run.events(offset), run.cancel(), run.result()
 """
 

@@ -1,27 +1,26 @@
-"""The `Reporter` that a recipe is handed: it writes to the run's log and sees its cancellations."""
+"""The `Reporter` of a run: it writes events to the run's log and checks for cancellation."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from core.errors import Cancelled
 from core.reporter import Checkpoint, Reporter
-from core.runs.data import Data
-from core.runs.events import Event, EventLog, Kind
+from core.runs.events import Data, Event, EventLog, Kind
 from core.runs.run import Run
 
-PROGRESS_SECONDS = 0.5  # seconds
+PROGRESS_SECONDS = 0.5  # between two progress events
 CHECK_SECONDS = 0.2
 
 Listener = Callable[[Event], None]
 
 
 class RunContext(Reporter):
-    """A `Reporter` bound to a run, for the holder of its lock; several threads of it may report.
+    """A `Reporter` of a run, for the process that holds its lock. Several threads may use it.
 
-    listener: is called with every event as it is written, for a command line in the foreground.
-    parent: the context of the run that needs this one; events here are relayed to it, and its end is ours.
+    listener: called with each event, for a command line in the foreground. parent: context of the run that needs this
+    one. Events are relayed to it, and cancelling it cancels this run.
     """
 
     def __init__(
@@ -39,21 +38,21 @@ class RunContext(Reporter):
 
     @property
     def root(self) -> Run:
-        """The run that somebody asked for: this one, or whose child it is."""
+        """The run that the user started: this one, or the one that it is a child of."""
         return self._parent.root if self._parent else self.run
 
     @property
     def terminated(self) -> bool:
-        """Whether SIGTERM came, here or to the parent."""
+        """Return True after SIGTERM, here or in the parent."""
         return self._terminated or (self._parent is not None and self._parent.terminated)
 
     @property
     def unwanted(self) -> bool:
-        """Whether somebody asked for the end of the run, or of one that needs it, and not of this process alone."""
+        """Return True if a user cancelled the run or one that needs it, and did not only stop this process."""
         return self.run.cancel_file.exists() or (self._parent is not None and self._parent.unwanted)
 
     def terminate(self) -> None:
-        """Act on SIGTERM: the next `check()` raises Cancelled, here and in the parent."""
+        """Handle SIGTERM: the next `check()` raises Cancelled, here and in the parent."""
         self._terminated = True
         if self._parent:
             self._parent.terminate()
@@ -62,14 +61,14 @@ class RunContext(Reporter):
         self.emit("stage", {"name": name})
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
-        """Part `number` of `of` of the whole run begins; a child's parts are its own affair.
+        """Report that part `number` of `of` begins. Parts of child runs are not relayed.
 
-        left: seconds of it and of all behind it; after: of those alone; None: not known.
+        left: seconds of this part and all later ones; after: of the later ones; None: unknown.
         """
         self.emit("part", {"number": number, "of": of, "name": name, "left": left, "after": after})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        """Thinned to two a second; the last one before any other event is always written."""
+        """Report progress. At most two events per second are written, and always the last one before another event."""
         with self._guard:
             self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
             self._write_progress_if_due()
@@ -78,19 +77,19 @@ class RunContext(Reporter):
         self.emit("metric", {"name": name, "value": float(value), "step": step})
 
     def note(self, text: str, *, passing: bool = False) -> None:
-        """passing: it holds until the run is resumed."""
+        """Add a note. passing: it holds only until the run is resumed."""
         self.emit("note", {"text": text, "passing": True} if passing else {"text": text})
 
     def child(self, run: Run) -> None:
-        """This run needs what `run` makes or has made; whose child it is by its manifest says only who began it."""
+        """Report that this run needs the result of `run`, started by this run or by another."""
         self.emit("child", {"run": run.id})
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
-        """A complete checkpoint now lies in `run.checkpoints`."""
+        """Report a complete checkpoint in `run.checkpoints`."""
         self.emit("checkpoint", {"name": checkpoint["name"], "step": checkpoint["step"]})
 
     def artifact(self, name: str, path: Path) -> None:
-        """A complete file or folder within the run, for people or later runs."""
+        """Report a complete file or folder of the run, for users or later runs."""
         self.emit("artifact", {"name": name, "path": str(path.relative_to(self.run.path))})
 
     def check(self) -> None:
@@ -105,18 +104,18 @@ class RunContext(Reporter):
         self._write_progress_if_due()
 
     def waiting(self, run_id: str | None) -> None:
-        """Note that this run waits for another, or (None) that it no longer does."""
+        """Report that this run waits for another, or (None) no longer waits."""
         text = f"waiting for {run_id}" if run_id else "the wait is over"
         self.emit("note", {"text": text, "waiting_for": run_id})
 
     def runs_on(self, device: str, machine: str) -> None:
-        """Say that the work is done on `device` from now on, in words; machine: its name (see `core.cards.machine`)."""
+        """Report the device that the run uses from now on, in words. machine: its name (see `core.cards.machine`)."""
         if device != self._device:
             self._device = device
             self.emit("device", {"text": device, "machine": machine})
 
     def emit(self, kind: Kind, data: Data) -> None:
-        """Append an event, after the progress it may have held back. Errors: OSError if the disk is full."""
+        """Append an event, after any progress that was held back. Errors: OSError if the disk is full."""
         with self._guard:
             if self._pending is not None and kind != "progress":
                 pending, self._pending = self._pending, None
@@ -128,7 +127,7 @@ class RunContext(Reporter):
             self._parent.relay(self.run, event)
 
     def relay(self, child: Run, event: Event) -> None:
-        """Pass on what happens in a child run, under its kind's name."""
+        """Relay an event of a child run, with the name of its kind."""
         kind, data = child.manifest.kind, event.data
         match event.kind:
             case "stage":
@@ -151,3 +150,34 @@ class RunContext(Reporter):
                 pending, self._pending = self._pending, None
                 self._wrote_progress = now
                 self.emit("progress", pending)
+
+
+class Parts:
+    """Report the parts of a run one by one, with the seconds left, estimated from the parts that have ended.
+
+    sizes: amount of work of each part, in any unit. judged: number of parts that this attempt must have finished before
+    it estimates the others.
+    """
+
+    def __init__(self, context: RunContext, sizes: Sequence[float], *, judged: int = 1) -> None:
+        self._context, self._sizes, self._judged = context, sizes, judged
+        self._passed = self._seconds = 0.0
+        self._ended = 0
+        self._begun: tuple[int, float] | None = None
+
+    def next(self, i: int, name: str) -> None:
+        """Report that part `i`, counted from 0, begins and the previous one has ended."""
+        now = time.monotonic()
+        if self._begun:
+            before, since = self._begun
+            self._ended += 1
+            self._passed += self._sizes[before]
+            self._seconds += now - since
+        self._begun = (i, now)
+        after = left = None
+        if self._ended >= self._judged and self._passed:
+            pace = self._seconds / self._passed
+            after = pace * sum(self._sizes[i + 1 :])
+            left = after + pace * self._sizes[i]
+        if len(self._sizes) > 1:
+            self._context.part(i + 1, len(self._sizes), name, left=left, after=after)

@@ -1,4 +1,4 @@
-"""The metrics of a run as curves, and the runs it needs: read on from where the log was left."""
+"""Read the metrics of a run as curves, and the runs that it needs."""
 
 import threading
 from collections.abc import Mapping
@@ -37,13 +37,13 @@ class MetricName(NamedTuple):
 
 @dataclass(slots=True)
 class Curve:
-    """One metric over the steps: `steps` rise, `values[i]` belongs to `steps[i]`."""
+    """A metric by step: `steps` ascend, `values[i]` belongs to `steps[i]`."""
 
     steps: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
     def add(self, step: int | None, value: float) -> None:
-        """step: None counts on. A step that was there before is done anew by a resumed run: what lay behind it goes."""
+        """Add a value. step: None for the next. If a resumed run repeats a step, later values are dropped."""
         step = (self.steps[-1] + 1 if self.steps else 0) if step is None else step
         while self.steps and self.steps[-1] >= step:
             self.steps.pop()
@@ -53,7 +53,7 @@ class Curve:
 
 
 class Curves:
-    """Every curve of one run; `read` costs what was appended since the last call, however long the log is."""
+    """All curves of a run. `read` only reads what was appended to the log since the last call."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -62,13 +62,13 @@ class Curves:
         self._offset, self._guard = 0, threading.Lock()
 
     def read(self) -> Mapping[str, Curve]:
-        """`{metric: its curve}` now, copies that nobody else writes to; a child run's metrics are `kind/metric`."""
+        """Return {metric: copy of its curve}. Metrics of child runs are called `kind/metric`."""
         with self._guard:
             self._read_on()
             return {name: Curve(list(curve.steps), list(curve.values)) for name, curve in self._curves.items()}
 
     def children(self) -> list[str]:
-        """The runs that this one has needed so far, in order, made or found."""
+        """Return ids of the runs that this one has needed so far, in order."""
         with self._guard:
             self._read_on()
             return list(self._children)

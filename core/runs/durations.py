@@ -1,8 +1,8 @@
-"""Seconds that runs took, by kind: read from their events, never measured twice.
+"""Seconds that runs took, by kind, read from their events.
 
-A run's own time is that of its attempts, less its waiting for other runs and less what its child runs took. What an
-arm cost is the own time of every run that it rests on, whoever made it first: what the arm would cost by itself. The
-sum over arms is therefore more than an experiment took; `by_kind` of all its runs together counts each of them once.
+A run's own time is the time of its attempts, minus waiting for other runs, minus the time of its child runs. The cost
+of a variant is the own time of all runs that it needs, including runs that it shares with other variants. The sum over
+variants is therefore more than the experiment took; `by_kind` of all its runs together counts each run once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Interval = tuple[float, float]
 
 
 def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
-    """Seconds by kind of run, of `runs` and of all that they rest on, each run once."""
+    """Return seconds by kind for these runs and all runs that they need, each counted once."""
     by_id = _with_children(runs, store)
     seconds: dict[str, float] = {}
     for run in by_id.values():
@@ -25,7 +25,7 @@ def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
 
 
 def children_of(run: Run, store: RunStore) -> list[Run]:
-    """The child runs whose results `run` used: its own, and finished ones that it reused."""
+    """Return the runs whose results `run` used: its child runs, and finished runs that it reused."""
     reused = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}
     return [candidate for candidate in store.list() if candidate.manifest.parent == run.id or candidate.id in reused]
 
@@ -42,7 +42,7 @@ def _with_children(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
 
 
 def _busy(run: Run) -> list[Interval]:
-    """Times at which `run` was worked on and waited for nobody, in order. A killed attempt ends with its last event."""
+    """Return the intervals in which a run worked and did not wait. A killed attempt ends with its last event."""
     return list(_intervals(run.events()[0]))
 
 
@@ -56,7 +56,7 @@ def _intervals(events: Iterable[Event]) -> Iterator[Interval]:
             yield since, event.time
             since = None
         elif event.kind == "started" or resumes:
-            if since is not None:  # the attempt before this one was killed
+            if since is not None:  # the previous attempt was killed
                 yield since, last
             since = event.time
         last = event.time
@@ -69,5 +69,5 @@ def _length(intervals: Iterable[Interval]) -> float:
 
 
 def _overlap(own: Iterable[Interval], children: list[Interval]) -> float:
-    """Seconds that lie in both; `others` do not overlap one another, for one process makes one child at a time."""
+    """Return the seconds that lie in both. Children do not overlap, because a process runs one child at a time."""
     return sum(max(0.0, min(end, e) - max(start, s)) for start, end in own for s, e in children)

@@ -1,9 +1,10 @@
-"""The events of a run, line by line, and the state that follows from them.
+"""Read and write the events of a run, and derive its state from them.
 
     started  part  stage  progress  metric  note  device  child  checkpoint  artifact  succeeded | failed | cancelled
 
-`events.jsonl` is append-only and has one writer, the holder of the run's lock. An attempt opens
-with `started` and ends with exactly one of the last three; if it does not, its worker died.
+`events.jsonl` is append-only. Only the process that holds the run's lock writes it. An attempt begins with `started`
+and ends with one of the last three events; without one of these, its worker died. Readers check each line, because a
+failing disk may have damaged it.
 """
 
 import errno
@@ -14,10 +15,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, get_args
+from typing import Literal, Self, TypedDict, TypeGuard, get_args
 
 from core.files import WholeLines, sync
-from core.runs.data import LARGEST, Data, is_whole
+
+LARGEST = 1e15  # no real time, count or step is larger; beyond it, arithmetic on damaged values may fail
+_WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
+_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # types of the keys that readers use
+    "started": {"pid": _WHOLE, "created": _NUMBER},
+    "part": {"number": _WHOLE, "of": _WHOLE, "name": _TEXT, "left": _NUMBER + _NONE, "after": _NUMBER + _NONE},
+    "stage": {"name": _TEXT},
+    "progress": {"done": _WHOLE, "total": _WHOLE + _NONE, "unit": _TEXT},
+    "metric": {"name": _TEXT, "value": _NUMBER, "step": _WHOLE + _NONE},
+    "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
+    "device": {"text": _TEXT, "machine": _TEXT},
+    "child": {"run": _TEXT},
+    "succeeded": {"size": _WHOLE + _NONE, "crc": _WHOLE + _NONE},  # of result.json
+    "failed": {"error": _TEXT + _NONE},
+}
 
 Ending = Literal["succeeded", "failed", "cancelled"]
 Kind = (
@@ -28,15 +43,54 @@ State = Literal["queued", "running", "interrupted"] | Ending
 
 EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
-JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
-MOST = 1000  # notes, and names of metrics, of a state: each further one would be compared with, or copied beside, all
+JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports before a stage is estimated; the first batch is slow
+MOST = 1000  # notes and names of metrics in a state; the cost of each further one grows with their number
 OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
 
 
+class Data(TypedDict, total=False):
+    """Data of an event. Each kind of event uses some of these keys."""
+
+    pid: int
+    created: float
+    number: int
+    of: int
+    name: str
+    left: float | None
+    after: float | None
+    done: int
+    total: int | None
+    unit: str
+    value: float
+    step: int | None
+    text: str
+    passing: bool
+    waiting_for: str | None
+    machine: str
+    reused: str
+    run: str
+    path: str
+    size: int | None
+    crc: int | None
+    error: str | None
+    permanent: bool
+
+
+def is_whole(kind: str, data: object) -> TypeGuard[Data]:
+    """Return True if `data` has the keys and types of its kind. Unknown kinds and keys pass, so that logs of newer
+    versions can be read."""
+    shape = _SHAPES.get(kind, {})
+    return isinstance(data, dict) and all(_fits(data.get(name), kinds) for name, kinds in shape.items())
+
+
+def _fits(value: object, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and (not isinstance(value, int) or abs(value) < LARGEST)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """seq: 0-based, goes on over attempts. time: seconds since 1970."""
+    """seq: counted from 0 over all attempts. time: seconds since 1970."""
 
     seq: int
     time: float
@@ -46,9 +100,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Place of a run in its whole: part `number`, from 1, of `of`.
+    """Part `number` (from 1) of `of` of a run.
 
-    left: seconds of this part and of all behind it, as judged at `since`; after: of those behind it; None: not known.
+    left: estimated seconds of this part and all later ones, at time `since`. after: of the later ones. None: unknown.
     """
 
     number: int
@@ -61,19 +115,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run as a page shows it, never stored.
+    """State of a run, as a page shows it; computed from events and never stored.
 
-    part: of the whole run, where its parts are known from the start; a part may have several stages.
-    done, total, unit: progress of the current stage (total None: unknown). rate: units a second;
-    eta: seconds left of the stage, once enough of it was seen to judge by. started: of the latest attempt;
-    started, ended, updated: seconds since 1970. earlier: seconds that the attempts before it took.
-    permanent: it failed of what it was asked for, so that resuming it cannot help. passing: those of the
-    notes that only hold until it is resumed. metrics: the latest value of each name. waiting_for: a run's id.
-    child: the run that it needed last. result: bytes and CRC-32 of its result, None where it did not keep them.
-    device: what it runs on, in words; machine: the name of that card or processor; None: it has not said.
-    cancelling: asked to stop, not yet there. worker: (pid, create time) of the latest attempt.
-    stage_from: (time, done) of the stage's first progress, from which the rate is counted; reports: how
-    many times it has got further since.
+    part: current part, if the parts are known from the start; a part may have several stages.
+    done, total, unit: progress of the current stage; total None: unknown. rate: units per second.
+    eta: seconds left of the stage, once it can be estimated. started: of the latest attempt.
+    started, ended, updated: seconds since 1970. earlier: seconds that previous attempts took.
+    permanent: it failed because of its options, so resuming cannot help. passing: the notes that hold only until it is
+    resumed. metrics: the latest value of each name. waiting_for: id of a run. child: the run that it needed last.
+    result: bytes and CRC-32 of its result; None if not stored. device: what it runs on, in words. machine: name of that
+    card or processor. cancelling: asked to stop, still running. worker: (pid, create time) of the latest attempt.
+    stage_from: (time, done) of the stage's first progress, from which the rate is counted. reports: number of progress
+    reports since then.
     """
 
     state: State = "queued"
@@ -106,38 +159,40 @@ class RunState:
 
     @property
     def active(self) -> bool:
-        """Whether somebody works on it or is about to."""
+        """Return True if a process works on it or is about to."""
         return self.state in ("queued", "running")
 
     @property
     def resumable(self) -> bool:
-        """Whether it has ended before its time, and going on may bring it to its end."""
+        """Return True if it ended early and resuming it may finish it."""
         return not self.active and self.state != "succeeded" and not self.permanent
 
     @property
     def seconds(self) -> float:
-        """Seconds of work, over all attempts; of one at work until its last event."""
+        """Seconds of work over all attempts, up to the last event of a running one."""
         return self.earlier + ((self.ended or self.updated or 0.0) - self.started if self.started else 0.0)
 
     def elapsed(self, now: float) -> float:
-        """Seconds over all attempts until `now`; of one that has ended, until its end."""
+        """Return the seconds of work over all attempts until `now`, or until its end."""
         return self.earlier + now - self.started if self.active and self.started else self.seconds
 
     def left(self, now: float) -> float | None:
-        """Seconds that all of it will still take; None: not known. A part that takes longer than was thought
-        leaves what is behind it as it was."""
+        """Return the seconds that are left of the whole run, or None if unknown.
+
+        If the current part takes longer than estimated, the later parts still count in full.
+        """
         if not self.active or self.part is None or self.part.left is None:
             return None
         return max(self.part.left - (now - self.part.since), self.part.after or 0.0)
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether it failed because memory, a device's or the machine's, ran out: smaller batches may do."""
+        """Return True if it failed because the memory of the device or machine ran out; smaller batches may help."""
         return self.state == "failed" and OUT_OF_MEMORY in (self.error or "")
 
 
 def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = False, launching: bool = False) -> RunState:
-    """The state of a run. locked: somebody holds its lock. launching: a worker was spawned and has yet to start."""
+    """Return the state of a run. locked: a process holds its lock. launching: a worker was spawned, but not started."""
     state = RunState()
     for event in events:
         state = step(state, event)
@@ -145,7 +200,7 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """The state by the log alone after one more event: an attempt without an end is `running`."""
+    """Return the state after one more event, by the log alone: an attempt without an end counts as running."""
     data = event.data
     match event.kind:
         case "started":
@@ -195,28 +250,28 @@ def _sum(data: Data) -> tuple[int, int] | None:
 
 
 def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | None, error: str | None) -> RunState:
-    """`state` once nobody works on it any more: nothing is left of a stage, and nothing is waited for."""
+    """Return `state` for a run that no process works on any more."""
     return replace(state, state=end, ended=time, error=error, eta=None, waiting_for=None)
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """The state by the log, set against who is alive."""
+    """Correct the state of the log by the processes that are alive."""
     ended = state.state in ENDINGS
-    # The log still says how the attempt before ended, for the new one has not written yet.
+    # The new attempt has not written yet, so the log still ends with the previous one.
     if launching and (ended or not locked):
         return replace(state, state="queued", ended=None, error=None, permanent=False, cancelling=cancel_requested)
     if ended:
         return state
     if locked:
         return replace(state, state="running", cancelling=cancel_requested)
-    if cancel_requested:  # it had to be killed
+    if cancel_requested:  # the worker had to be killed
         return _over(state, "cancelled", state.updated, state.error)
     return _over(state, "interrupted", state.updated, INTERRUPTED)
 
 
 def _progress(state: RunState, event: Event) -> RunState:
     done, total = event.data["done"], event.data["total"]
-    # From the stage's first report on: what a resumed one had before took no time here.
+    # Count from the stage's first report: what a resumed stage had done before took no time in this attempt.
     since, first = state.stage_from or (event.time, done)
     seconds, gained = event.time - since, done - first
     rate = gained / seconds if seconds > 0 and gained > 0 else None
@@ -236,7 +291,7 @@ def _progress(state: RunState, event: Event) -> RunState:
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
-    """Return the events from byte `after` on, and the byte to continue from. A torn last line is left for next time."""
+    """Return the events from byte `after` on, and the byte to continue from. An incomplete last line is left out."""
     events = list[Event]()
 
     def take(event: Event | None) -> None:
@@ -249,13 +304,13 @@ def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
 def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
     """Pass each event from byte `after` on to `take`, and return the byte to continue from.
 
-    None stands for what a failing disk spoilt; the rest of the log still counts.
+    `take` gets None for a damaged line or sector; the rest of the log still counts.
     """
     try:
         file = path.open("rb")
     except FileNotFoundError:
         return after
-    except OSError:  # a folder in its place
+    except OSError:  # for example a folder of this name
         take(None)
         return after
     with file:
@@ -271,7 +326,7 @@ def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
 
 
 def _parse(line: bytes) -> Event | None:
-    """None for a line that no writer of ours has finished."""
+    """Return the event of a line, or None if the line is damaged."""
     try:
         record = json.loads(line)
         event = Event(seq=int(record["seq"]), time=float(record["time"]), kind=str(record["kind"]), data=record["data"])
@@ -281,18 +336,18 @@ def _parse(line: bytes) -> Event | None:
 
 
 class EventLog:
-    """The writing end of `events.jsonl`, for the holder of the run's lock only."""
+    """Append events to `events.jsonl`. Only the process that holds the run's lock may do so."""
 
     def __init__(self, path: Path) -> None:
         events, whole = read_events(path)
         self._next = events[-1].seq + 1 if events else 0
-        self.ended = False  # this attempt has had its last event
+        self.ended = False  # True after the last event of this attempt
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        os.ftruncate(self._file, whole)  # a torn last line
+        os.ftruncate(self._file, whole)  # drop an incomplete last line
         sync(path.parent)
 
     def append(self, kind: Kind, data: Data) -> Event:
-        """One event, one write: a reader sees all of a line or none. Errors: OSError if the disk is full."""
+        """Append an event by one write, so that readers never see half a line. Errors: OSError for a full disk."""
         event = Event(seq=self._next, time=round(time.time(), 6), kind=kind, data=data.copy())
         line = json.dumps({"seq": event.seq, "time": event.time, "kind": kind, "data": event.data}).encode() + b"\n"
         written = os.write(self._file, line)

@@ -1,4 +1,4 @@
-"""What a person did to a finished run: an append-only log beside it, one JSON object an action, read from the start."""
+"""Actions of users on a finished run: an append-only log beside it, one JSON object per line."""
 
 import json
 import time
@@ -14,11 +14,11 @@ from core.runs.lock import locked
 from core.shown import shown
 
 Entry = TypeVar("Entry")
-UNDO = "undo"  # the action that takes the last one back
+UNDO = "undo"  # the action that reverts the previous one
 
 
 class Dated(Protocol):
-    """An entry. time: seconds since 1970; by: the account whose it is."""
+    """An entry. time: seconds since 1970. by: the account that wrote it."""
 
     @property
     def time(self) -> float: ...
@@ -29,15 +29,15 @@ class Dated(Protocol):
 
 @contextmanager
 def changing(home: Path) -> Iterator[None]:
-    """A moment in which nobody else reads a journal and writes to it by what was read. Errors: RunBusy."""
+    """Lock the journals of a project while one is read and then changed. Errors: RunBusy."""
     with locked(home / "locks" / "journal.lock", patience=5):
         yield
 
 
 def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
-    """Errors: Overtaken where `last`, which counts now, is not what was shown.
+    """Errors: Overtaken if `last`, the current entry, is not the one that the user saw.
 
-    seen: the time of the entry that was shown; 0: none was; None: whatever it was. what: begins the sentence.
+    seen: time of the entry that was shown; 0: none; None: do not check. what: start of the message.
     """
     if seen is None or seen == (last.time if last else 0.0):
         return
@@ -51,15 +51,15 @@ def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
 
 
 def append(file: Path, **action: object) -> None:
-    """Write one action down, with the time and the account."""
+    """Append an action with the time and the account."""
     record = {**action, "by": account(), "time": round(time.time(), 3)}
     append_line(file, json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry, ...]:
-    """Entries that were done and not undone, oldest first. A line that is torn or spoilt counts as never written.
+    """Return the entries that were not undone, oldest first. Incomplete and damaged lines are ignored.
 
-    parse: raises ValueError, TypeError or KeyError for a spoilt one.
+    parse: raises ValueError, TypeError or KeyError for a damaged entry.
     """
     history: list[Entry] = []
     for line in _lines(file):
@@ -74,10 +74,10 @@ def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry
 
 
 def is_spoilt(file: Path, parse: Callable[[dict[str, object]], Entry]) -> bool:
-    """Whether a line that `read` leaves out was whole once: one that was torn as its writer was killed never was."""
+    """Return True if a complete line is damaged. A line that a killed writer left incomplete does not count."""
     try:
         return any(_parsed(line, parse) is None for line in _lines(file) if line[:1] != b"{" or line[-1:] == b"}")
-    except OSError:  # a sector that cannot be read, a folder in its place
+    except OSError:  # for example a bad sector, or a folder of this name
         return True
 
 
@@ -88,7 +88,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _parsed(line: bytes, parse: Callable[[dict[str, object]], Entry]) -> tuple[object, Entry] | None:
-    """Its action, and all of it; None for a line that cannot be read."""
+    """Return the action and the entry of a line, or None if it cannot be read."""
     try:
         record = json.loads(line)
         return record["action"], parse(record)

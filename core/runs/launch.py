@@ -1,4 +1,4 @@
-"""Starting and stopping workers. A worker is named by its command line, so nothing of it is imported here."""
+"""Start and stop workers. A worker is started by its command line, so its code is not imported here."""
 
 import os
 import subprocess
@@ -16,21 +16,21 @@ from core.runs.lock import Worker, aside
 from core.runs.run import Run
 from core.runs.where import LOCAL, ON, Where
 
-GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15
-POLL = 0.25  # seconds between two looks at a run that was asked to end
-POLITE = 0.4  # share of the grace that belongs to `check()` alone; SIGTERM follows
+GRACE = 12.0  # seconds from cancelling to SIGKILL, so that a device is free within 15
+POLL = 0.25  # seconds between two checks of a run that was cancelled
+POLITE = 0.4  # share of the grace period before SIGTERM; until then, `check()` should stop the run
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 def start(run: Run, *, module: str = "core.work") -> None:
-    """Spawn `python -m <module> work <run> --home <home>`, which outlives this process; also resumes.
+    """Start or resume a run by `python -m <module> work <run> --home <home>`, which outlives this process.
 
-    Errors: RunBusy if somebody works on the run, RunError if it has succeeded or no process can be spawned.
+    Errors: RunBusy if the run is active, RunError if it has succeeded or no process can be started.
     """
     state = run.state().state
     if state == "succeeded":
         raise RunError(f"run {run.id}: has succeeded already; read its result or start a new run.")
-    # The lock keeps a second starter out, and waits for a worker that has said its last word but not yet left.
+    # The lock keeps out a second starter, and waits for a worker that has finished but not exited.
     if state == "running" or not run.lock.acquire():
         raise RunBusy(f"run {run.id}: is being worked on already{aside(run.held_by())}; wait for it or cancel it.")
     try:
@@ -60,7 +60,7 @@ def _spawn(run: Run, module: str) -> None:
     command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home)]
     environment = {**os.environ, **Where.read(run.path).environment, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
     try:
-        with run.log_file.open("ab") as log:  # never a pipe: nobody may be left to read it
+        with run.log_file.open("ab") as log:  # not a pipe, because its reader may exit before the worker
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -75,15 +75,16 @@ def _spawn(run: Run, module: str) -> None:
             f"run {run.id}: no worker can be started ({error}); free memory or disk and resume it."
         ) from error
     worker = Worker.of(process.pid, run.id)
-    threading.Thread(target=process.wait, name=f"reap {run.id}", daemon=True).start()  # no zombies in a long-lived app
-    if worker:  # whole for its readers; nothing is synced, for after a power cut there is no worker
+    # Collects the worker when it exits, so that a long-lived app has no zombies.
+    threading.Thread(target=process.wait, name=f"reap {run.id}", daemon=True).start()
+    if worker:  # renamed, so that readers see a complete file; not synced, because no worker survives a power cut
         temporary = run.path / ".launched.tmp"
         temporary.write_bytes(worker.to_json())
         temporary.replace(run.launched_file)
 
 
 def cancel(run: Run, grace: float = GRACE) -> bool:
-    """Ask for an end and return at once; False if nobody works on the run. A thread sees to it that it comes."""
+    """Cancel a run and return at once; False if it is not active. A thread kills it if it does not stop."""
     requested = run.cancel()
     if requested:
         see_to_end(run, grace)
@@ -91,7 +92,7 @@ def cancel(run: Run, grace: float = GRACE) -> bool:
 
 
 def see_to_end(run: Run, grace: float = GRACE) -> None:
-    """Follow a run that was asked to end until it has, in a thread of this process, and help it along."""
+    """Watch a cancelled run in a thread of this process, and signal its worker until it stops."""
     threading.Thread(target=_follow, args=(run, grace), name=f"end {run.id}", daemon=True).start()
 
 
@@ -104,14 +105,13 @@ def _follow(run: Run, grace: float) -> None:
 
 
 def escalate_if_due(run: Run, grace: float = GRACE) -> None:
-    """Help an asked-for end along: SIGTERM after 40% of `grace` seconds, SIGKILL after all of it.
+    """Send a cancelled run SIGTERM after 40% of `grace` seconds, and SIGKILL after all of them.
 
-    Signals only the worker's own process, told by pid
-    and create time, and what it spawned.
+    Only the worker, identified by pid and create time, and its child processes are signalled.
     """
     try:
         waited = time.time() - run.cancel_file.stat().st_mtime
-        if waited < 0:  # the clock was set back: the grace begins anew
+        if waited < 0:  # the clock was set back: restart the grace period
             os.utime(run.cancel_file)
     except FileNotFoundError:
         return
@@ -122,7 +122,7 @@ def escalate_if_due(run: Run, grace: float = GRACE) -> None:
 
 
 def stop(run: Run, grace: float = GRACE) -> RunState:
-    """Cancel and wait for the end, which comes soon after `grace` seconds at the latest."""
+    """Cancel a run and wait for its end, at most a few seconds more than `grace`."""
     deadline = time.monotonic() + grace + 5
     run.cancel()
     while (state := run.state()).active and time.monotonic() < deadline:

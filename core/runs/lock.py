@@ -1,7 +1,7 @@
-"""Locks that any death frees, and who holds them.
+"""Locks that are released when their process dies, and the processes that hold them.
 
-An OS lock (`flock`) says that somebody is alive; the pid and create time inside the file say who.
-Neither is believed without the other: a pid alone may long belong to somebody else.
+An OS lock (`flock`) shows that a process is alive; the pid and create time in the file show which. Both are needed,
+because the pid alone may belong to another process by now.
 """
 
 import fcntl
@@ -20,16 +20,16 @@ import psutil
 from core.audit_log import account
 from core.errors import ResourceError, RunBusy
 from core.files import read_json
-from core.runs.data import LARGEST
+from core.runs.events import LARGEST
 from core.shown import shown
 
-PATIENCE = 1.0  # seconds; whoever only probes a lock holds it for microseconds
+PATIENCE = 1.0  # seconds; a process that only probes a lock holds it for microseconds
 
 _descriptors: set[int] = set()
 
 
 def _let_go_after_fork() -> None:
-    """A forked helper (a data loader) must not keep its dead parent's lock."""
+    """Close the locks in a forked process (such as a data loader), so that it does not keep them after its parent."""
     for descriptor in _descriptors:
         os.close(descriptor)
     _descriptors.clear()
@@ -40,9 +40,9 @@ os.register_at_fork(after_in_child=_let_go_after_fork)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A process, told from any later one with its pid. created: seconds since 1970; run: id of the run it works on.
+    """A process. created: seconds since 1970; identifies it together with its pid. run: id of the run it works on.
 
-    account, host: whose it is, and on which machine; "" by older versions. One of another machine cannot be seen.
+    account, host: its account and machine. A process on another machine cannot be checked from here.
     """
 
     pid: int
@@ -53,7 +53,7 @@ class Worker:
 
     @classmethod
     def of(cls, pid: int, run: str = "") -> "Worker | None":
-        """The process of this account with this pid; None if there is none."""
+        """Return the process with this pid, or None."""
         try:
             created = psutil.Process(pid).create_time()
         except psutil.Error:
@@ -62,29 +62,29 @@ class Worker:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is a process of another machine, which shares the home."""
+        """Return True for a process of another machine that shares the home."""
         return self.host not in ("", socket.gethostname())
 
     @property
     def in_words(self) -> str:
-        """Whose it is, where, since when, and for what: "anna, process 4711 on ward3, since 2026-11-23 14:02"."""
+        """Describe the process: "anna, process 4711 on ward3, since 2026-11-23 14:02"."""
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
         words = f"{shown(self.account) or 'somebody'}, process {self.pid}"
         return f"{words}{f' on {shown(self.host)}' if self.host else ''}, since {since}"
 
     def alive(self) -> bool:
-        """Whether the process runs here and is the one that was meant."""
+        """Return True if this process runs on this machine."""
         return self._process() is not None
 
     def same(self, pid: int, created: float) -> bool:
-        """Whether that is this process.
+        """Return True if pid and create time are those of this process.
 
-        Create times are counted from the boot time, which a clock correction moves by a second.
+        Create times may be off by a second, because they depend on the boot time, which clock corrections move.
         """
         return self.pid == pid and abs(self.created - created) < 2
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal it and all it spawned: its group if it leads a session of its own, else it and its children."""
+        """Signal the process and its children: its group if it leads a session, else each of them."""
         process = self._process()
         if process is None or self.pid == os.getpid():
             return
@@ -97,11 +97,11 @@ class Worker:
                     member.send_signal(number)
 
     def _process(self) -> psutil.Process | None:
-        if self.elsewhere:  # a process of ours that has its number is another one
+        if self.elsewhere:  # a local process with this pid is a different one
             return None
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
-            # A zombie has ended, only its parent has not asked yet.
+            # A zombie has ended; only its parent has not collected it.
             if self.same(self.pid, process.create_time()) and process.status() != psutil.STATUS_ZOMBIE:
                 return process
         return None
@@ -111,7 +111,7 @@ class Worker:
 
     @classmethod
     def read(cls, path: Path) -> "Worker | None":
-        """The worker written in `path`; None if there is none that can be read."""
+        """Read a worker from a file; None if there is none or it is damaged."""
         try:
             worker = cls(**read_json(path))
         except (OSError, ValueError, TypeError):
@@ -122,7 +122,7 @@ class Worker:
 
 
 class Lock:
-    """One lock file. Within a process, two `Lock`s on one file exclude each other as well."""
+    """A lock file. Two `Lock`s on one file exclude each other within one process, too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,8 +131,8 @@ class Lock:
     def acquire(self, run: str | None = None, *, patience: float = PATIENCE) -> bool:
         """Take the lock within `patience` seconds, or return False.
 
-        run: what its holder works on. Without it the holder is no worker, so nobody who means one can signal it.
-        Errors: ResourceError if the disk does not let a lock be made.
+        run: id of the run that this process works on. Without it the process is not a worker and is never signalled.
+        Errors: ResourceError if the file cannot be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Leave no name behind: a living process that has let go must not be taken for the next holder."""
+        """Release the lock and empty its file, so that this process is not mistaken for the next holder."""
         if self._descriptor in _descriptors:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
@@ -163,28 +163,28 @@ class Lock:
         self._descriptor = None
 
     def holder(self) -> Worker | None:
-        """The worker that holds the lock; None if it is free, or held by who only begins or removes something."""
+        """Return the worker that holds the lock; None if it is free, or held only to start or remove a run."""
         worker = self._name()
         return worker if worker and worker.run else None
 
     def held_by(self) -> str:
-        """Holder of the lock, in words; "" where nobody does or it is not known."""
+        """Describe the process that holds the lock; "" if none does or it is unknown."""
         worker = self._name()
         return worker.in_words if worker else ""
 
     def _name(self) -> Worker | None:
-        """The living process that holds the lock, as far as it can be seen from here."""
+        """Return the living process that holds the lock. A process of another machine counts as living."""
         worker = Worker.read(self.path) if self.held() else None
         return worker if worker and (worker.elsewhere or worker.alive()) else None
 
     def held(self) -> bool:
-        """Whether anybody holds the lock."""
+        """Return True if a process holds the lock."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         try:
-            # Shared: two that look at once are no holders to each other.
+            # Shared, so that two probes at the same time do not see each other as holders.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -194,13 +194,13 @@ class Lock:
 
 
 def aside(words: str) -> str:
-    """Words in brackets, to stand behind what they are about; nothing for none."""
+    """Return words in brackets with a blank before them; "" for no words."""
     return f" ({words})" if words else ""
 
 
 @contextmanager
 def locked(path: Path, *, patience: float) -> Iterator[None]:
-    """A short critical section. Errors: RunBusy."""
+    """Hold a lock for a short critical section. Errors: RunBusy after `patience` seconds."""
     lock = Lock(path)
     if not lock.acquire(patience=patience):
         raise RunBusy(
@@ -217,7 +217,7 @@ def _flock(descriptor: int, patience: float) -> bool:
     deadline = time.monotonic() + patience
     while True:
         try:
-            # Asked again and again: flock knows no time limit.
+            # Polled, because flock has no time limit.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:

@@ -1,7 +1,4 @@
-"""A run's result.
-
-result.json    the frozen dataclass that its kind of run returned, as JSON; written when the run succeeds
-"""
+"""Read a run's result.json: the frozen dataclass that its kind of run returned."""
 
 from typing import TypeVar
 
@@ -11,13 +8,13 @@ from core.errors import RunError
 from core.runs.run import Run
 
 ResultT = TypeVar("ResultT")
-_readers: dict[type[object], TypeAdapter[object]] = {}  # kept: building one takes milliseconds, a list shows many runs
+_readers: dict[type[object], TypeAdapter[object]] = {}  # building one takes milliseconds, and a list shows many runs
 
 
 def read(run: Run, kind: type[ResultT]) -> ResultT:
-    """The result of a finished run of the kind that returns `kind`.
+    """Return the result of a finished run as a `kind`.
 
-    Errors: RunError where the run has none, or one that is not of this kind or was spoilt.
+    Errors: RunError if the run has no result, or one of another kind, or a damaged one.
     """
     if kind not in _readers:
         _readers[kind] = TypeAdapter(kind)

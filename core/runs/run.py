@@ -1,4 +1,4 @@
-"""One run: its manifest, its folder and its state."""
+"""A run: its manifest, folder, state and result."""
 
 import hashlib
 import json
@@ -20,20 +20,20 @@ from core.runs.events import EVENTS, Event, RunState, follow, read_events, settl
 from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
-BROUGHT = "brought"  # an empty file: the run came in a project's file, and nobody here has agreed to its options
-LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
+BROUGHT = "brought"  # an empty file: the run was imported, and no user here has agreed to its options yet
+LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; after that, no worker is expected
 
 
 _ELSEWHERE = re.compile(r"/.*?/runs/(?=(\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4})/)")
-Result = dict[str, Any]  # what a recipe returned, as JSON keeps it; `artifacts` gives it types
+Result = dict[str, Any]  # what the run's function returned, as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The order that a run was given. Written once, never edited.
+    """Options and inputs of a run. Written once, never changed.
 
-    config: JSON. inputs: {role or name: fingerprint}. created: ISO 8601, UTC. parent: the run
-    that needed this one. key: equal for runs that must give the same result.
+    config: JSON. inputs: {role or name: fingerprint}. created: ISO 8601, UTC. parent: the run that started this one.
+    key: equal for runs that must give the same result.
     """
 
     run_id: str
@@ -48,30 +48,32 @@ class Manifest:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Errors: OSError, ValueError or TypeError if there is no whole manifest at `path`.
+        """Read a manifest; keys of a newer version are ignored.
 
-        Keys of a newer version are passed over.
+        Errors: OSError, ValueError or TypeError if there is no complete manifest at `path`.
         """
         try:
             document = here(read_json(path), path.parents[2])
         except RecursionError as error:
-            raise ValueError("nests too deeply") from error
+            raise ValueError("is nested too deeply") from error
         tables = ("config", "inputs", "versions")
         if not isinstance(document, dict) or not all(isinstance(document.get(name), dict) for name in tables):
-            raise TypeError("is no manifest")
+            raise TypeError("is not a manifest")
         if not all(isinstance(mark, str) for mark in document["inputs"].values()):
-            raise TypeError("names an input by something else than a fingerprint")
+            raise TypeError("has an input that is not a fingerprint")
         if not all(isinstance(document.get(name), str) for name in ("run_id", "kind", "created", "key")):
-            raise TypeError("says not what it was asked to do")
+            raise TypeError("lacks an id, kind, time or key")
         if not isinstance(document.get("parent"), str | None):
-            raise TypeError("names no run as the one that needed it")
+            raise TypeError("has a parent that is not a run")
         datetime.fromisoformat(document["created"])
         return cls(**{column.name: document[column.name] for column in fields(cls) if column.name in document})
 
 
 def here(value: Any, home: Path) -> Any:
-    """`value` (as JSON) with each path to what a run of this home made leading to where that lies now: a home may be
-    moved, or be brought from another machine."""
+    """Return JSON in which absolute paths into another home's runs lead to the same runs of this home.
+
+    A project may have been moved, or imported from another machine.
+    """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}
     if isinstance(value, list):
@@ -83,8 +85,7 @@ def here(value: Any, home: Path) -> Any:
 
 
 def relative_to_home(value: Any, home: Path) -> Any:
-    """`value` (as JSON) with each path to what a run of this home made as it is within the home: the same in every
-    place that the home may lie in."""
+    """Return JSON in which paths to this home's runs are relative, so that they are equal wherever the home is."""
     if isinstance(value, dict):
         return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):
@@ -95,19 +96,19 @@ def relative_to_home(value: Any, home: Path) -> Any:
 def run_key(
     kind: str, config: Mapping[str, object], inputs: Mapping[str, str], *, seed: int | None, code_version: str
 ) -> str:
-    """sha256 of everything a result depends on."""
+    """Return the sha256 of everything that a result depends on."""
     parts = {"kind": kind, "config": config, "inputs": inputs, "seed": seed, "code": code_version}
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def holders(runs: Iterable["Run"]) -> str:
-    """Holders of some runs, by run, in brackets, to stand behind what they hinder; "" where nobody is known."""
+    """Return the processes that hold these runs, in brackets for an error message; "" if none is known."""
     return aside("; ".join(f"{run.id}: {holder}" for run in runs if (holder := run.held_by())))
 
 
 class Run:
-    """A handle on one run's folder. Reads are safe from any process and thread at any time."""
+    """A run's folder. Any process and thread may read at any time."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest
@@ -117,38 +118,38 @@ class Run:
         self.events_file, self.result_file = path / EVENTS, path / RESULT
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
-        self.companion_file = path / "companion"  # what ended a process that shared the run's work, in a sentence
+        self.companion_file = path / "companion"  # why a process that shared the run's work failed, in a sentence
         self.brought_file = path / BROUGHT
         self.lock = Lock(path / "lock")
         self._state, self._offset, self._guard = RunState(), 0, threading.Lock()
         self._spoilt = False
 
     def state(self) -> RunState:
-        """The state now; only what was appended since the last call is read.
+        """Return the current state. Only what was appended since the last call is read.
 
-        The order matters. Whoever was alive before the log was read has had no later chance to
-        write, so a worker that ends meanwhile is never mistaken for one that died.
+        The order matters: check for a living worker first, then read the log. A worker that ends in between has written
+        its last event by then, so it is not mistaken for one that died.
         """
         launching = self.coming() is not None
         held = self.lock.held()
         state = self._read_on()
         if state.attempts == 0 and not self.launched_file.exists():
-            launching = abs(self._age()) < LAUNCH_PATIENCE  # a clock that was set back has it begin in the future
+            launching = abs(self._age()) < LAUNCH_PATIENCE  # abs: the clock may have been set back since
         if state.state == "running" and not held:
-            held = self.lock.held()  # an attempt that began between probe and read
+            held = self.lock.held()  # an attempt may have begun between the probe and the read
         return settle(state, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
 
     def spoilt(self) -> bool:
-        """Whether a line of its log cannot be read; the state is what the others tell."""
+        """Return True if a line of its log cannot be read. The state then comes from the other lines."""
         self._read_on()
         return self._spoilt
 
     def events(self, after: int = 0) -> tuple[list[Event], int]:
-        """Events from byte `after` on, and the byte to ask for next time."""
+        """Return the events from byte `after` on, and the byte to continue from."""
         return read_events(self.events_file, after)
 
     def result(self) -> Result:
-        """The recipe's result. Errors: RunError unless the run has succeeded and left just what can be read."""
+        """Return the run's result as JSON. Errors: RunError if it has not succeeded, or the result is damaged."""
         state = self._read_on()
         if state.state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
@@ -163,15 +164,15 @@ class Run:
         return result
 
     def cancel(self) -> bool:
-        """Ask for an end and return at once; False if nobody works on the run. See `launch.cancel`."""
+        """Ask the run to stop and return at once; False if no process works on it. See `launch.cancel`."""
         if not self.state().active:
             return False
-        with suppress(FileExistsError):  # asking twice must not restart the grace
+        with suppress(FileExistsError):  # asking twice must not restart the grace period
             self.cancel_file.touch(exist_ok=False)
         return True
 
     def coming(self) -> Worker | None:
-        """The living process that was spawned for the run and has yet to begin."""
+        """Return the living process that was spawned for the run but has not begun."""
         worker = Worker.read(self.launched_file)
         if worker is None or not worker.alive():
             return None
@@ -179,21 +180,21 @@ class Run:
         return None if state.worker and worker.same(*state.worker) else worker
 
     def worker(self) -> Worker | None:
-        """The living process that works on the run or is about to; never another that has its pid."""
+        """Return the living process that works on the run or is about to; never another process with its pid."""
         return self.lock.holder() if self.lock.held() else self.coming()
 
     def held_by(self) -> str:
-        """Worker that is on it or about to be, in words; "" where nobody does."""
+        """Describe the worker that works on it or is about to; "" if there is none."""
         coming = self.coming()
         return self.lock.held_by() or (coming.in_words if coming else "")
 
     @property
     def began(self) -> datetime:
-        """The time at which it was created, UTC."""
+        """Time of its creation, UTC."""
         return datetime.fromisoformat(self.manifest.created)
 
     def log_tail(self, n: int = 30) -> list[str]:
-        """The last `n` lines of worker.log, of at most its last 64 KiB."""
+        """Return the last `n` lines of worker.log, from at most its last 64 KiB."""
         if not self.log_file.exists():
             return []
         with self.log_file.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Things that runs share: finished children, and the device they train on."""
+"""What runs share: finished child runs, and locks of devices."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from core.runs.store import RunStore
 from core.runs.worker import Compute, attempt
 
 _NEXT = ".next"
-TURN = 120.0  # seconds in which a run's next part may take the device back before runs that began later
+TURN = 120.0  # seconds in which the next part of a run takes the device before runs that began later
 
 _devices_held: set[Path] = set()
 
@@ -35,13 +35,13 @@ def run_or_reuse(
     key: str,
     waits: bool = True,
 ) -> Run:
-    """A succeeded run with `key`: a finished one, else an unfinished one resumed here, else a new child.
+    """Return a succeeded run with `key`: a finished one, else an unfinished one resumed here, else a new child.
 
-    It runs in this process and its events are relayed to `context`. Where another process is at
-    it, this one waits for that. Errors: whatever ends the child ends the caller; RunBusy where it shall not wait.
+    It runs in this process, and its events are relayed to `context`. If another process works on it, wait for that.
+    Errors: any error of the child; RunBusy if another process works on it and `waits` is False.
     """
     if _devices_held:
-        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; make it before.")
+        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; start it before.")
     store = RunStore(context.run.home)
     with store.critical():
         if run := store.finished(key):
@@ -60,11 +60,10 @@ def run_or_reuse(
 
 @contextmanager
 def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
-    """Have one device alone ("cpu", a card's lock), of several the first that is free: its name.
+    """Lock one device ("cpu", or the lock of a card), of several the first free one, and yield its name.
 
-    A project's runs and those of the others beside it share the devices of their home.
-    Where all are taken it waits for whichever run ends first; the next part of a run goes before runs that began later.
-    Take it last.
+    All projects of a home share its devices. If all are locked, wait for the first that is released. The next part of a
+    run goes before runs that began later. Take no other lock while you hold this one.
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
@@ -86,29 +85,29 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """The place of a run in the queue for a device, kept beside its lock while the run is between two of its parts.
+    """Place of a run in the queue for a device, stored beside the lock while the run is between two of its parts.
 
-    run: folder of the run that somebody began. began: seconds since 1970.
+    run: folder of the run that the user started. began: seconds since 1970.
     """
 
     run: str
     began: float
 
     def keep(self, lock: Path) -> None:
-        """Write it down, so that a run that began later does not slip in."""
+        """Store the place, so that a run that began later does not take it."""
         write_atomic(lock.with_suffix(_NEXT), json.dumps(asdict(self)).encode())
 
     def after(self, lock: Path, run: str) -> str:
-        """The id of the run that has the device next; "" if this one may take it now. run: that wants it.
+        """Return the id of the run that gets the device next; "" if `run` may take it now.
 
-        A run that does not come back within `TURN` seconds, has ended, or waits for this one loses its place.
+        A run loses its place if it does not return within `TURN` seconds, has ended, or waits for this one.
         """
         file = lock.with_suffix(_NEXT)
         try:
             kept = _Turn(**json.loads(file.read_bytes()))
             fresh = time.time() - file.stat().st_mtime < TURN
             other = Run(Path(kept.run), Manifest.read(Path(kept.run) / "manifest.json"))
-        except (OSError, ValueError, TypeError, KeyError):  # nobody keeps a place, or that run is gone
+        except (OSError, ValueError, TypeError, KeyError):  # no place is stored, or that run was removed
             return ""
         if not fresh or kept.run == self.run or kept.began >= self.began or not other.lock.held():
             return ""
@@ -125,18 +124,18 @@ def _waited_for(
     patient: bool = True,
     turn: _Turn | None = None,
 ) -> Iterator[Path]:
-    """Hold one of `locks` for `run`: its file. name: what is waited for; None: the run that the holder works on.
-    turn: the place of the run in the queue for a device.
+    """Hold one of `locks` for `run`, and yield its file.
 
-    Errors: RunBusy where all are held, and it is not patient.
+    name: the run to report as waited for; None: the run of the process that holds the lock. turn: place of the run in
+    the queue for a device. Errors: RunBusy if all are held and `patient` is False.
     """
     announced = None
-    # A round of all locks takes a fifth of a second, so that a wish to cancel is seen in between.
+    # Trying all locks takes 0.2 s, so that a cancellation is noticed in between.
     while True:
         places = {lock.path: turn.after(lock.path, run) if turn else "" for lock in locks}
         free = [lock for lock in locks if not places[lock.path]]
         if taken := next((lock for lock in free if lock.acquire(run, patience=0.2 / len(locks))), None):
-            # The run that let go of it may have kept its place meanwhile.
+            # The run that released it may have stored its place meanwhile.
             places[taken.path] = turn.after(taken.path, run) if turn else ""
             if not places[taken.path]:
                 break
@@ -148,7 +147,7 @@ def _waited_for(
             raise RunBusy(f"run {run}: is being worked on by another process; wait for it.")
         holder = locks[0].holder()
         waits_for = name or (holder.run if holder else next(filter(None, places.values()), None))
-        if waits_for and waits_for not in (announced, run):  # another process of this very run may be there
+        if waits_for and waits_for not in (announced, run):  # the holder may be another process of this run
             context.waiting(announced := waits_for)
     try:
         if announced:

@@ -1,4 +1,4 @@
-"""Runs on disk: one folder each, complete in itself.
+"""The runs of a project: create, find, list and remove them. Each has one folder.
 
 home/runs/<run_id>/  manifest.json  events.jsonl  lock  [cancel]  [launched]  worker.log
                      chunks/  checkpoints/  artifacts/  sums.json  result.json
@@ -25,20 +25,20 @@ __all__ = ["PARTS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
 _MANIFEST = "manifest.json"
-PARTS = ("chunks", "checkpoints", "artifacts")  # folders in a run's
+PARTS = ("chunks", "checkpoints", "artifacts")  # folders of a run
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
-Runs = list[Run]  # within `RunStore`, `list` is its method
+Runs = list[Run]  # inside `RunStore`, `list` is a method
 
 
 def is_run_id(text: str) -> bool:
-    """Whether `text` is written as a run's id is, whatever runs there are."""
+    """Return True if `text` has the form of a run's id."""
     return bool(_RUN_ID.fullmatch(text))
 
 
 class RunStore:
-    """All runs of a home folder. Keep one a process: its handles remember what they have read.
+    """All runs of a project. Keep one store per process, because its runs remember what they have read.
 
-    optioned: kinds that cannot do without options, so that a manifest of theirs which has none is spoilt.
+    optioned: kinds that have options. A manifest of such a kind without options is damaged.
     """
 
     def __init__(self, home: Path, optioned: Collection[str] = ()) -> None:
@@ -58,12 +58,14 @@ class RunStore:
         key: str,
         parent: str | None = None,
     ) -> Run:
-        """A new run that nobody works on yet, or no folder of it.
+        """Create a run. On an error, its folder is deleted.
 
-        Errors: RunError for a kind that makes no folder name, ResourceError for a disk that does not take it.
+        Errors: RunError if the kind is not a valid folder name, ResourceError if the disk is full or read-only.
         """
         if not _KIND.fullmatch(kind):
-            raise RunError(f"run kind {kind!r}: is not lower-case letters, digits and hyphens; choose such a name.")
+            raise RunError(
+                f"run kind {kind!r}: may only have lower-case letters, digits and hyphens; choose such a name."
+            )
         with on_disk(self.home), self._begun(kind) as (path, created):
             manifest = Manifest(
                 run_id=path.name,
@@ -81,11 +83,11 @@ class RunStore:
         return self.get(path.name)
 
     def get(self, run_id: str) -> Run:
-        """Errors: RunError if there is no such run here."""
+        """Return a run by id. Errors: RunError if it is not here."""
         run = self._find(run_id) if _RUN_ID.fullmatch(run_id) else None
         if run is None and is_run_id(run_id) and (file := self.folder / run_id / _MANIFEST).exists():
             raise RunError(
-                f"run {run_id}: is not in the list, since {file} cannot be read; bring it back from a copy, or delete"
+                f"run {run_id}: is not in the list, because {file} cannot be read; restore it from a copy, or delete"
                 " the run's folder."
             )
         if run is None:
@@ -93,7 +95,7 @@ class RunStore:
         return run
 
     def list(self, *kinds: str, state: State | None = None) -> Runs:
-        """Newest first. kinds, state: only those. Foreign and half-made folders are passed over."""
+        """Return the runs, newest first, of these kinds and this state. Other and incomplete folders are left out."""
         names = [entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name)]
         self._forget(self._runs.keys() - names)
         runs = [run for name in names if (run := self._find(name)) and (not kinds or run.manifest.kind in kinds)]
@@ -102,33 +104,33 @@ class RunStore:
         return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
 
     def unreadable(self) -> Sequence[Path]:
-        """Manifests that cannot be read, whose runs `list` passes over, and logs of which a line cannot be."""
+        """Return manifests that cannot be read, whose runs `list` leaves out, and logs with a damaged line."""
         files = (self.folder / entry.name / _MANIFEST for entry in os.scandir(self.folder))
         named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
         manifests = [file for file in named if self._find(file.parent.name) is None]
         return [*manifests, *(run.events_file for run in self.list() if run.spoilt())]
 
     def finished(self, key: str) -> Run | None:
-        """The newest run with `key` whose result can be read."""
+        """Return the newest run with `key` that has succeeded."""
         return next((run for run in self._with_key(key) if run.state().state == "succeeded"), None)
 
     def unfinished(self, key: str) -> Run | None:
-        """The newest run with `key` that has not succeeded, whether or not somebody works on it.
+        """Return the newest run with `key` that has not succeeded, active or not.
 
-        Not one that came in a project's file: its options need not be those that its key stands for.
+        Imported runs are left out, because a forged project may give a run other options than those of its key.
         """
         own = (run for run in self._with_key(key) if not run.brought_file.exists())
         return next((run for run in own if run.state().state != "succeeded"), None)
 
     def remove(self, run_id: str) -> None:
-        """Delete a run and all it made. Errors: RunError if it is unknown or somebody works on it."""
+        """Delete a run and its files. Errors: RunError if it is unknown or active."""
         run = self.get(run_id)
         if not run.lock.acquire():
             raise RunError(f"run {run_id}: is being worked on{aside(run.held_by())}; cancel it before removing it.")
         try:
             if coming := run.coming():
                 raise RunError(f"run {run_id}: is about to begin ({coming.in_words}); cancel it before removing it.")
-            doomed = run.path.with_name(f".removed-{run_id}")  # a half-deleted run must not look like one
+            doomed = run.path.with_name(f".removed-{run_id}")  # so that a half-deleted run is not listed
             run.path.rename(doomed)
             shutil.rmtree(doomed)
             self._runs.pop(run_id, None)
@@ -136,14 +138,14 @@ class RunStore:
             run.lock.release()
 
     def critical(self) -> AbstractContextManager[None]:
-        """A moment in which no other process finds or creates a run: `with store.critical(): ...`."""
+        """Keep other processes from looking up or creating a run: `with store.critical(): ...`."""
         return locked(self.home / "locks" / "store.lock", patience=30)
 
     def _with_key(self, key: str) -> Runs:
         return [run for run in self.list() if run.manifest.key == key]
 
     def _find(self, run_id: str) -> Run | None:
-        """Also notices that another process has removed the run."""
+        """Return a run by id, or None if there is none or another process has removed it."""
         path = self.folder / run_id / _MANIFEST
         if (run := self._runs.get(run_id)) and path.exists():
             return run
@@ -155,14 +157,14 @@ class RunStore:
         return self._runs.setdefault(run_id, run) if whole else None
 
     def _forget(self, names: Iterable[str]) -> None:
-        """Let go of runs that another process has removed: an app that is up for weeks would hold all it ever saw."""
+        """Drop runs that another process has removed, so that an app does not collect them for weeks."""
         for name in names:
-            if not (self.folder / name).exists():  # one that began since the folder was read stays
+            if not (self.folder / name).exists():  # keep one that began after the folder was read
                 self._runs.pop(name, None)
 
     @contextmanager
     def _begun(self, kind: str) -> Iterator[tuple[Path, datetime]]:
-        """A new run's folder, which goes again if what is put into it does not get there."""
+        """Yield a new run's folder, and delete it again if the block fails."""
         path, created = self._new_folder(kind)
         try:
             for name in PARTS:
@@ -177,8 +179,7 @@ class RunStore:
             now = datetime.now(UTC)
             path = self.folder / f"{now:%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
             try:
-                # The folder decides between two processes that drew one name in one second.
-                path.mkdir()
+                path.mkdir()  # fails if another process drew the same name in the same second
             except FileExistsError:
                 continue
             return path, now

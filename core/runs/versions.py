@@ -1,4 +1,4 @@
-"""Versions of the packages that the numbers of a run may depend on."""
+"""Versions of the packages that a run's results may depend on."""
 
 import platform
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ _PACKAGES = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensi
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Versions by package, of those that are installed."""
+    """Return {package: version} of the installed packages, Python and Winnow."""
     by_package = dict[str, str]()
     for package in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):  # a card's machine need not have what word vectors are made by
+        with suppress(metadata.PackageNotFoundError):  # gensim is only needed to train word vectors
             by_package[package] = metadata.version(package)
     return {"winnow": __version__, "python": platform.python_version(), **by_package}

@@ -1,4 +1,4 @@
-"""One attempt at a run: lock, `started`, the work, its result, and how it ended."""
+"""An attempt at a run: take the lock, do the work, write the result and the last event."""
 
 import json
 import os
@@ -13,8 +13,7 @@ from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_
 from core.files import disk_is_full, forget_sums, sum_up, sync_all, write_atomic
 from core.runs.chunks import PROBES
 from core.runs.context import Listener, RunContext
-from core.runs.data import Data
-from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
+from core.runs.events import OUT_OF_MEMORY, Data, Ending, EventLog
 from core.runs.lock import Worker, aside
 from core.runs.run import Result, Run
 from core.runs.where import SHARE
@@ -24,10 +23,10 @@ Compute = Callable[[RunContext], Result]
 
 
 def execute(run: Run, function: Compute, *, listener: Listener | None = None) -> Result:
-    """Work on `run` in this process: `function`'s result, or at once the old one if the run has succeeded.
+    """Work on a run in this process and return its result; if it has succeeded already, return that result.
 
-    Errors: RunBusy if another holds the run; otherwise what ended the attempt, which `events.jsonl`
-    then tells too: Cancelled, any WinnowError, ResourceError for a full disk or memory, or a bug as it is.
+    Errors: RunBusy if another process works on the run; else the error that ended the attempt, also in `events.jsonl`:
+    Cancelled, a WinnowError, ResourceError for a full disk or memory, or the exception of a bug.
     """
     with _held(run):
         run.cancel_file.unlink(missing_ok=True)
@@ -35,8 +34,10 @@ def execute(run: Run, function: Compute, *, listener: Listener | None = None) ->
 
 
 def work(run: Run, function: Compute) -> int:
-    """The whole of a spawned worker: `execute`, as an exit status. `launch.start` began the attempt, so
-    a cancel file found here is meant for it."""
+    """Work on a run as a worker process does, and return the exit status.
+
+    Unlike `execute`, it keeps a cancel file: `launch.start` began this attempt, so the file is meant for it.
+    """
     try:
         with _held(run):
             attempt(run, function)
@@ -53,8 +54,8 @@ def work(run: Run, function: Compute) -> int:
 def attempt(
     run: Run, function: Compute, *, listener: Listener | None = None, parent: RunContext | None = None
 ) -> Result:
-    """`execute` for the holder of the run's lock."""
-    if run.state().state == "succeeded":  # while we waited for the lock
+    """Do as `execute` does, in a process that holds the run's lock."""
+    if run.state().state == "succeeded":  # while this process waited for the lock
         return run.result()
     me = Worker.of(os.getpid())
     assert me
@@ -75,12 +76,12 @@ def attempt(
                 for probe in run.chunks.glob(PROBES):
                     probe.unlink(missing_ok=True)
                 sum_up(run.path)
-                sync_all(run.artifacts)  # a power cut after "succeeded" takes nothing of what was made
+                sync_all(run.artifacts)  # so that a power cut after "succeeded" loses nothing
                 write_atomic(run.result_file, payload)
                 context.emit("succeeded", {"size": len(payload), "crc": zlib.crc32(payload)})
         except BaseException as error:
             ending, failure = _explain(context, error)
-            with suppress(OSError):  # even this line may find the disk full; then the run reads as interrupted
+            with suppress(OSError):  # if the disk is full even for this line, the run counts as interrupted
                 if ending and not log.ended:
                     context.emit(ending, _last_words(failure) if ending == "failed" else {})
             if ending == "cancelled":
@@ -93,21 +94,21 @@ def attempt(
 
 
 class _Bug(Exception):
-    """A bug, of which only this sentence goes into the log."""
+    """A bug, of which only this sentence is written to the event log."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:
-    """Ending of an attempt that raised `error` (None: it was interrupted), and the error to show for it."""
+    """Return how an attempt that raised `error` ended (None: interrupted), and the error to show."""
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
-    if not own and (ended := _failure_of_companion(run)):  # whatever then became of this process, that was the cause
+    if not own and (ended := _failure_of_companion(run)):  # the cause, whatever error followed in this process
         return "failed", ResourceError(f"run {run.id}: a process that shared its work has failed: {ended}")
     if isinstance(error, KeyboardInterrupt):
         context.terminate()
     if isinstance(error, Cancelled) or context.terminated:
         sentence = f"run {run.id}: was stopped on request; resume it to go on where it was."
-        # Of processes that share a run, one was stopped, as at its time limit: the others go on with it.
+        # If only this one of several processes was stopped, as at its time limit, the others go on.
         left = context.terminated and os.environ.get(SHARE) and not context.unwanted
         return None if left else "cancelled", error if isinstance(error, Cancelled) else Cancelled(sentence)
     if isinstance(error, WinnowError):
@@ -137,7 +138,7 @@ def _last_words(error: Exception) -> Data:
 
 
 def log_traceback(run: Run, error: BaseException) -> None:
-    """Write it where a run's workers leave what they have to say."""
+    """Append a traceback to worker.log."""
     with suppress(OSError), run.log_file.open("a", encoding="utf-8") as log:
         log.write(for_the_log(error))
 
@@ -156,7 +157,7 @@ def _held(run: Run) -> Iterator[None]:
 
 @contextmanager
 def _terminable(context: RunContext) -> Iterator[None]:
-    """SIGTERM becomes a wish that `check()` grants. Child runs learn of it from their parents."""
+    """Let SIGTERM cancel the run at the next `check()`. Child runs ask their parents."""
     if context.is_child or threading.current_thread() is not threading.main_thread():
         yield
         return

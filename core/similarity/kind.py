@@ -20,8 +20,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.files import read_json, write_atomic
 from core.kind import Job, Kind
-from core.runs.context import RunContext
-from core.runs.parts import Parts
+from core.runs.context import Parts, RunContext
 from core.shown import count
 from core.similarity.agreement import agreement
 from core.similarity.base import Measure, Sample, draw

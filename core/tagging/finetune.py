@@ -21,10 +21,9 @@ from core.models.networks import ON_ENCODER
 from core.models.vocabulary_fit import SAMPLE, note_fit
 from core.reporter import Silent
 from core.results import BoolArray
-from core.runs.context import RunContext
+from core.runs.context import Parts, RunContext
 from core.runs.executors.share import CLAIMS
 from core.runs.lock import locked
-from core.runs.parts import Parts
 from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
 from core.shown import count

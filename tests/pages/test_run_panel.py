@@ -17,8 +17,7 @@ from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import store
 from core.projects.titles import outcome
-from core.runs.data import Data
-from core.runs.events import EventLog, Kind, Part, RunState
+from core.runs.events import Data, EventLog, Kind, Part, RunState
 from core.runs.store import Run
 from core.runs.where import Deeds, Node, Where
 from pages.ui.runs import words as run_words

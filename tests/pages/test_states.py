@@ -14,8 +14,7 @@ from core.kinds import KINDS
 from core.project_list import shared_home
 from core.projects import preferences
 from core.projects.home import store
-from core.runs.data import Data
-from core.runs.events import EventLog
+from core.runs.events import Data, EventLog
 from core.runs.store import Run
 from pages.ui import empty
 from pages.ui.frame import PAGES

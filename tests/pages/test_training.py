@@ -22,8 +22,7 @@ from core.kind import as_json, plan
 from core.kinds import KINDS
 from core.projects import machine, runs
 from core.projects.home import home, store
-from core.runs.data import Data
-from core.runs.events import EventLog, Kind
+from core.runs.events import Data, EventLog, Kind
 from core.runs.store import Run
 from core.selection import choices
 from core.selection import prevalence_view as prevalence

@@ -23,8 +23,7 @@ from core.projects import runs as facade_runs
 from core.projects.home import home
 from core.results import Evaluation
 from core.runs import durations
-from core.runs.data import Data
-from core.runs.events import Event
+from core.runs.events import Data, Event
 from core.runs.store import RunStore
 from core.tagging import calibrate, evaluations
 from core.text.sentence import Sentence

@@ -28,9 +28,8 @@ from core.errors import (
     Unfinished,
 )
 from core.runs import Event, Run, RunContext, RunStore, execute, fold, run_or_reuse
-from core.runs.data import Data
-from core.runs.events import MOST, Ending, EventLog, Kind, read_events
-from core.runs.parts import Parts
+from core.runs.context import Parts
+from core.runs.events import MOST, Data, Ending, EventLog, Kind, read_events
 
 Entry = tuple[Kind, Data]  # of a log
 

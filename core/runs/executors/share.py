@@ -18,8 +18,7 @@ from typing import Any, cast
 from core.errors import Cancelled, ConfigError, RunBusy, RunError
 from core.runs.chunks import Chunks, Work
 from core.runs.context import CHECK_SECONDS, Listener, RunContext
-from core.runs.data import Data
-from core.runs.events import ENDINGS, Event, EventLog, Kind
+from core.runs.events import ENDINGS, Data, Event, EventLog, Kind
 from core.runs.executors.hello import compare
 from core.runs.lock import Lock
 from core.runs.run import Result, Run
