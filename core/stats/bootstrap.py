@@ -1,19 +1,32 @@
-"""Two arms compared by what they got right, sentence by sentence, over several seeds (SOURCES.md, Verdict).
+"""Compare two variants by their correct spans, sentence by sentence, over several seeds (SOURCES.md, Verdict).
 
-The draws are a hierarchical bootstrap: seeds are resampled, then test sentences, the same ones for both arms. Their
-spread is then set right, since with a handful of seeds it errs twice. It takes the n - 1 deviations of n seeds for all
-there is (too narrow), and it counts three times what a seed makes of a sentence by chance (too wide; Owen 2007): in
-simulations a plain percentile interval over 3 seeds covers the truth in 83% where seeds differ much and in 99% where
-they do not. So the draws are stretched about the estimate to a standard error of unbiased parts, test sentences +
-seeds - what is counted in both, and from normal tails to those of Student's t with Satterthwaite's degrees of freedom
-(Hesterberg 2015 expands percentile intervals so); the same simulations then give 93% to 98%.
+The draws come from a hierarchical bootstrap: it resamples seeds, then test sentences, the same ones for both variants.
+The spread of these draws is biased in two ways when there are few seeds:
 
-Seeds are resampled for each arm by itself: a number that two arms share pairs nothing, since they start from different
-weights. Where sharing it does make them alike, the interval is somewhat wider than it need be. What the interval does
-not hold: another draw of S_C or another pre-training, where an arm has one of each.
+- it uses the n - 1 deviations of n seeds as if they were all (too narrow);
+- it counts three times what a seed does to a sentence by chance (too wide; Owen 2007).
 
-Where every replicate has labels and test sentences of its own, the same in both arms, halves swapped, arms are compared
-replicate by replicate (`crossed`).
+In simulations, a plain percentile interval over 3 seeds covers the truth in 83% of cases if seeds differ much, and in
+99% if they do not. Therefore the draws are stretched around the estimate:
+
+- to a standard error of unbiased parts: test sentences + seeds - what is counted in both;
+- from normal tails to those of Student's t with Satterthwaite's degrees of freedom (as Hesterberg 2015 does).
+
+The same simulations then give a coverage of 93% to 98%.
+
+Each variant resamples its own seeds. An equal seed number does not pair two runs, because they start from different
+weights. If it makes them alike after all, the interval is slightly too wide. The interval does not include the effect
+of another selection or another pre-training if a variant has only one.
+
+With swapped halves, each replicate has its own labels and test sentences, the same in both variants. Variants are then
+compared within replicates (SOURCES.md, Halves swapped). A replicate trains on one half and is tested on the other; the
+next replicate swaps them. The mean difference varies by two parts:
+
+- between replicates: pre-trainings, taggers, and the draw of labels;
+- between test sentences, which all pairs of replicates share. Between replicates there is also the difference of the
+  two halves, which cancels in the mean of a pair. With more than two replicates it is left in, because the task corpus
+  and the labels of the pool, which all replicates share, may cause as much, and no table shows that. With two
+  replicates it is the only part, so it is counted once.
 """
 
 from collections.abc import Sequence
@@ -24,22 +37,20 @@ import numpy as np
 
 from core.errors import CorpusError
 from core.results import BoolArray, Evaluation, FloatArray
-from core.stats import crossed
 
 DRAWS = 10_000
-PAIR_DOF = 4.0  # at most, of two replicates
-_CELLS = 4_000_000  # sentences x draws held at once
+PAIR_DOF = 4.0  # most degrees of freedom of two replicates
+_CELLS = 4_000_000  # sentences x draws in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Mean F1 of one arm minus that of another, in points.
+    """Mean F1 of one variant minus that of another, in points.
 
-    lo, hi: where the true difference lies, at `level`. above: share of the draws above 0. p: two-sided.
-    system, other: F1 of every seed, percent. se_seeds, se_sentences: by how much other seeds, and another test set of
-    `n_sentences`, would move the difference (standard errors, points). se_both: the part of the latter that is the luck
-    of a seed with these very sentences, which more seeds average out. dof: degrees of freedom of both together; 0:
-    nothing is known. paired: the arms' evaluations belong together, one by one.
+    lo, hi: interval at `level`. above: share of the draws above 0. p: two-sided. system, other: F1 of each seed,
+    percent. se_seeds, se_sentences: standard errors in points from other seeds and from another test set of
+    `n_sentences`. se_both: the part of `se_sentences` that differs between seeds, so that more seeds average it out.
+    dof: degrees of freedom of both together; 0: the spread is unknown. paired: evaluations are paired one by one.
     """
 
     delta: float
@@ -59,13 +70,13 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """1 where the interval is above 0, -1 where it is below, 0 where it holds 0."""
+        """1 if the interval is above 0, -1 if it is below, 0 if it includes 0."""
         return int(self.lo > 0) - int(self.hi < 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
-    """Draws `(d,)` of a difference about its estimate, and the spread they should have had."""
+    """Draws `(d,)` of a difference around its estimate, and the unbiased variances."""
 
     draws: FloatArray
     system: FloatArray
@@ -79,17 +90,17 @@ class Resampled:
 
     @property
     def delta(self) -> float:
-        """Points."""
+        """Difference of the means, points."""
         return float(self.system.mean() - self.other.mean())
 
     @property
     def p(self) -> float:
-        """The two-sided p by Student's t; 1 where nothing is known."""
+        """Two-sided p by Student's t; 1 if the spread is unknown."""
         se = sqrt(self.var_seeds + self.var_sentences)
         return float(two_sided(np.array(self.delta), np.array(se), np.array(self.dof)))
 
     def difference(self, level: float) -> Difference:
-        """The difference with its interval at `level`."""
+        """Return the difference with its interval at `level`."""
         from scipy.special import ndtri, stdtrit
 
         se = sqrt(self.var_seeds + self.var_sentences)
@@ -100,16 +111,16 @@ class Resampled:
             stretched = self.delta + self.draws * (se * stdtrit(self.dof, tail) / ndtri(tail) / self.draws.std())
             lo, hi = np.quantile(stretched, [1 - tail, tail])
             above = float((stretched > 0).mean())
-        elif not known:  # one seed or one sentence: nothing is ruled out
+        elif not known:  # one seed or one sentence: no value is ruled out
             lo, hi, above = -100.0, 100.0, 0.5
         return Difference(
             delta=self.delta,
-            # F1 ends at 0 and 100, and so does a difference.
+            # F1 is between 0 and 100, so a difference is between -100 and 100.
             lo=max(float(lo), -100.0),
             hi=min(float(hi), 100.0),
             level=level,
             above=above,
-            p=self.p,  # by t, not counted: draws know none below 1 / draws, and Holm's order hangs on the smallest
+            p=self.p,  # by t, because counted draws give none below 1 / draws, and Holm's order depends on the smallest
             system=tuple(self.system.tolist()),
             other=tuple(self.other.tolist()),
             se_seeds=sqrt(self.var_seeds),
@@ -129,31 +140,31 @@ def compare(
     seed: int = 0,
     level: float = 0.95,
 ) -> Difference:
-    """The difference of `system` over `other`; each is one evaluation a seed, all on the same test sentences.
+    """Return the difference between `system` and `other`: one evaluation per seed, all on the same test sentences.
 
-    With a single seed, or a single sentence, the interval is [-100, 100]: nothing is ruled out.
-    Errors: CorpusError where the evaluations are not of the same sentences or there are none.
+    With a single seed or a single sentence, the interval is [-100, 100].
+    Errors: CorpusError if the evaluations are of different sentences or there are none.
     """
     return resample(system, other, draws, seed).difference(level)
 
 
 def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: int, seed: int) -> Resampled:
-    """Draws and spread for intervals at several levels; `compare` is one of them. Errors: as `compare`."""
+    """Return draws and variances, for intervals at several levels. Errors: as for `compare`."""
     if not (system and other):
         raise CorpusError("verdict: a variant has no evaluation; fine-tune it with at least one seed and a test set.")
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
-    moved = resampled - whole  # what another test set does to each seed
+    moved = resampled - whole  # effect of another test set on each seed
     if tested := [one.tested for one in system if one.tested is not None]:
         return _by_replicate(whole, resampled, tables, np.stack(tested), rng)
-    # Each arm picks its own seeds: equal numbers do not pair runs that start from different weights.
+    # Each variant resamples its own seeds: equal numbers do not pair runs that start from different weights.
     arms = (slice(0, len(system)), slice(len(system), None))
     weighted = [resampled[:, arm] * _picks(len(whole[arm]), draws, rng) for arm in arms]
-    # Sentences are drawn once for both arms, seeds for each: what a hard sentence does to both cancels out.
+    # Sentences are drawn once for both variants, so that the effect of a hard sentence on both cancels out.
     spread = weighted[0].sum(axis=1) - weighted[1].sum(axis=1)
     shift = moved[:, arms[0]].mean(axis=1) - moved[:, arms[1]].mean(axis=1)
-    # m / (m - 1): the bootstrap takes the deviations of m sentences for all there is; seeds are set right below.
+    # m / (m - 1): the bootstrap underestimates the variance of m sentences. Seeds are corrected below.
     sentences, seeds, both, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0, 0.0
     if m > 1 and min(len(system), len(other)) > 1:
         noise = [float(np.var(whole[arm], ddof=1)) / len(whole[arm]) for arm in arms]
@@ -175,7 +186,7 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
 def _by_replicate(
     whole: FloatArray, resampled: FloatArray, tables: FloatArray, tested: BoolArray, rng: np.random.Generator
 ) -> Resampled:
-    """Draws and spread as `resample` has them, of replicates that both arms share: an arm's first, then the other's."""
+    """Do as `resample` does for replicates that both variants share. Columns: first one variant's, then the other's."""
     n, m = tested.shape
     moved = resampled - whole
     gaps, drawn, moves = (table[..., :n] - table[..., n:] for table in (whole, resampled, moved))
@@ -183,8 +194,8 @@ def _by_replicate(
     sentences = float(np.var(moves.mean(axis=1))) * m / max(m - 1, 1)
     seeds = both = dof = 0.0
     if min(n, m) > 1:
-        _, by_sentence = crossed.f1_and_moves(tables)
-        both = min(crossed.interaction_variance(by_sentence[:n] - by_sentence[n:], tested), sentences)
+        _, by_sentence = f1_and_moves(tables)
+        both = min(interaction_variance(by_sentence[:n] - by_sentence[n:], tested), sentences)
         noise = np.var(gaps, ddof=1) / n
         seeds, dof = map(float, replicates_part(np.array(noise), np.array(both), np.array(sentences), n, m))
     return Resampled(
@@ -203,15 +214,15 @@ def _by_replicate(
 def seeds_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, counts: tuple[int, int], m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The seeds' part of a difference's variance, and its degrees of freedom, for one experiment or for many at once.
+    """Return the seeds' part of a difference's variance, and its degrees of freedom, for one or many experiments.
 
-    noise: `(2, ...)` of each arm's mean between its seeds. both: `(...)` what sentences do to each seed, which stands
-    in noise and in `sentences` `(...)`. counts: seeds of each arm. m: test sentences.
+    noise: `(2, ...)` variance of each variant's mean between its seeds. both: `(...)` variance that is included in
+    noise and in `sentences` `(...)`. counts: number of seeds of each variant. m: number of test sentences.
     """
-    # What sentences do to each seed is taken off once; by chance it may exceed the noise.
+    # Subtract once what is counted twice; by chance it may exceed the noise.
     seeds = np.maximum(noise.sum(axis=0) - both, 0.0)
     doubt = noise[0] ** 2 / (counts[0] - 1) + noise[1] ** 2 / (counts[1] - 1) + sentences**2 / max(m - 1, 1)
-    # Satterthwaite: each part by its own degrees of freedom; without any doubt Student's t is the normal.
+    # Satterthwaite: each part has its own degrees of freedom. Without any variance, use the normal distribution.
     sure = doubt == 0
     return seeds, np.where(sure, inf, (seeds + sentences) ** 2 / np.where(sure, 1.0, doubt))
 
@@ -219,14 +230,17 @@ def seeds_part(
 def replicates_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, n: int, m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The same where both arms share replicates, and `n` differences say how far these differ. noise: `(...)`."""
+    """Do as `seeds_part` does if both variants share `n` replicates.
+
+    noise: `(...)`, of the mean of their differences.
+    """
     seeds, dof = seeds_part(np.stack([noise, np.zeros_like(noise)]), both, sentences, (n, n), m)
-    # Two differences that happen to be alike would pass for sure (in simulations 90 of 95 intervals hold the truth).
+    # Two differences that are equal by chance would seem certain (in simulations, coverage was 90% instead of 95%).
     return seeds, np.minimum(dof, PAIR_DOF) if n == 2 else dof
 
 
 def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
-    """Student's two-sided p; 1 where there are no degrees of freedom, and of two numbers that do not differ at all."""
+    """Return Student's two-sided p; 1 without degrees of freedom or without any difference."""
     from scipy.special import stdtr
 
     known = (se > 0) & (dof > 0)
@@ -235,9 +249,9 @@ def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
 
 
 def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
-    """Interval of the F1 of each type that gold holds, percent; evaluations: one a seed.
+    """Return the interval of F1 for each type in gold, percent. evaluations: one per seed.
 
-    As `compare` has it, against an arm that finds nothing. A single tagger is judged by its sentences alone.
+    Computed as by `compare`, against a variant that finds nothing. For a single tagger, only sentences are resampled.
     """
     arm = [*evaluations, *evaluations] if len(evaluations) == 1 else evaluations
     intervals = {}
@@ -258,10 +272,10 @@ def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
 
 
 def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatArray:
-    """`(s, m, 2)`: of each evaluation and sentence its true positives and its predicted + gold spans.
+    """Return `(s, m, 2)`: true positives, and predicted + gold spans, per evaluation and sentence.
 
-    replicates: after so many evaluations come those of the next arm, and only those in the same place are of the same
-    sentences; 1: all are. Errors: CorpusError where they are not.
+    replicates: number of evaluations per variant. Those at the same place must be of the same sentences; 1: all must.
+    Errors: CorpusError if they are not.
     """
     gold = [evaluation.gold.sum(axis=1) for evaluation in evaluations]
     alike = (np.array_equal(gold[i % replicates], other) for i, other in enumerate(gold))
@@ -276,22 +290,50 @@ def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatAr
 
 
 def _picks(n: int, draws: int, rng: np.random.Generator) -> FloatArray:
-    """`(draws, n)` shares of n seeds drawn with replacement."""
+    """Return shares of n seeds drawn with replacement, shape (draws, n)."""
     return rng.multinomial(n, np.full(n, 1 / n), size=draws) / n
 
 
 def _f1(counts: FloatArray, tables: FloatArray) -> FloatArray:
-    """`(d, s)` micro F1 in percent where sentence j occurs `counts[d, j]` times."""
+    """Return micro F1 in percent, shape (d, s), if sentence j occurs `counts[d, j]` times."""
     tp, spans = counts @ tables[:, :, 0].T, counts @ tables[:, :, 1].T
     return 200 * tp / np.maximum(spans, 1)
 
 
 def _resampled_f1(tables: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
-    """`(draws, s)` F1 of every seed on resampled test sentences, the same ones for all seeds of both arms."""
+    """Return F1 of each seed on resampled test sentences, the same ones for all seeds; shape (draws, s)."""
     m, parts = tables.shape[1], []
-    # In blocks of draws: all at once, 10,000 draws of 100,000 sentences would be 8 GB.
+    # In blocks, because 10,000 draws of 100,000 sentences at once would take 8 GB.
     for first in range(0, draws, step := max(_CELLS // m, 1)):
         d = min(step, draws - first)
         picks = rng.integers(m, size=(d, m)) + m * np.arange(d)[:, None]
         parts.append(_f1(np.bincount(picks.ravel(), minlength=d * m).reshape(d, m).astype(np.float64), tables))
     return np.concatenate(parts)
+
+
+def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return F1 in percent, `(s,)`, and the points by which each test sentence moves it (linear part), `(s, m)`.
+
+    tables: `(s, m, 2)` true positives, and predicted + gold spans.
+    """
+    tp, spans = tables[..., 0], tables[..., 1]
+    whole = np.maximum(spans.sum(axis=1), 1)[:, None]
+    f1 = 200 * tp.sum(axis=1)[:, None] / whole
+    return f1[:, 0], (200 * tp - f1 * spans) / whole
+
+
+def interaction_variance(gaps: FloatArray, tested: BoolArray) -> float:
+    """Return the variance of the mean difference from the interaction of replicates and sentences.
+
+    Infinite if no sentence was tested twice: then all effects of sentences count as effects of replicates.
+    gaps: `(r, m)` points by which each sentence moves the difference of each replicate. tested: `(r, m)`.
+    """
+    n, times = len(tested), tested.sum(axis=0)
+    again = times > 1
+    if not again.any():
+        return np.inf
+    gaps = np.where(tested, gaps, 0.0)
+    means = gaps.sum(axis=0) / np.maximum(times, 1)
+    squares = np.where(tested, (gaps - means) ** 2, 0.0).sum(axis=0)
+    share = times.sum() / times[again].sum()  # assumes that sentences tested once are like the others
+    return float((times * squares / np.maximum(times - 1, 1))[again].sum() * share) / n**2

@@ -1,6 +1,6 @@
-"""Confidences beside what came true: how far they are off, the temperature that mends them, what a threshold keeps.
+"""Confidences compared with outcomes: calibration error, the best temperature, and scores above a threshold.
 
-SOURCES.md, Confidences. A confidence is an entity's probability, 0 to 1, of being right in start, end and type.
+SOURCES.md, Confidences. A confidence is the probability, 0 to 1, that an entity is right in start, end and type.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ import numpy as np
 from core.results import BoolArray, FloatArray, percent_f1
 from core.text.sentence import Prediction, Sentence
 
-BINS = 15  # of equal width, as Guo et al. 2017
-FEWEST = 20  # right entities, and wrong ones, below which a temperature would be fitted to chance
+BINS = 15  # of equal width, as in Guo et al. 2017
+FEWEST = 20  # right and wrong entities that are needed at least; a temperature from fewer would fit noise
 TEMPERATURES = tuple(1.25**k for k in range(-4, 13))  # .41 to 14.6
 _EDGE = 1e-6
 
@@ -21,8 +21,8 @@ _EDGE = 1e-6
 class Calibration:
     """Confidences of a tagger's entities on one split. Shares, 0 to 1.
 
-    temperature: that the chain's scores were divided by. entities: predicted. right: share of them that is right.
-    confidence: their mean, tempered. before, after: expected calibration error without the temperature and with it.
+    temperature: divisor of the CRF's scores. entities: number predicted. right: share of them that is right.
+    confidence: mean, with the temperature. before, after: expected calibration error without and with the temperature.
     """
 
     temperature: float
@@ -35,7 +35,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstaining:
-    """Scores where entities below a confidence are dropped. precision, recall, f1: percent."""
+    """Scores if entities with a confidence below `least` are dropped. precision, recall, f1: percent."""
 
     least: float
     entities: int
@@ -45,7 +45,7 @@ class Abstaining:
 
 
 def confidences(gold: Sequence[Sentence], predictions: Sequence[Sequence[Prediction]]) -> tuple[FloatArray, BoolArray]:
-    """`(m, t)` confidences of the m predicted entities under t temperatures, and `(m,)` whether each is right."""
+    """Return confidences of m predicted entities under t temperatures, `(m, t)`, and True for right ones, `(m,)`."""
     right = [
         entity in (sentence.entities or ())
         for sentence, prediction in zip(gold, predictions[0], strict=True)
@@ -56,9 +56,9 @@ def confidences(gold: Sequence[Sentence], predictions: Sequence[Sequence[Predict
 
 
 def calibration_error(confidence: FloatArray, right: BoolArray) -> float:
-    """Expected calibration error: mean confidence less share right, in bins of equal width by their sizes; 0 of none.
+    """Return the expected calibration error: |mean confidence - share right| per bin, weighted by bin size.
 
-    confidence, right: `(m,)`.
+    confidence, right: `(m,)`. 0 without entities.
     """
     place = np.clip((confidence * BINS).astype(np.int64), 0, BINS - 1)
     gaps = np.bincount(place, confidence - right, minlength=BINS)
@@ -66,28 +66,28 @@ def calibration_error(confidence: FloatArray, right: BoolArray) -> float:
 
 
 def best_temperature(confidence: FloatArray, right: BoolArray) -> float:
-    """The temperature under which confidences explain best what was right: least log loss; 1 where too little is known.
+    """Return the temperature with the least log loss; 1 if there are too few entities.
 
     confidence: `(m, t)`, under each of TEMPERATURES. right: `(m,)`.
     """
     if min(right.sum(), (~right).sum()) < FEWEST:
         return 1.0
-    # A certainty that turned out wrong has an infinite loss.
+    # Clip, because a wrong prediction with confidence 1 would have an infinite loss.
     sure = np.clip(confidence, _EDGE, 1 - _EDGE)
     loss = -np.where(right[:, None], np.log(sure), np.log1p(-sure)).mean(axis=0)
     best = int(loss.argmin())
-    # At an end of the grid there is no third point for a parabola.
+    # A parabola needs a neighbour on both sides.
     if best in (0, len(TEMPERATURES) - 1):
         return TEMPERATURES[best]
-    # A parabola through the three lowest points, in the logarithm: the grid is too coarse to be the answer.
+    # The grid is coarse, so take the vertex of the parabola through the three lowest points, on a log scale.
     low, mid, high = loss[best - 1 : best + 2]
     shift = (low - high) / max(2 * (low - 2 * mid + high), _EDGE)
-    # Not beyond the neighbours: where the bottom is flat, the vertex may lie anywhere.
+    # Stay between the neighbours: for nearly equal losses the vertex may be anywhere.
     return float(TEMPERATURES[best] * 1.25 ** np.clip(shift, -1, 1))
 
 
 def calibration(confidence: FloatArray, right: BoolArray, temperature: float) -> Calibration:
-    """Confidences `(m, 2)`, without a temperature and with it, beside what was right."""
+    """Return the calibration of `(m, 2)` confidences, without and with the temperature."""
     return Calibration(
         temperature=temperature,
         entities=len(right),
@@ -101,7 +101,7 @@ def calibration(confidence: FloatArray, right: BoolArray, temperature: float) ->
 def abstaining(
     confidence: FloatArray, right: BoolArray, labelled: int, steps: Sequence[float] | None = None
 ) -> list[Abstaining]:
-    """Scores at each least confidence. labelled: gold entities. steps: default 0, .05, ... .95."""
+    """Return scores for each least confidence. labelled: number of gold entities. steps: default 0, .05, ... .95."""
     rows = []
     for least in steps or [round(0.05 * i, 2) for i in range(20)]:
         kept = confidence >= least

@@ -1,4 +1,4 @@
-"""Numbers and samples that are drawn by seed alone, the same in every chunk and after every resume."""
+"""Random numbers and samples that depend on the seed only, so that chunks and resuming do not change them."""
 
 from collections.abc import Sequence
 
@@ -8,26 +8,26 @@ from core.results import BoolArray, FloatArray, IntArray
 
 
 def uniform(ids: IntArray, seed: int) -> FloatArray:
-    """`(n,)` numbers in (0, 1) that depend on id and seed alone, so that chunks and resumes cannot change them.
+    """Return numbers in (0, 1) that depend on id and seed only, shape (n,).
 
-    splitmix64's finaliser (Steele et al. 2014) over id + seed.
+    They are splitmix64's finaliser (Steele et al. 2014) of id + seed.
     """
     x = ids.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(31)
-    # Half a step up: neither 0 nor 1 comes out, of which a Gumbel draw has no logarithm.
+    # Add half a step to exclude 0 and 1, which would make a Gumbel draw infinite.
     return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
 
 
 def stratified(strata: IntArray, n: int, seed: int) -> IntArray:
-    """Up to `n` indices, ascending, seeded: equal shares of the strata as far as they go, so that none is lost.
+    """Draw up to `n` indices, in equal shares from all strata as far as they last; ascending.
 
     strata: `(m,)` small numbers from 0. A larger `n` only adds indices.
     """
     sizes = np.bincount(strata, minlength=1)
     keys = uniform(np.arange(len(strata), dtype=np.uint64), seed)
-    # Within a stratum by a key of the index alone, so that a larger `n` takes the same ones and more.
+    # Within a stratum, order by a key of the index, so that a larger `n` only adds indices.
     order = np.lexsort((keys, strata))
     starts = np.cumsum(sizes) - sizes
     shares = _shares(sizes, n)
@@ -35,16 +35,16 @@ def stratified(strata: IntArray, n: int, seed: int) -> IntArray:
 
 
 def _shares(sizes: IntArray, n: int) -> IntArray:
-    """Indices to take of each stratum: water filled into vessels of these sizes."""
+    """Return how many indices to take from each stratum: equal shares, limited by the sizes."""
     shares = np.zeros_like(sizes)
     left = min(n, int(sizes.sum()))
     while left:
         open_ = np.flatnonzero(shares < sizes)
-        # Less than one for each: the first strata take it, so that the same `n` always gives the same shares.
+        # Fewer than one for each: give them to the first strata, so that equal `n` gives equal shares.
         if left < len(open_):
             shares[open_[:left]] += 1
             break
-        # As much for each as goes round evenly; what a small stratum cannot hold is poured on in the next round.
+        # Equal amounts for each; what a small stratum cannot take is shared in the next round.
         step = np.minimum(sizes[open_] - shares[open_], left // len(open_))
         shares[open_] += step
         left -= int(step.sum())
@@ -52,31 +52,32 @@ def _shares(sizes: IntArray, n: int) -> IntArray:
 
 
 def dealt(groups: IntArray, shares: Sequence[float], seed: int) -> list[IntArray]:
-    """The rows of every part, those of a group side by side, the groups in an order drawn by `seed`.
+    """Divide rows into parts of these shares, without dividing a group; groups are in random order by `seed`.
 
-    groups: `(n,)` the number of the group that a row belongs to, which no part divides: copies of a sentence, or a
-    document. Parts differ from their shares by less than the largest group where there are others to make up for it.
+    groups: `(n,)` group of each row, such as duplicates of a sentence or a document. Parts differ from their shares by
+    less than the largest group, if there are enough smaller groups.
     """
     names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
     lacking: FloatArray = np.asarray(shares, dtype=np.float64) / sum(shares) * len(groups)
     part = np.empty(len(names), dtype=np.int64)
-    for one in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first: the others even it out
+    for one in order[
+        np.argsort(-sizes[order], kind="stable")
+    ]:  # the largest first, because smaller ones can then even out the parts
         part[one] = lacking.argmax()
         lacking[part[one]] -= sizes[one]
-    drawn = np.argsort(np.argsort(order)[group], kind="stable")  # rows, group by group as they were drawn
+    drawn = np.argsort(np.argsort(order)[group], kind="stable")  # rows by group, in drawn order
     return [drawn[part[group[drawn]] == k] for k in range(len(shares))]
 
 
 def kept_in_smallest(part: IntArray, copies: IntArray) -> tuple[BoolArray, int]:
-    """Rows that stay where they are when copies of a sentence may be in one part alone, and how many groups of copies
-    stood in several.
+    """Keep duplicates of a sentence in one part only: their smallest part, or the last of equal ones.
 
-    part: `(n,)` the part of a row, from 0. copies: `(n,)` the number of the group of copies that a row belongs to. They
-    stay in the smallest of their parts, which can spare them least; of equal ones in the last.
+    part: `(n,)` part of each row, from 0. copies: `(n,)` duplicate group of each row. Return True for rows to keep,
+    `(n,)`, and the number of duplicate groups that were in several parts.
     """
     sizes = np.bincount(part)
-    order = np.lexsort((-np.arange(len(sizes)), sizes))  # the smallest first, the last of equals before the others
+    order = np.lexsort((-np.arange(len(sizes)), sizes))  # the smallest first; of equal ones the last first
     rank = np.argsort(order)[part]
     _, group = np.unique(copies, return_inverse=True)
     first = np.full(group.max() + 1, len(sizes))

@@ -1,4 +1,4 @@
-"""Mistakes of a tagger: each of one of four kinds, counted as people would."""
+"""Mistakes of a tagger, each of one of four kinds."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """gold: as labelled, None where something was invented. guess: as read, None where something was missed."""
+    """gold: labelled entity, None for a spurious one. guess: predicted entity, None for a missed one."""
 
     kind: Kind
     gold: Entity | None
@@ -21,15 +21,15 @@ class Mistake:
 
     @property
     def types(self) -> set[str]:
-        """The type that is labelled and the one that was read."""
+        """The labelled and the predicted type."""
         return {entity.type for entity in (self.gold, self.guess) if entity}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeMistakes:
-    """Mistakes of one type: the one that is labelled or, where something was invented, the one that was read.
+    """Mistakes of one type. A spurious entity counts under its predicted type.
 
-    mentions: labelled ones. kinds: mistakes of each. read_as: {type: times that it was taken for}, frequent ones first.
+    mentions: number labelled. kinds: mistakes per kind. read_as: {predicted type: number}, most frequent first.
     """
 
     type: str
@@ -39,14 +39,14 @@ class TypeMistakes:
 
     @property
     def right(self) -> int:
-        """Labelled mentions that were read as they are."""
+        """Number of labelled mentions that were predicted correctly."""
         return self.mentions - sum(self.kinds[kind] for kind in KINDS if kind != "invented")
 
 
 def by_type(sentences: Iterable[tuple[Iterable[Entity], Iterable[Mistake]]]) -> list[TypeMistakes]:
-    """Mistakes of each type that is labelled or was read, frequent types first.
+    """Count mistakes by type, frequent types first.
 
-    sentences: what is labelled in each, and the mistakes that were made of it.
+    sentences: labelled entities and mistakes of each sentence.
     """
     mentions, kinds, read_as = Counter[str](), Counter[tuple[str, Kind]](), Counter[tuple[str, str]]()
     for gold, wrong in sentences:
@@ -70,17 +70,17 @@ def by_type(sentences: Iterable[tuple[Iterable[Entity], Iterable[Mistake]]]) -> 
 
 
 def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, ...]:
-    """Mistakes in the order of the sentence.
+    """Return the mistakes in one sentence, in order.
 
-    An entity is part of one mistake at most: what is not right is paired with what overlaps it, of its own type first
-    (wrong border), then of another (wrong type); what then remains is missed or invented.
+    An entity is part of one mistake at most. Entities that do not match are paired with an overlapping one, first of
+    the same type (wrong border), then of another (wrong type). The rest are missed or invented.
     """
     gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
-    # What is right in all three is no mistake, and takes part in none.
+    # Exact matches take part in no mistake.
     golds, guesses = (
         [e for e in side if e not in other] for side, other in ((gold_spans, guess_spans), (guess_spans, gold_spans))
     )
-    # The likeliest reading first, each entity used up once: same span, then same type overlapping, then any overlap.
+    # Pair each entity once: same span first, then same type and overlapping, then any overlap.
     paired = [
         *_paired("wrong type", golds, guesses, lambda a, b: (a.start, a.end) == (b.start, b.end)),
         *_paired("wrong border", golds, guesses, lambda a, b: a.type == b.type and _overlap(a, b)),
@@ -94,9 +94,9 @@ def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, 
 def _paired(
     kind: Kind, golds: list[Entity], guesses: list[Entity], alike: Callable[[Entity, Entity], bool]
 ) -> list[Mistake]:
-    """The first of `guesses` that is alike for each of `golds`, both taken out of their lists."""
+    """Pair each of `golds` with the first of `guesses` that is alike, and remove both from their lists."""
     pairs = []
-    # A copy is walked, since pairs leave the lists on the way.
+    # Iterate over a copy, because pairs are removed from the lists.
     for gold in list(golds):
         guess = next((entity for entity in guesses if alike(gold, entity)), None)
         if guess is not None:

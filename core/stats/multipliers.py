@@ -1,10 +1,11 @@
-"""What an arm is worth in another one's coin: so many times its text, or so many more labels, for the same F1.
+"""Multipliers: how many times the text, or the labels, another variant needs for the same F1.
 
-The other arm was run at several sizes, in the same replicates. At each multiple of its smallest size its F1 is read off
-between the two sizes beside it, on a straight line over the logarithm, replicate by replicate, and the arm's F1 less
-that is tested as any difference of replicates is. The interval is made of the multiples about the estimate that the
-test does not refuse (Fieller 1954). So it holds the truth as often as the test does, from two replicates on; to draw
-from so few with replacement does not (see `bootstrap`). It never goes beyond what was run (SOURCES.md, Multipliers).
+The other variant was run at several sizes, in the same replicates. For each multiple of its smallest size, its F1 is
+interpolated between the neighbouring sizes on a log scale, replicate by replicate. The difference of the two variants
+is then tested like any difference of replicates. The interval consists of the multiples around the estimate that the
+test does not reject (Fieller 1954). Its coverage is therefore that of the test, from two replicates on; resampling so
+few replicates does not reach it (see `bootstrap`). It never extrapolates beyond the sizes that were run (SOURCES.md,
+Multipliers).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +15,17 @@ from math import isfinite
 import numpy as np
 
 from core.results import BoolArray, Evaluation, FloatArray
-from core.stats import crossed
-from core.stats.bootstrap import replicates_part, tables_of
+from core.stats.bootstrap import f1_and_moves, interaction_variance, replicates_part, tables_of
 
-STEPS = 100  # of the multiples that are tried, evenly over the logarithm
+STEPS = 100  # multiples that are tested, evenly spaced on a log scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """The multiple of `size` that the other arm needs for the same F1.
+    """Multiple of `size` that the other variant needs for the same F1.
 
-    times: from 1, which stands for less too, to `most`, the largest that was run, which stands for more too. lo, hi:
-    at 95%; None where the interval goes below 1, or beyond `most`. replicates: that it rests on.
+    times: from 1 (or less) to `most` (or more), the largest that was run. lo, hi: 95% interval; None if it extends
+    below 1, or beyond `most`. replicates: number that it is based on.
     """
 
     size: float
@@ -37,24 +37,23 @@ class Worth:
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing can be told."""
+        """True if nothing can be concluded."""
         return self.lo is None and self.hi is None
 
     @property
     def below(self) -> bool:
-        """Whether the other arm surely needs less than its smallest size."""
+        """True if the whole interval is below the smallest size."""
         return self.lo is None and self.hi == 1
 
     @property
     def beyond(self) -> bool:
-        """Whether it surely needs more than was run."""
+        """True if the whole interval is beyond the largest size."""
         return self.hi is None and self.lo == self.most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiples:
-    """The same of many experiments at once, arrays `(...)`: 0 where the estimate, or the lower end, is below 1; inf
-    where the estimate, or the upper end, is beyond what was run."""
+    """Multiples of many experiments at once, arrays `(...)`. Values below 1 are 0; values beyond the sizes are inf."""
 
     times: FloatArray
     lo: FloatArray
@@ -62,8 +61,10 @@ class Multiples:
 
 
 def contrasts(sizes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """`(g,)` multiples of the first of `sizes`, which rise, and `(g, 1 + s)` weights of the arm's F1 and of the other's
-    at each size, whose sum is the difference at that multiple."""
+    """Return multiples of the first of the ascending `sizes`, `(g,)`, and weights `(g, 1 + s)`.
+
+    The weighted sum of the variant's F1 and the other's F1 at each size is the difference at that multiple.
+    """
     logs = np.log(np.asarray(sizes, dtype=np.float64) / sizes[0])
     grid = np.unique(np.concatenate([np.linspace(0, logs[-1], STEPS), logs]))
     read = [np.interp(grid, logs, row) for row in np.eye(len(logs))]
@@ -77,10 +78,10 @@ def multiples(
     both: FloatArray | float = 0.0,
     m: int = 1,
 ) -> Multiples:
-    """Multiple where the difference comes down to 0, with interval. gaps: `(g, r, ...)`, of two replicates or more.
+    """Return the multiple at which the difference falls to 0, with its interval.
 
-    sentences: `(g, ...)` the variance that other test sentences, of which there are `m`, would give to their mean;
-    both: the part of it that is in the spread of replicates too.
+    gaps: `(g, r, ...)`, of two replicates or more. sentences: `(g, ...)` variance of their mean from the choice of the
+    `m` test sentences. both: the part of it that is also in the variance between replicates.
     """
     from scipy.special import stdtrit
 
@@ -95,7 +96,7 @@ def multiples(
     order = np.arange(len(ratios)).reshape(-1, *[1] * (delta.ndim - 1))
     last = np.where(above & (order <= nearest), order, 0).max(axis=0)
     first = np.where(below & (order >= nearest), order, len(ratios) - 1).min(axis=0)
-    # By the ends too: where replicates are few, the test refuses some multiple by luck.
+    # Check the ends, too: with few replicates the test may reject some multiple by chance.
     return Multiples(
         times=times,
         lo=np.where(above[0], ratios[last], 0.0),
@@ -104,9 +105,9 @@ def multiples(
 
 
 def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
-    """Multiple at which the difference `(g, ...)` first comes down to 0."""
+    """Return the multiple at which the difference `(g, ...)` first falls to 0."""
     down = delta <= 0
-    # Down from the start is told apart below; here there must be a place before it.
+    # A difference that is 0 or less from the start is handled below; here, the index needs a predecessor.
     at = np.maximum(down.argmax(axis=0), 1)
     before, after = (np.take_along_axis(delta, i[None], axis=0)[0] for i in (at - 1, at))
     logs = np.log(ratios)
@@ -117,17 +118,17 @@ def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
 
 
 def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluation]]) -> Worth | None:
-    """Worth of `system` in the other arm's coin, whose evaluations `others` holds by size; all of them one a
-    replicate, in the same order. None with a single size, or a single replicate.
+    """Return the multiplier of `system` against another variant; None with a single size or a single replicate.
 
-    Errors: CorpusError where a replicate's evaluations are not of the same sentences.
+    others: evaluations of the other variant by size. All have one evaluation per replicate, in the same order.
+    Errors: CorpusError if a replicate's evaluations are of different sentences.
     """
     sizes, n = sorted(others), min(map(len, [system, *others.values()]))
     if n < 2 or len(sizes) < 2:
         return None
     tables = tables_of([one for arm in (system, *(others[size] for size in sizes)) for one in arm[:n]], n)
     m = tables.shape[1]
-    f1, moves = crossed.f1_and_moves(tables)
+    f1, moves = f1_and_moves(tables)
     f1, moves = f1.reshape(-1, n), moves.reshape(-1, n, m)
     tested = np.stack([np.ones(m, dtype=np.bool_) if one.tested is None else one.tested for one in system[:n]])
     ratios, weights = contrasts(sizes)
@@ -145,10 +146,10 @@ def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluati
 
 
 def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tuple[float, float]:
-    """Variance of a weighted sum of mean F1s by other test sentences, and the part that replicates have too.
+    """Return the variance of a weighted sum of mean F1s from test sentences, and its part between replicates.
 
-    moves: `(1 + s, r, m)` what each sentence moves each F1 by.
+    moves: `(1 + s, r, m)` points by which each sentence moves each F1.
     """
     m, gaps = moves.shape[-1], np.tensordot(weights, moves, axes=1)
     of_sentences = float((gaps.mean(axis=0) ** 2).sum()) * m / max(m - 1, 1)
-    return of_sentences, min(crossed.interaction_variance(gaps, tested), of_sentences)
+    return of_sentences, min(interaction_variance(gaps, tested), of_sentences)

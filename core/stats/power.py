@@ -1,10 +1,10 @@
-"""Simulated experiments: the gain that a plan detects at 80% power, its chance to show a given gain, where it ends.
+"""Power by simulated experiments: the gain that a plan detects, and its chance to detect a given gain.
 
-Forecasts and verdicts take both from here, so that they cannot contradict each other.
+Forecasts and verdicts both use this module, so that they cannot contradict each other.
 
-Each has pre-trainings, taggers and a test sample drawn anew from the spread, and is judged by the arithmetic of a real
-one: the same standard error, degrees of freedom, bounds and futility. A study is such experiments on several corpora,
-with one test over all.
+Each simulated experiment draws pre-trainings, taggers and a test sample from the spread. It is analysed like a real
+one: same standard error, degrees of freedom, bounds and futility. A study is such experiments on several corpora, with
+one test over all.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from core.stats.pooled import Mean, fixed_effects, random_effects
 from core.stats.spread import Spread
 from core.stats.verdict import POWER
 
-EXPERIMENTS = 4000  # a chance of one in two is then known to within 1.6 points
+EXPERIMENTS = 4000  # a chance of 50% is then known to within 1.6 points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """Ended experiments, or studies, arrays `(d,)`.
+    """Finished experiments or studies, arrays `(d,)`.
 
-    sign: what was shown (1, -1, 0); replicates: after how many. delta: the difference, with its standard error and
-    degrees of freedom there. truth: of the very corpora that each was on. others: the standard error of the same
-    difference for others like them, with `corpora` - 1 degrees of freedom.
+    sign: what was detected (1, -1, 0). replicates: number at the end. delta, se, dof: difference, standard error and
+    degrees of freedom at the end. truth: true mean of the corpora in each study. others: standard error of the same
+    difference for other corpora, with `corpora` - 1 degrees of freedom.
     """
 
     sign: FloatArray
@@ -42,7 +42,7 @@ class Simulated:
     corpora: int
 
     def covers(self, effect: float, level: float = 0.95) -> BoolArray:
-        """`(d,)` whether the interval holds the truth; effect: the truth on average over corpora."""
+        """Return True for each interval that includes the truth, `(d,)`. effect: mean truth over all corpora."""
         from scipy.special import stdtrit
 
         true = self.truth if self.corpora > 1 else effect
@@ -50,7 +50,7 @@ class Simulated:
         return held
 
     def covers_others(self, effect: float, level: float = 0.95) -> BoolArray:
-        """The same of the interval for other corpora, of which `effect` is the mean."""
+        """Return True for each interval for other corpora that includes their mean `effect`, `(d,)`."""
         from scipy.special import stdtrit
 
         held: BoolArray = np.abs(self.delta - effect) <= self.others * stdtrit(self.corpora - 1, (1 + level) / 2)
@@ -58,25 +58,25 @@ class Simulated:
 
 
 class _World:
-    """One corpus of every simulated study: what its replicates and its test sentences came to, arrays of `d`."""
+    """One corpus in each of `d` simulated studies: the effects of its replicates and of its test sentences."""
 
     def __init__(self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator) -> None:
         m, self.spread = spread.n_sentences, spread
         self.f1 = rng.normal(size=(2, replicates, d)) * spread.each
-        # What this sample of test sentences does to the difference, the same at every look, and how large it is taken
-        # for.
+        # The effect of these test sentences on the difference, equal at all interim analyses, and its estimated
+        # variance.
         self.sample = effect + rng.normal(size=d) * spread.sentences
         self.fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=d) / max(m - 1, 1)
         if spread.swapped:
             self.f1[0] += _of_halves(spread, replicates, d, rng)
 
     def after(self, n: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The difference by n replicates: itself, its variance's falling and fixed part, its degrees of freedom."""
+        """Return the difference after n replicates, the falling and fixed part of its variance, and its dof."""
         f1, both = self.f1[:, :n], np.full(len(self.sample), 2 * self.spread.both**2 / n)
         delta = self.sample + f1[0].mean(axis=0) - f1[1].mean(axis=0)
         sentences, m = self.fixed + both, self.spread.n_sentences
         if self.spread.swapped:
-            both = sentences if n == 2 else both  # two replicates test no sentence twice
+            both = sentences if n == 2 else both  # with two replicates, no sentence is tested twice
             gaps = (f1[0] - f1[1]).var(axis=0, ddof=1) / n
             seeds, dof = replicates_part(gaps, both, sentences, n, m)
         else:
@@ -85,8 +85,10 @@ class _World:
 
 
 def _of_halves(spread: Spread, replicates: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """`(replicates, d)` what a difference has of the draw of labels, and of the half that it is tested on: as much as
-    the next one lacks, and as much as all the sentences have among themselves."""
+    """Return the effects of the draw of labels, and of the half that is tested, on a difference; (replicates, d).
+
+    The effect of a half has the opposite sign in the next replicate, and the sd of all sentences.
+    """
     halves = rng.normal(size=(-(-replicates // 2), 1, d))
     swapped: FloatArray = np.concatenate([halves, -halves], axis=1).reshape(-1, d)[:replicates]
     labels: FloatArray = rng.normal(size=(replicates, d)) * spread.labels
@@ -103,10 +105,10 @@ def simulate(
     experiments: int = EXPERIMENTS,
     seed: int = 0,
 ) -> Simulated:
-    """Experiments on two arms that differ by `effect`. looks: replicates at each, at least 2. planned: the effect that
-    an end for futility goes by.
+    """Simulate experiments on two variants that differ by `effect`.
 
-    spread: of one corpus, or of each of several, which make a study. between: sd of the true effect between corpora.
+    spread: of one corpus, or of each corpus of a study. looks: replicates at each analysis, at least 2. planned: effect
+    for which futility is judged. between: sd of the true effect between corpora.
     """
     at, rng, spreads = tuple(looks), np.random.default_rng(seed), (spread,) if isinstance(spread, Spread) else spread
     worlds = [_World(one, effect, at[-1], experiments, rng) for one in spreads]
@@ -123,14 +125,14 @@ def simulate(
 
 
 class _Ended:
-    """The studies as each stood when it ended."""
+    """Results of each study at its end."""
 
     def __init__(self, d: int) -> None:
         self.columns = {name: np.zeros(d) for name in ("sign", "delta", "se", "dof", "others")}
         self.replicates, self._going = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
 
     def stop(self, over: BoolArray, signs: FloatArray, n: int, these: Mean, others: Mean) -> None:
-        """Note those that are over, and have not been before."""
+        """Record the studies that end now."""
         stops = self._going & over
         now = {"sign": signs, "delta": these.delta, "se": these.se, "dof": these.dof, "others": others.se}
         for name, values in now.items():
@@ -141,10 +143,9 @@ class _Ended:
 
 @lru_cache(4096)
 def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> float:
-    """The smallest gain, in points, that a plan shows in 80 of 100 experiments (`POWER`); at most 100.
+    """Return the smallest gain, in points, that a plan detects in 80 of 100 experiments (`POWER`); at most 100.
 
-    One replicate knows no spread and detects nothing: 100. An end for futility, which would lower the chance by a point
-    or so, is not counted.
+    One replicate detects nothing: 100. Stopping for futility, which lowers the power by about a point, is ignored.
     """
     from scipy.special import stdtrit
 
@@ -152,7 +153,7 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
         return 100.0
     rng, spreads = np.random.default_rng(0), (spread,) if isinstance(spread, Spread) else spread
     worlds = [_World(one, 0.0, looks[-1], EXPERIMENTS, rng) for one in spreads]
-    gains = np.full(EXPERIMENTS, np.inf)  # the true gain from which each experiment shows it
+    gains = np.full(EXPERIMENTS, np.inf)  # the smallest true gain that each experiment detects
     for n, bound in zip(looks, sequential.bounds(looks), strict=True):
         delta, *parts = map(np.stack, zip(*(world.after(n) for world in worlds), strict=True))
         mean = fixed_effects(delta, *parts)
@@ -161,10 +162,10 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
 
 
 def detected(half: float, dof: float, bound: float = 0.05) -> float:
-    """Return the smallest gain, in points, that a comparison with this interval shows in 80 of 100 cases; at most 100.
+    """Return the smallest gain, in points, that such a comparison detects in 80 of 100 cases; at most 100.
 
-    It is what the comparison itself could show, by the spread that it observed; `detectable` forecasts one with a given
-    spread. half: half the width of its 95% interval. dof: its degrees of freedom. bound: p that its test asks for.
+    It uses the spread that the comparison observed; `detectable` forecasts it for a given spread. half: half the width
+    of its 95% interval. dof: its degrees of freedom. bound: significance level of its test.
     """
     from scipy.special import stdtrit
 
@@ -175,7 +176,7 @@ def detected(half: float, dof: float, bound: float = 0.05) -> float:
 
 
 def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_than: int, at_most: int) -> int | None:
-    """The smallest number of replicates, with its usual looks, that detects `gain`; None if `at_most` do not."""
+    """Return the smallest number of replicates that detects `gain` with the usual analyses, or None above `at_most`."""
     if more_than >= at_most or detectable(spread, sequential.looks_of(at_most)) > gain:
         return None
     few, enough = more_than, at_most
@@ -187,18 +188,18 @@ def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """Chances that a plan shows `effect`, from 0 to 1, and the share of its replicates that it makes on average."""
+    """Chance that a plan detects `effect`, 0 to 1, and the mean share of its replicates that are run."""
 
     effect: float
     chance: float
     share: float
 
 
-@lru_cache(4096)  # a form asks again whenever anything is typed
+@lru_cache(4096)  # a form calls it again after each input
 def power(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> Power:
-    """The chance of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread.
+    """Return the power of a plan whose variants differ by `effect`; 0 with a single replicate.
 
-    spread: of one corpus, or of each of several that are judged together.
+    spread: of one corpus, or of each corpus of a study.
     """
     if looks[-1] < 2:
         return Power(effect=effect, chance=0.0, share=1.0)

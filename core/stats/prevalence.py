@@ -1,4 +1,4 @@
-"""How many sentences of one corpus are like those of another, by scores of both (SOURCES.md, Prevalence)."""
+"""Estimate how many sentences of one corpus are like those of another, by scores (SOURCES.md, Prevalence)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileCount:
-    """Count at one quantile of T_C's scores.
+    """Count at one quantile of the task corpus's scores.
 
-    threshold: the score there. task, domain: sentences that score no less. low, about, high: of D_C's sentences, how
-    many are like T_C's.
+    threshold: the score there. task, domain: number of sentences with at least this score. low, about, high: estimated
+    number of sentences of the domain corpus that are like the task corpus.
     """
 
     quantile: float
@@ -30,7 +30,7 @@ class QuantileCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prevalence:
-    """low, high: the range over all quantiles. about: the mean of what they estimate."""
+    """low, high: range over all quantiles. about: mean of their estimates."""
 
     low: float
     about: float
@@ -39,10 +39,10 @@ class Prevalence:
 
 
 def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] = QUANTILES) -> Prevalence:
-    """The number of sentences of D_C that are like T_C's: those above a quantile of T_C's scores, over T_C's own share
-    above it.
+    """Estimate how many sentences of the domain corpus are like the task corpus.
 
-    task `(n,)`, n > 0, and domain `(m,)`: scores of distinct sentences by models that saw neither.
+    That is the number above a quantile of the task corpus's scores, divided by the task corpus's share above it.
+    task `(n,)`, n > 0, and domain `(m,)`: scores of distinct sentences by models that were not trained on them.
     """
     each = [_above(task, domain, quantile) for quantile in quantiles]
     return Prevalence(
@@ -54,7 +54,7 @@ def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] 
 
 
 def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCount:
-    # A score that some sentence of T_C has, so that the share above it is never 0.
+    # Take the score of a sentence of the task corpus, so that the share above it is never 0.
     threshold = float(np.quantile(task, quantile, method="higher"))
     n, m = int((task >= threshold).sum()), int((domain >= threshold).sum())
     share, count = clopper_pearson(n, len(task)), clopper_pearson(m, len(domain))
@@ -63,7 +63,7 @@ def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCou
         threshold=threshold,
         task=n,
         domain=m,
-        # The ends that lie furthest out together: fewest of D_C by the largest share, and the other way round.
+        # The most extreme combinations: smallest count divided by largest share, and vice versa.
         low=len(domain) * count[0] / share[1],
         about=min(m * len(task) / n, len(domain)),
         high=min(len(domain) * count[1] / share[0], len(domain)),
@@ -71,7 +71,7 @@ def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCou
 
 
 def clopper_pearson(k: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """The exact interval of a share that was seen `k` times in `n` (Clopper and Pearson 1934)."""
+    """Return the exact interval of a share for `k` successes in `n` (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     tail = (1 - level) / 2

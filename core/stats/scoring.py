@@ -1,39 +1,42 @@
-"""Predicted entities against gold ones: what every F1 and test is computed from (SOURCES.md, Span scoring)."""
+"""Count predicted entities against gold ones, for every F1 and test (SOURCES.md, Span scoring)."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 import numpy as np
 
-from core.results import Evaluation
+from core.results import Evaluation, percent_f1
 from core.text.schemes import encode
 from core.text.sentence import Entity, Prediction, Sentence
 
-SEQEVAL: Final = "bioes"  # the scheme that seqeval calls IOBES
+SEQEVAL: Final = "bioes"  # seqeval calls it IOBES
 MICRO = "micro avg"  # seqeval's name of the line over all types
 AVERAGES = (MICRO, "macro avg", "weighted avg")
+LEAST = 2.0  # F1, percent: one correct entity of a hundred, and no spurious one
 
 
 def evaluate(
     gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """`count` of labelled sentences against predictions of them."""
+    """Count the predictions of labelled sentences; see `count`."""
     return count([s.entities or () for s in gold], [p.entities for p in predictions], types)
 
 
 def count(
     gold: Sequence[Iterable[Entity]], predicted: Sequence[Iterable[Entity]], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """Count exact matches of (start, end, type), a sentence a row: seqeval's strict mode on well-formed tags.
+    """Count exact matches of (start, end, type), one row per sentence, as seqeval's strict mode on well-formed tags.
 
-    types: those that count, e.g. of all splits; None: all that occur. A span of any other type raises ValueError.
+    types: types to count, for example of all splits; None: all that occur. Errors: ValueError for any other type.
     """
     # Sets: a span predicted twice is one prediction.
     spans = [(set(truth), set(guess)) for truth, guess in zip(gold, predicted, strict=True)]
     occurring = {entity.type for pair in spans for side in pair for entity in side}
     names = tuple(sorted(occurring if types is None else types))
-    # Dropped in silence, it would take a mistake, or a hit, out of the score.
+    # Ignoring such spans would silently change the score.
     if unknown := occurring - set(names):
         raise ValueError(f"types {sorted(unknown)} occur and are not among {names}")
     column = {name: i for i, name in enumerate(names)}
@@ -47,9 +50,9 @@ def count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeReport:
-    """One line of seqeval's classification report; type: the entity type, or `micro avg`. Scores in percent.
+    """A line of seqeval's classification report. Scores in percent.
 
-    support: gold entities.
+    type: entity type, or `micro avg`. support: number of gold entities.
     """
 
     type: str
@@ -62,7 +65,7 @@ class TypeReport:
 def seqeval_report(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> list[TypeReport]:
     """Return seqeval's strict IOBES report (Nakayama, 2018): a line for each type, by name, then `micro avg`.
 
-    Empty if neither side holds an entity, because seqeval then has nothing to report.
+    Empty if there is neither a gold nor a predicted entity, because seqeval cannot report on none.
     """
     from seqeval.metrics import classification_report
     from seqeval.scheme import IOBES
@@ -88,10 +91,10 @@ def _line(name: str, scores: Mapping[str, float]) -> TypeReport:
 
 
 def cited_spans(tags: Sequence[str]) -> Prediction:
-    """Spans of BIOES tags as the code that Mahapatra et al. 2022 cite reads them.
+    """Return the spans of BIOES tags as read by the code that Mahapatra et al. 2022 cite.
 
-    From the last B to any E, with E's type; I is never read.
-    An E without a B before it is a span from -1: predicted, and never right.
+    A span goes from the last B to any E, with E's type; I is ignored. An E without a B before it is a span from -1,
+    which counts as predicted and never matches.
     """
     start, spans = -1, []
     for i, tag in enumerate(tags):
@@ -103,3 +106,35 @@ def cited_spans(tags: Sequence[str]) -> Prediction:
         elif letter == "S":
             spans.append(Entity(start=i, end=i + 1, type=kind))
     return Prediction(entities=tuple(sorted(set(spans))), confidence=())
+
+
+def chance_f1(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> float:
+    """Return the micro F1, percent, that randomly placed spans exceed in about one of 40 cases.
+
+    Each predicted span keeps its type and length and is placed at random in a sentence as long as its own. A tagger
+    that gives every word the same label scores exactly the mean of this.
+    """
+    lengths = [len(sentence.tokens) for sentence in gold]
+    labelled = _kinds(lengths, (sentence.entities or () for sentence in gold))
+    predicted = _kinds(lengths, (prediction.entities for prediction in predictions))
+    sentences = Counter(lengths)
+    right = 0.0
+    for (length, kind, words), n in predicted.items():
+        # Number of places for a span of this length in all sentences of this length.
+        right += n * labelled[length, kind, words] / (sentences[length] * (length - words + 1))
+    # Matches vary at most like a Poisson variable: take the mean plus two standard deviations.
+    return min(percent_f1(right + 2 * sqrt(right), predicted.total(), labelled.total()), 100.0)
+
+
+def learnt(f1: float, lot: float) -> bool:
+    """Return True if a tagger with this F1 learnt something. lot: F1 of `chance_f1`. Both in percent."""
+    return f1 >= LEAST and f1 > lot
+
+
+def _kinds(lengths: Sequence[int], sentences: Iterable[Iterable[Entity]]) -> Counter[tuple[int, str, int]]:
+    """Count spans by the length of their sentence, their type and their length."""
+    return Counter(
+        (length, entity.type, entity.end - entity.start)
+        for length, entities in zip(lengths, sentences, strict=True)
+        for entity in set(entities)
+    )

@@ -1,9 +1,9 @@
-"""Looks at an experiment before its end: bounds that hold a false claim to 5% in all, and an end where none can come.
+"""Interim analyses of an experiment: bounds that limit false claims to 5% in all, and stopping for futility.
 
-Bounds of O'Brien and Fleming (1979) by the recursion of Armitage, McPherson and Rowe (1969): the same height on the
-scale of the sum at every look, so hardly anything is spent early. With few replicates the test is Student's, so its p
-is held against the level that the normal bound has (Pocock 1977; Jennison and Turnbull 2000, the significance-level
-approach). Ending for futility costs no error: it only takes claims away (SOURCES.md, Looks).
+The bounds are those of O'Brien and Fleming (1979), by the recursion of Armitage, McPherson and Rowe (1969). They have
+the same height at each analysis on the scale of the sum, so they spend little error early. With few replicates the test
+is Student's, so its p is compared with the level of the normal bound (Pocock 1977; Jennison and Turnbull 2000,
+significance-level approach). Stopping for futility adds no error, because it only removes claims (SOURCES.md, Looks).
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ import numpy as np
 from core.results import BoolArray, FloatArray
 
 ALPHA = 0.05
-FUTILE = 0.1  # conditional power below which an experiment ends
-KNOWN = 3  # replicates; two know their spread so badly that ending by it bends the interval
+FUTILE = 0.1  # conditional power below which an experiment stops
+KNOWN = 3  # replicates; with two, the spread is too uncertain: stopping by it would bias the interval
 _NODES = 400
 
 Ending = Literal["shown", "worse", "futile", "complete"]
 
 
 def looks_of(replicates: int) -> tuple[int, ...]:
-    """Looks of a plan: after a third, after two thirds and at the end; below 6 replicates at the end alone."""
+    """Return the analyses of a plan: after 1/3, 2/3 and all replicates; with fewer than 6, only at the end."""
     if replicates < 2 * KNOWN:
         return (replicates,)
     return (round(replicates / 3), round(2 * replicates / 3), replicates)
@@ -32,27 +32,30 @@ def looks_of(replicates: int) -> tuple[int, ...]:
 
 @lru_cache(1024)
 def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
-    """The two-sided p that each look asks for. looks: replicates at each, ascending, the last is the end."""
+    """Return the two-sided significance level of each analysis.
+
+    looks: replicates at each, ascending; the last is the end.
+    """
     if len(looks) == 1:
         return (alpha,)
     from scipy.optimize import brentq
     from scipy.special import ndtr
 
     shares = np.asarray(looks, dtype=np.float64) / looks[-1]
-    # At 5% between 1.96, for a single look, and 2.24, for looking all the time.
+    # At 5%, it is between 1.96 (a single analysis) and 2.24 (continuous analysis).
     height = brentq(lambda height: _crossed(height, shares) - alpha, 1.0, 6.0, xtol=1e-8)
     return tuple((2 * ndtr(-height / np.sqrt(shares))).tolist())
 
 
 @lru_cache(1)
 def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of Gauss and Legendre. Finding them takes a second on a busy machine."""
+    """Return Gauss-Legendre nodes and weights; computing them takes a second on a busy machine."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return nodes, weights
 
 
 def _crossed(height: float, shares: FloatArray) -> float:
-    """The probability that a standard Brownian motion is beyond +-height at one of these times or more."""
+    """Return the probability that a standard Brownian motion exceeds +-height at any of these times."""
     nodes, weights = _quadrature()
     nodes, weights = nodes * height, weights * height
     density = _normal(nodes, shares[0])
@@ -62,17 +65,16 @@ def _crossed(height: float, shares: FloatArray) -> float:
 
 
 def _normal(x: FloatArray, variance: float) -> FloatArray:
-    """Density of N(0, variance)."""
+    """Return the density of N(0, variance)."""
     density: FloatArray = np.exp(-(x**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     return density
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Standing of one comparison at a look, or of many at once: arrays of one shape, or numbers.
+    """A comparison at an analysis, or many at once: numbers, or arrays of one shape.
 
-    delta: points. p: two-sided. falling: the part of delta's variance that more replicates would lessen. fixed: the
-    part that they would not.
+    delta: points. p: two-sided. falling: part of delta's variance that more replicates reduce. fixed: the rest.
     """
 
     delta: FloatArray
@@ -82,15 +84,18 @@ class Look:
 
 
 def conditional_power(look: Look, looks: tuple[int, ...], number: int, effect: float) -> FloatArray:
-    """The probability that the last look shows an effect above 0, were it `effect`. number: of this look, from 0."""
+    """Return the chance that the last analysis detects a gain if the truth is `effect`.
+
+    number: this analysis, from 0.
+    """
     from scipy.special import ndtr, ndtri
 
     now, end = looks[number], looks[-1]
     information = 1 / np.maximum(look.falling + look.fixed, 1e-12)
     final = 1 / np.maximum(look.falling * now / end + look.fixed, 1e-12)
-    # Where no replicate lessens anything no information is to come: it must not be divided by.
+    # Without a falling part, no information is added; avoid a division by 0.
     more = np.maximum(final - information, 1e-12)
-    # Student's p as the normal's z: with few replicates the difference over its error says too much.
+    # Convert Student's p to a normal z, because with few replicates delta / se is too large.
     z = np.sign(look.delta) * -ndtri(np.clip(look.p, 1e-300, 1) / 2)
     bound = -ndtri(bounds(looks)[-1] / 2)
     mean = z * np.sqrt(information) + effect * more
@@ -99,13 +104,13 @@ def conditional_power(look: Look, looks: tuple[int, ...], number: int, effect: f
 
 
 def shown(look: Look, looks: tuple[int, ...], number: int) -> FloatArray:
-    """1 where an effect above 0 is shown at this look, -1 where one below 0 is, else 0."""
+    """Return 1 if a gain is detected at this analysis, -1 if a loss is, else 0."""
     signs: FloatArray = np.where(np.asarray(look.p) <= bounds(looks)[number], np.sign(look.delta), 0.0)
     return signs
 
 
 def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> BoolArray:
-    """Whether the last look could hardly show `effect` any more. False at the last look, which is the end anyway."""
+    """Return True if the last analysis is unlikely to detect `effect`. Always False at the last analysis."""
     if number == len(looks) - 1 or looks[number] < KNOWN:
         return np.zeros(np.shape(look.p), dtype=bool)
     hopeless: BoolArray = np.asarray(conditional_power(look, looks, number, effect) < FUTILE)
@@ -113,10 +118,10 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 
 
 def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
-    """Reason that the experiment ends at this look; None: it goes on.
+    """Return why the experiment stops at this analysis; None: it goes on.
 
-    side: of 0 that the shown interval is on, 1 or -1; 0 where it holds 0, beside which nothing may be called shown.
-    None where it is Student's, as p is, so that the two agree.
+    side: sign of the shown interval, 0 if it includes 0; an effect only counts if its sign agrees. None if the interval
+    is Student's like p, so that the two always agree.
     """
     at = tuple(looks)
     sign = int(shown(look, at, number))

@@ -1,7 +1,7 @@
-"""Spread of F1 by chance, by which `power` foretells what an experiment can detect.
+"""Random variation of F1, from which `power` forecasts what an experiment can detect.
 
-The standard error of a difference has two parts: seeds, which more seeds average out, and what the test sentences do to
-the two arms, which they do not. Both are measured on what was trained before on the same labels, else assumed.
+The standard error of a difference has two parts: seeds, which more seeds average out, and test sentences, which they do
+not. Both are measured on earlier trainings on the same labels, or else assumed.
 """
 
 from collections.abc import Sequence
@@ -15,29 +15,27 @@ from core.results import Evaluation, FloatArray
 from core.stats.bootstrap import Resampled
 from core.stats.pooled import Estimate
 
-MANY = 1000  # test sentences of an estimate, which does not say: their part is then known well
+MANY = 1000  # test sentences of an estimate, which does not store their number: assumes a well-known part
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences, tested on USUAL
 USUAL = 300  # test sentences
 ASSUMED_SHARE = (
-    0.5  # of the variance between seeds on USUAL sentences: what the test sentences add; falls as 1 / number
+    0.5  # of the variance between seeds on USUAL sentences, added by the test sentences; falls as 1 / number
 )
-ASSUMED_PRETRAINING = 0.5  # F1 points between S_Cs and pre-trainings of one arm, beside what taggers differ by
-ASSUMED_LABELS = 0.3  # F1 points that a draw of labelled sentences does more to one arm than to another
-ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; / sqrt(sentences) for a whole test set
+ASSUMED_PRETRAINING = 0.5  # F1 points between selections and pre-trainings of one variant, in addition to taggers
+ASSUMED_LABELS = 0.3  # F1 points by which the effect of a draw of labels differs between variants
+ASSUMED_SENTENCE = 12.0  # points by which one test sentence moves a difference; / sqrt(sentences) for a test set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Spread of F1 by chance, in points.
+    """Random variation of F1, in points.
 
-    seeds: sd of one arm's F1 between seeds. pretrainings: sd that S_C and pre-training add, where each replicate
-    has its own. both: the part of it that is a seed's extra with these very sentences.
-    sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
-    trainings: number of runs that it was measured on; 0: assumed. taggers: number of taggers in them. repeated: on how
-    many lines of replicates `pretrainings` was; 0: none, and it is assumed or does not matter. n_sentences: of the test
-    set.
-    swapped: replicates are tested on halves of `n_sentences`, each after labels of its own; labels: the sd that these
-    give to a difference.
+    seeds: sd of one variant's F1 between seeds. pretrainings: sd added by selection and pre-training if each replicate
+    has its own. both: part of `seeds` from the interaction of a seed with these sentences. sentences: sd of a
+    difference from the choice of test sentences, for any number of seeds. trainings: number of runs measured; 0:
+    assumed. taggers: number of taggers in them. repeated: number of variants with replicates by which `pretrainings`
+    was measured; 0: it is assumed or not needed. n_sentences: of the test set. swapped: replicates have their own
+    labels and are tested on halves of `n_sentences`. labels: sd of a difference from these labels.
     """
 
     seeds: float
@@ -53,12 +51,12 @@ class Spread:
 
     @property
     def each(self) -> float:
-        """The sd of one arm's F1 between its replicates."""
+        """Sd of one variant's F1 between its replicates."""
         return hypot(self.seeds, self.pretrainings)
 
     def by_halves(self, pool: int) -> "Spread":
-        """The same where halves of `pool` sentences are swapped: a replicate is tested on half of them, all on all."""
-        extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # that fewer test sentences add
+        """Return the spread if halves of `pool` sentences are swapped: each replicate is tested on one half."""
+        extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # added by fewer test sentences
         return replace(
             self,
             seeds=sqrt(max(self.seeds**2 + extra, 0.0)),
@@ -71,7 +69,7 @@ class Spread:
 
 
 def assumed(n_sentences: int) -> Spread:
-    """The spread before anything was trained."""
+    """Return the assumed spread, before any training."""
     sentences = ASSUMED_SENTENCE / sqrt(max(n_sentences, 1))
     both = sqrt(ASSUMED_SHARE * USUAL / max(n_sentences, 1)) * ASSUMED_SD
     return Spread(
@@ -84,37 +82,40 @@ def assumed(n_sentences: int) -> Spread:
 
 
 def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence[Evaluation]] = ()) -> Spread | None:
-    """The spread of trainings, one evaluation a seed, all on the same test sentences; None without two seeds of any.
+    """Measure the spread of trainings; None if none has two seeds.
 
-    The sentences' part is the mean over pairs of trainings, as `assumed` where there is one training alone. replicates:
-    the same of lines that were made anew from S_C on; what they differ by beyond `arms` is the pre-trainings'.
+    arms: one evaluation per seed, all on the same test sentences. The sentences' part is the mean over pairs of
+    trainings; for one training it is assumed. replicates: the same for variants that repeated selection and
+    pre-training; their additional variance is that of pre-trainings.
     """
     arms, lines = [arm for arm in arms if len(arm) > 1], [line for line in replicates if len(line) > 1]
     spread = _measured(arms or lines)
     if spread:
         spread = replace(spread, taggers=sum(map(len, (*arms, *lines))))
     if spread is None or not arms or not lines:
-        # Of lines alone all that they differ by stands in `seeds`.
+        # From replicates only, all variance is counted in `seeds`.
         return replace(spread, repeated=len(lines)) if spread else None
     whole = _measured(lines)
     assert whole
-    # By chance less than the seeds' own, which is no variance.
+    # By chance it may be less than that of seeds, which would give a negative variance.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
-    # The persistent part too by replicates, where it can be: one pre-training's own goes with its arm.
+    # Measure the sentences' part by replicates if possible, because one pre-training adds its own part to a variant.
     persistent = whole.sentences if len(lines) > 1 else spread.sentences
     return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=persistent)
 
 
 def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
-    """The spread by comparisons of arms whose halves were swapped, of four replicates or more: of two, none tests a
-    sentence twice. None without any."""
+    """Measure the spread by comparisons with swapped halves; None without any of four or more replicates.
+
+    With two replicates, no sentence is tested twice.
+    """
     gaps = [gap for gap in gaps if len(gap.system) > 3]
     if not gaps:
         return None
     n = np.array([len(gap.system) for gap in gaps])
     falling = np.array([gap.var_seeds + gap.var_both for gap in gaps])
     both, fixed = np.array([[gap.var_both, gap.var_sentences - gap.var_both] for gap in gaps]).T
-    # Between replicates stands too how far one half is apart from the other.
+    # Between replicates there is also the difference of the two halves.
     each = np.maximum(n * falling - fixed * n / (n - 1), 0.0)
     return Spread(
         seeds=sqrt(each.mean() / 2),
@@ -129,7 +130,10 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
 
 
 def of_estimate(estimate: Estimate, n: int, *, swapped: bool = False) -> Spread:
-    """The spread behind a difference of two arms with n replicates each. swapped: whether they are tested by halves."""
+    """Return the spread behind a difference of two variants with n replicates each.
+
+    swapped: True for swapped halves.
+    """
     return Spread(
         seeds=sqrt(estimate.falling * n / 2),
         both=0.0,
@@ -150,13 +154,13 @@ def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
     moves = [np.stack([_moves(evaluation) for evaluation in arm]) for arm in arms]
     both = [float(move.var(axis=0, ddof=1).sum()) for move in moves]
     means = [move.mean(axis=0) for move in moves]
-    # A squared difference of means holds each arm's own noise too, which is taken off.
+    # A squared difference of means includes the noise of each variant, which is subtracted.
     pairs = [
         float(((means[i] - means[j]) ** 2).sum()) - both[i] / len(arms[i]) - both[j] / len(arms[j])
         for i, j in combinations(range(len(arms)), 2)
     ]
     return Spread(
-        # Weighted by degrees of freedom: an arm of five seeds knows its variance better than one of two.
+        # Weighted by degrees of freedom, because five seeds estimate a variance better than two.
         seeds=sqrt(np.average(noise, weights=dof)),
         both=sqrt(np.average(both, weights=dof)),
         sentences=sqrt(max(float(np.mean(pairs)), 0.0)) if pairs else assumed(m).sentences,
@@ -166,7 +170,7 @@ def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
 
 
 def _moves(evaluation: Evaluation) -> FloatArray:
-    """`(m,)`: by how many points each test sentence moves F1 (its linear part)."""
+    """Return the points by which each test sentence moves F1 (linear part), `(m,)`."""
     tp, spans = evaluation.tp.sum(axis=1), (evaluation.predicted + evaluation.gold).sum(axis=1)
     moves: FloatArray = (200 * tp - evaluation.f1() * spans) / max(float(spans.sum()), 1.0)
     return moves

@@ -1,4 +1,4 @@
-"""Welch's two-sided t-test of two means, variances not taken for equal (Welch 1947; SOURCES.md, Verdict)."""
+"""Welch's two-sided t-test of two means with unequal variances (Welch 1947; SOURCES.md, Verdict)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Moments = tuple[float, float, int]  # mean, variance with n - 1, and n: at least
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welch:
-    """delta: of the means, a less b. dagger: a is better, p below 0.05 (Murthy et al. 2018)."""
+    """delta: mean of a minus mean of b. dagger: a is better with p below 0.05 (Murthy et al. 2018)."""
 
     delta: float
     t: float
@@ -21,7 +21,7 @@ class Welch:
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
-    """The test on two arms' F1s, one a seed; None where one seed, or equal ones, leave nothing to test."""
+    """Test the F1s of two variants, one per seed; None with one seed, or without any variance."""
     if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
         return None
     first, second = ((float(np.mean(x)), float(np.var(x, ddof=1)), len(x)) for x in (a, b))
@@ -30,10 +30,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
 
 
 def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
-    """`(t, p)`, for results that were published as means and spreads; t > 0 where `a` is higher.
-
-    (0, 1) where neither varies: without a spread there is nothing to test against.
-    """
+    """Return (t, p) from published means and variances; t > 0 if `a` is higher; (0, 1) if neither varies."""
     from scipy.special import stdtr
 
     error, dof = _error(a, b)
@@ -44,7 +41,7 @@ def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
 
 
 def interval(a: Moments, b: Moments) -> tuple[float, float] | None:
-    """95% of the difference of the means, a less b; None where neither varies."""
+    """Return the 95% interval of the mean of a minus the mean of b; None if neither varies."""
     from scipy.special import stdtrit
 
     error, dof = _error(a, b)
@@ -53,9 +50,9 @@ def interval(a: Moments, b: Moments) -> tuple[float, float] | None:
 
 
 def _error(a: Moments, b: Moments) -> tuple[float, float]:
-    """Standard error of the difference and its degrees of freedom, 0 and 1 where neither varies."""
+    """Return the standard error of the difference and its degrees of freedom; (0, 1) if neither varies."""
     (_, var_a, n_a), (_, var_b, n_b) = a, b
-    # Welch-Satterthwaite: no variance is taken for the other's.
+    # Welch-Satterthwaite degrees of freedom for unequal variances.
     var_a, var_b = var_a / n_a, var_b / n_b
     if not var_a + var_b:
         return 0.0, 1.0

@@ -27,11 +27,9 @@ from core.kind import Job
 from core.models.networks import MOST, beyond
 from core.results import BoolArray, Evaluation
 from core.runs.run import Run
-from core.stats import learning
 from core.stats.bootstrap import intervals_by_type
 from core.stats.calibration import Abstaining, Calibration, abstaining, calibration, confidences
-from core.stats.learning import chance_f1
-from core.stats.scoring import MICRO, TypeReport, cited_spans, evaluate, seqeval_report
+from core.stats.scoring import MICRO, TypeReport, chance_f1, cited_spans, evaluate, learnt, seqeval_report
 from core.text.sentence import Entity, Prediction, Sentence
 
 _ABSTAINING = tuple(each.name for each in fields(Abstaining))
@@ -42,7 +40,7 @@ class SplitScores:
     """Scores of one tagger on one split, in percent.
 
     micro_f1, precision, recall: exact entities, strict, with the tagger's own decoding. by_type: F1 by entity type.
-    decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`learning.chance_f1`). macro_f1: mean
+    decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`chance_f1`). macro_f1: mean
     F1 over the types in the split. calibration: of the entities' confidences. unseen_f1: micro F1 without the sentences
     that are in the training set; None if none or all are. report: seqeval's strict report, a line per type and `micro
     avg`; empty in results of older versions.
@@ -62,7 +60,7 @@ class SplitScores:
     @property
     def learnt(self) -> bool:
         """True if the tagger scores better than chance on this split."""
-        return learning.learnt(self.micro_f1, self.lot)
+        return learnt(self.micro_f1, self.lot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +107,7 @@ class OverSeeds:
     @property
     def learnt(self) -> list[bool]:
         """For each seed, True if its tagger scores better than chance on this split."""
-        return [learning.learnt(f1, lot) for f1, lot in zip_longest(self.micro_f1, self.lot, fillvalue=0.0)]
+        return [learnt(f1, lot) for f1, lot in zip_longest(self.micro_f1, self.lot, fillvalue=0.0)]
 
     @property
     def f1(self) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from core.stats.learning import LEAST, chance_f1, learnt
+from core.stats.scoring import LEAST, chance_f1, learnt
 from core.stats.scoring import evaluate
 from core.text.sentence import Entity, Prediction, Sentence
 
