@@ -1,4 +1,4 @@
-"""Verdicts: a word for each arm, why, and what it would take to know (SOURCES.md, Verdict)."""
+"""Verdict on each variant, its reason, and what is missing for a clear answer (SOURCES.md, Verdict)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from core.results import Evaluation
 from core.stats.bootstrap import DRAWS, Difference, Resampled, resample
 from core.stats.sequential import ALPHA
 
-# helped: above `none`, not shown to be above its control; below control: shown to be below that; nothing learnt: no
-# tagger of any arm did.
+# helped: above `none`, but not detected to be above its control. below control: detected to be below it. nothing
+# learnt: no tagger of any variant is better than chance.
 Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt"]
 Answer = Literal["yes", "no evidence", "worse"]
 ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 POWER = 0.8
 SCALE = 100.0  # points: all of F1; an interval as wide as this can never exclude 0
-SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
+SEEDS = 5  # per variant, for a reliable improvement (SOURCES.md, Seeds)
 
 
 def is_known(interval: tuple[float, float]) -> bool:
@@ -34,9 +34,10 @@ def points(delta: float, interval: tuple[float, float]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The verdict on an arm, in a word and in a sentence, and the comparisons it rests on.
+    """Verdict on a variant, its reason, and the comparisons that it is based on.
 
-    helped: against `none`. chose: against its control; None where it has none, or where one lot cannot tell.
+    helped: answer against `none`. chose: answer against its control; None if it has none, or a single pre-training
+    cannot show it.
     """
 
     verdict: Word
@@ -49,7 +50,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """A difference, what its test concludes (1, -1, 0), and the p that the test asked for."""
+    """A difference, the result of its test (1, -1, 0), and the significance level of the test."""
 
     gap: Difference
     sign: int
@@ -58,7 +59,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlearnt:
-    """How many of the taggers that are compared learnt nothing."""
+    """Number of compared taggers that are no better than chance."""
 
     taggers: int
     of: int
@@ -68,7 +69,7 @@ class Unlearnt:
 
     @property
     def words(self) -> str:
-        """What is wrong, without a capital: "half of the taggers learnt nothing"."""
+        """Return the end of a sentence: "half of the taggers learnt nothing"."""
         if 2 * self.taggers == self.of:
             return "half of the taggers learnt nothing"
         return f"{self.taggers} of the {self.of} taggers learnt nothing"
@@ -79,12 +80,11 @@ LEARNT = Unlearnt(taggers=0, of=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of as many tokens.
+    """A variant to judge: its evaluations, one per seed, and those of its control, a random selection of equal size.
 
-    without, control: names of `none` and of the control beside this arm, for sentences. single_pretraining: all
-    evaluations rest on one S_C and one pre-training of each, so that nothing is known of what other draws of them would
-    come to. none: where that is another one than the other arms have. unit: what each evaluation stands for, seeds or
-    replicates. unlearnt: of the taggers that are compared, how many learnt nothing.
+    without, control: names of `none` and of the control, for sentences. single_pretraining: all evaluations use one
+    selection and one pre-training, so that the variation between those is unknown. none: evaluations of `none`, if this
+    variant has another one than the rest. unit: seeds or replicates. unlearnt: taggers that learnt nothing.
     """
 
     system: Sequence[Evaluation]
@@ -106,7 +106,7 @@ def verdict(
     seed: int = 0,
     level: float = 0.95,
 ) -> Verdict:
-    """The verdict on a single arm: it improves only if it is above `none` and above `random`, S_C of as many tokens."""
+    """Judge a single variant. It improves only if it is above `none` and above `random`, a selection of equal size."""
     arms = {"it": Arm(system=system, random=random)}
     return verdicts(arms, none, draws=draws, seed=seed, level=level)["it"]
 
@@ -121,35 +121,35 @@ def verdicts(
     seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, Verdict]:
-    """Verdicts on all arms of an experiment, by name; every interval is at `level`.
+    """Judge all variants of an experiment, by name; all intervals are at `level`.
 
-    claim: the arm whose test was planned: it pays for no other's. bound: the p that this test asks for, against the
-    control where the arm has one. The other arms' words go by Holm's method over their comparisons with `none`, and
-    likewise over those with `random`. "Improves" needs both, each in one direction, so where nothing is gained some of
-    them is called an improvement in at most 1 - level.
+    claim: variant of the planned test, which is not adjusted for the others. bound: significance level of this test,
+    against the control if there is one. The other variants are adjusted by Holm's method over their comparisons with
+    `none`, and separately over those with `random`. "Improves" needs both tests. If no variant has an effect, the
+    chance that any is called an improvement is therefore at most 1 - level.
     """
     baselines = {name: resample(arm.system, arm.none or none, draws, seed) for name, arm in arms.items()}
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
     against_none = _tested(baselines, level, {claim: ALPHA if claim in controlled else bound})
-    # A family of its own: an improvement needs both tests, so neither pays for the other's comparisons.
+    # A separate family: an improvement needs both tests, so neither is adjusted for the other's comparisons.
     pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
     against_random = _tested(pairs, level, {claim: bound})
     return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}
 
 
 def by_holm(pairs: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Tested]:
-    """Tests of one family by name; every interval is at `level`."""
+    """Test one family of comparisons, by name; all intervals are at `level`."""
     return _tested(pairs, level, {})
 
 
 def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, float]) -> dict[str, Tested]:
-    """Each by the p that was planned for it; the k-th surest of K others by alpha / (K - k), until one fails (Holm)."""
+    """Test planned comparisons at their level, and the k-th smallest p of K others at alpha / (K - k) (Holm)."""
     tests = {}
     left, stopped = len(pairs.keys() - planned.keys()), False
     for name, pair in sorted(pairs.items(), key=lambda item: item[1].p):
         gap = pair.difference(level)
         asked = planned.get(name) or (1 - level) / left
-        # By the interval too: no answer may stand beside an interval that contradicts it.
+        # Check the interval, too, so that the answer never contradicts it.
         sign = gap.sign if gap.p <= asked and (name in planned or not stopped) else 0
         tests[name] = Tested(gap=gap, sign=sign, asked=asked)
         if name not in planned:
@@ -159,7 +159,7 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
 
 
 def _open(test: Tested, gain: str, arm: Arm) -> str:
-    """A sentence on a test that concludes nothing."""
+    """Return the sentence for a test without a result."""
     if not test.gap.sign:
         lacks = needed(test.gap, arm.unit, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
         return f"{gain}: the interval includes 0. {lacks}"
@@ -170,9 +170,9 @@ def _open(test: Tested, gain: str, arm: Arm) -> str:
 def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Verdict:
     none, random = against_none.gap, against_random.gap if against_random else None
     helped = against_none.sign
-    gain = f"Against {arm.without} {_points(none)}"  # no cell of a spreadsheet may begin with a sign
+    gain = f"Against {arm.without} {_points(none)}"  # a cell of a spreadsheet must not begin with a sign
     word: Word = "no evidence"
-    # Harm needs no control; a gain does, since any text at all may bring it.
+    # A loss needs no control; a gain does, because any text may cause it.
     if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif helped == 0:
@@ -206,7 +206,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
 
 
 def few_seeds(gap: Difference) -> str:
-    """A caution for an improvement that rests on a handful of seeds (SOURCES.md, Seeds); else nothing."""
+    """Return a caution for an improvement from few seeds (SOURCES.md, Seeds), else ""."""
     n = min(len(gap.system), len(gap.other))
     return "" if n >= SEEDS else f" {n} seeds are a quick look: run {SEEDS} or more before you rely on it."
 
@@ -221,10 +221,10 @@ def _points(gap: Difference) -> str:
 
 
 def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
-    """Seeds an arm to tell a difference of `delta` points from noise: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2.
+    """Return seeds per variant to detect `delta` points: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2, at least 2.
 
-    sd: of F1 between seeds. At a power of .8 that is 15.7 sd^2 / delta^2; 2 at least. Counts the noise of
-    seeds only: `needed` also asks what the test sentences add. Errors: ZeroDivisionError for a delta of 0.
+    sd: of F1 between seeds. At a power of 0.8 this is 15.7 sd^2 / delta^2. It only counts the variance of seeds;
+    `needed` also counts that of test sentences. Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
@@ -233,10 +233,10 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """Data that would settle a difference of the size that was seen.
+    """Data that would detect a difference of the observed size.
 
-    repetitions: seeds or replicates an arm in all. sentences: times as many test sentences; 1: those that there are.
-    corpora: times as many corpora, as another way.
+    repetitions: seeds or replicates per variant in all. sentences: multiple of the test sentences; 1: the present ones.
+    corpora: alternatively, multiple of the corpora.
     """
 
     repetitions: int
@@ -244,22 +244,23 @@ class Lacking:
     corpora: float
 
 
-LEVEL = 0.05  # points: what is needed grows with 1 / size^2, and for less than this it would be absurd
+LEVEL = 0.05  # points; the data needed grows with 1 / size^2, and would be absurd for less
 
 
 def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
-    """falling, fixed: parts of its variance, that n repetitions left and that more of them would not lessen.
+    """Return the data that would detect `delta`.
 
+    falling, fixed: parts of its variance that more than the n repetitions reduce, and that they do not.
     Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
-    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance that would settle it
+    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance at which it is detected
     repetitions, sentences = n, 1.0
     if fixed < allowed:
-        # One more at least: what is there has not settled it.
+        # At least one more, because the present ones were not enough.
         repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
-    else:  # what is allowed is shared: the repetitions get what they take, half of it at most
+    else:  # divide the allowed variance: repetitions get at most half
         repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)
         sentences = fixed / (allowed - min(falling, allowed / 2))
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
@@ -268,11 +269,11 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
 def needed(
     gap: Difference, unit: str = "seeds", *, single_pretraining: bool = False, unlearnt: Unlearnt = LEARNT
 ) -> str:
-    """A sentence on what is lacking to settle a difference of the size that was seen, by the parts of its variance.
+    """Return a sentence on the data that would detect a difference of the observed size.
 
     If some of the taggers learnt nothing, it asks for longer training and gives no number of repetitions.
-    unit: what each evaluation stands for: seeds (of taggers), or replicates, each with a pre-training of its own.
-    single_pretraining: all rest on one pre-training, whose luck is in no part of it, so that no number can be told.
+    unit: seeds (of taggers), or replicates, each with its own pre-training. single_pretraining: all evaluations use one
+    pre-training, so that its variation is unknown and no number can be given.
     """
     n = min(len(gap.system), len(gap.other))
     if unlearnt:
@@ -291,10 +292,10 @@ def needed(
     lacks = lacking(size, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
-        if gap.paired:  # what both arms have in common, the half and its labels, is in no difference
+        if gap.paired:  # the half and its labels are common to both, so they cancel
             sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
-        # How many it takes is said once, by the finding, from the spread of all taggers on these labels.
+        # The number is only given by the finding, from the spread of all taggers on these labels.
         return (
             f"Lacking are {what}: {n} {unit} per variant, which differ by {sd:.2f} points (sd), are too few to settle "
             f"a difference of {size:.2f}."

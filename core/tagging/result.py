@@ -267,7 +267,7 @@ def failed_seeds(run: Run) -> list[int]:
 
 
 def collapsed_seeds(run: Run) -> list[int]:
-    """Return seeds whose tagger is no better than chance on dev (`learning.learnt`).
+    """Return seeds whose tagger is no better than chance on dev (`scoring.learnt`).
 
     Only dev decides, as it does when training stops: a test set never makes up for a dev F1 of 0.
     """

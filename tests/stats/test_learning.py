@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from core.stats.scoring import LEAST, chance_f1, learnt
-from core.stats.scoring import evaluate
+from core.stats.scoring import LEAST, chance_f1, evaluate, learnt
 from core.text.sentence import Entity, Prediction, Sentence
 
 TYPES = ("A", "B", "C")
