@@ -1,4 +1,4 @@
-"""Several annotators in one export: who labelled which texts, how far they agree, and whose labels are taken."""
+"""Several annotators in one export: who labelled which texts, their agreement, and whose labels are taken."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from core.text.words import clean
 
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of every annotation of a text
-_SHARED = 0.5  # of the smaller file's texts: files that share as many are of two annotators
-# Columns that name who labelled a row. Not "user": in data from the web that is the text's author.
+_SHARED = 0.5  # share of the smaller file's texts; files that share more come from two annotators
+# Columns that name who labelled a row. Not "user", which is the author of a text in data from the web.
 _COLUMNS = frozenset(
     {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}
     | {"coder", "coder_id", "rater", "rater_id", "labeler", "labeller"}
@@ -26,10 +26,11 @@ def is_annotator(column: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Texts per annotator; how many texts several labelled, and in how many of these all agree.
+    """Agreement of several annotators.
 
-    f1: F1 of one annotator's spans against another's, over all pairs on the shared texts. taken: whose labels are taken
-    where they differ, "" if they never do.
+    annotators: number of texts per annotator. shared: texts that several labelled; equal: shared texts on which all
+    agree. f1: F1 of one annotator's spans against another's, over all pairs on the shared texts. taken: the annotator
+    whose labels are taken if they differ, "" if they never do.
     """
 
     annotators: Mapping[str, int] = field(default_factory=dict)
@@ -40,7 +41,7 @@ class Agreement:
 
     @property
     def in_words(self) -> str:
-        """Who labelled how much, and how far they agree."""
+        """Return sentences on the number of texts per annotator and on the agreement."""
         people = ", ".join(f"{name} ({n:,})" for name, n in list(self.annotators.items())[:8])
         more = f" and {len(self.annotators) - 8} more" if len(self.annotators) > 8 else ""
         return (
@@ -50,10 +51,10 @@ class Agreement:
 
 
 class Panel:
-    """Collects every annotation of an export first, then decides which to take.
+    """Collects every annotation of an export first (`hearing`), then decides which labels to take.
 
-    A text of one annotator is taken. A text on which all agree is taken once. Of any other the chosen annotator's
-    labels are taken; if the chosen one did not label it, it is left out unless the others agree.
+    A text of one annotator is taken, and a text on which all agree is taken once. Of any other text, the labels of the
+    chosen annotator are taken; a text that the chosen annotator did not label is left out.
     """
 
     def __init__(self, chosen: str | None) -> None:
@@ -63,7 +64,7 @@ class Panel:
         self._names: dict[str, str] = {}
 
     def takes(self, text: str, labels: Labels, who: str | None, file: str) -> bool:
-        """Return True if these labels of a text are to be read; while hearing, note them and return False."""
+        """Return True if these labels of a text are taken; while `hearing`, note them and return False."""
         key = blake2b(clean(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         if self.hearing:
             heard = self._by_file if who is None else self._heard
@@ -78,7 +79,7 @@ class Panel:
         return len(set(votes.values())) <= 1 and name == next(iter(votes), name)
 
     def settle(self) -> Agreement | None:
-        """End the hearing. None if no text has several annotators."""
+        """End the collection and return the agreement, None if no text has several annotators."""
         self.hearing = False
         if not self._heard:
             names = self._names = annotators_of(self._by_file)
@@ -99,7 +100,7 @@ class Panel:
 
 
 def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
-    """F1 of spans between annotators, counted over all pairs on all shared texts; 1 if there is no span at all."""
+    """Return the F1 of spans between annotators, counted over all pairs on all shared texts; 1 without any span."""
     common = total = 0
     for votes in shared:
         for one, other in combinations(votes.values(), 2):
@@ -109,9 +110,9 @@ def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
 
 
 def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
-    """{file: annotator} of files that hold the same texts; {} if the files are parts of one data set.
+    """Return {file: annotator} of files with the same texts; {} if the files are parts of one data set.
 
-    The annotator is the first part of the files' paths that differs: the name, or the folder if the names are equal.
+    The annotator is the file's name, or its folder if the names are equal.
     """
     sizes = Counter(file for votes in by_file.values() for file in votes)
     both = Counter(pair for votes in by_file.values() for pair in combinations(sorted(votes), 2))

@@ -36,7 +36,7 @@ DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 point
 UPPER_CASE = 0.9  # share of sentences in capitals
 LONG_TOKENS, LONG_SHARE = 200, 0.1  # a sentence of a contract rarely has more than 100 tokens
 NAMED = 4  # names listed in one sentence
-_PLACES, _PER_PLACE = 10, 50  # of a sample: one row group per place, whatever the corpus's size
+_PLACES, _PER_PLACE = 10, 50  # of a sample: it reads one row group per place, so that its cost is independent of n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Contradictions:
 
     @property
     def in_words(self) -> str:
-        """One sentence for a summary, "" if there are none."""
+        """Return one sentence for a summary, "" if there are none."""
         if not self.texts:
             return ""
         several = self.texts > 1
@@ -99,7 +99,7 @@ def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
 
 
 def labels_of(sentence: Sentence) -> tuple[tuple[int, int, str], ...]:
-    """(start, end, type) of the entities in characters without white space, so that two tokenisations compare."""
+    """Return (start, end, type) of the entities, in characters without white space, to compare two tokenisations."""
     at = list(accumulate(map(len, sentence.tokens), initial=0))
     return tuple(sorted((at[e.start], at[e.end], e.type) for e in sentence.entities or ()))
 
@@ -129,7 +129,7 @@ def worst(checks: Iterable[Check]) -> Level:
 
 def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
     """Check the number of sentences of T_C. strategies: {name: sentences that it needs at least}."""
-    n, what = len(task), f"The {PART_NAMES['task']} has {sentences(len(task))}"
+    n, what = len(task), f"The {PART_NAMES['task']} has {count(len(task), 'sentence')}"
     lacking = [name for name, least in strategies.items() if n < least]
     green = Check(name="task size", level="green", sentence=f"{what}.", cure="Add task sentences")
     if lacking:
@@ -154,7 +154,7 @@ def task_in_domain(task: Corpus, domain: Corpus) -> Check:
     if inside == covered == 1:
         return replace(found, level="red", sentence=f"The {words} hold the same sentences: selection means nothing.")
     if inside >= TASK_INSIDE:
-        why = "they will be selected first and tell the encoder nothing new"
+        why = "they will be selected first, and the encoder learns nothing new from them"
         return replace(found, level="amber", sentence=f"{found.sentence.removesuffix('.')}; {why}.")
     return found
 
@@ -165,7 +165,7 @@ def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
     found = Check(
         name="budget",
         level="green",
-        sentence=f"The {PART_NAMES['domain']} has {sentences(len(domain))}, enough for the budget.",
+        sentence=f"The {PART_NAMES['domain']} has {count(len(domain), 'sentence')}, enough for the budget.",
         cure="Choose a smaller budget",
         page="selection",
         command="python -m core select --budget 10%",
@@ -225,7 +225,7 @@ def types_covered(parts: Mapping[str, Corpus]) -> Check:
 
 
 def dev_size(dev: Corpus) -> Check:
-    """Check that the dev set holds enough entities to tell two epochs apart."""
+    """Check that the dev set holds enough entities to distinguish two epochs."""
     n = sum(dev.types.values())
     what = f"The {PART_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
     found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
@@ -269,7 +269,7 @@ def upper_case(parts: Mapping[str, Corpus]) -> Check:
         name="upper case", level="green", sentence="No corpus is all upper case.", cure="Import text in normal case"
     )
     if loud:
-        why = "names cannot be told by their capitals, and encoders know such text badly"
+        why = "capitals do not mark names there, and encoders handle such text badly"
         return replace(found, level="amber", sentence=f"The {listed(loud)} {_is(loud)} all upper case; {why}.")
     return found
 
@@ -315,17 +315,12 @@ def contradictory(parts: Mapping[str, Corpus]) -> Check:
 
 
 def sample(corpus: Corpus) -> tuple[str, ...]:
-    """Texts of up to 500 sentences from all over a corpus."""
+    """Return the texts of up to 500 sentences from 10 places of a corpus."""
     return _sample(corpus.path, len(corpus))
 
 
-def sentences(n: int) -> str:
-    """A number of sentences in words."""
-    return count(n, "sentence")
-
-
 def listed(names: Sequence[str]) -> str:
-    """Names in one sentence, the first few of many."""
+    """Join names for a sentence; name only the first few of many."""
     more = len(names) - NAMED
     if more > 0:
         return f"{', '.join(names[:NAMED])} and {more} more"

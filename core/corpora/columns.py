@@ -1,4 +1,4 @@
-"""Whole columns of a corpus, kept in memory for the next question, and searching them."""
+"""Whole columns of a corpus, cached in memory, and search in them."""
 
 import os
 import re
@@ -17,11 +17,11 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
-SAMPLE = 10_000  # texts by which the order of a search's tests is chosen
+SAMPLE = 10_000  # texts that decide the order of a search's tests
 
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """A corpus's column whole (`text`, `doc`, `id`, `n_tokens`), the last few kept: 130 MB a million texts."""
+    """Return a whole column (`text`, `doc`, `id`, `n_tokens`); the last 12 are cached, 130 MB per million texts."""
     return _column(corpus.path.parents[1], corpus.fingerprint, name)
 
 
@@ -31,7 +31,7 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def value_names(corpus: Corpus) -> list[str]:
-    """The further columns that its rows came with, in alphabetical order."""
+    """Return the names of a corpus's further columns, in alphabetical order."""
     return _value_names(corpus.path.parents[1], corpus.fingerprint)
 
 
@@ -44,7 +44,7 @@ def _value_names(home: Path, fingerprint: str) -> list[str]:
 
 
 def values(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """`(n,)` strings: what a further column says of every row, null where it says nothing."""
+    """Return the values of a further column, shape (n,), strings; null for a row without a value."""
     return _values(corpus.path.parents[1], corpus.fingerprint, name)
 
 
@@ -55,31 +55,31 @@ def _values(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def distinct_values(corpus: Corpus, name: str) -> set[str]:
-    """All that a further column says of its rows."""
+    """Return the distinct values of a further column."""
     return {str(value) for value in pc.unique(values(corpus, name)).to_pylist() if value is not None}
 
 
 def placed(corpus: Corpus) -> bool:
-    """Return True if any of its sentences knows its file."""
+    """Return True if any sentence has a file."""
     return int(stored(corpus, "file").null_count) < len(corpus)
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Columns of documents that a corpus has values in: doc, group, and file with page."""
+    """Return the columns among doc, group, file and page that have a value; page comes with file."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 
 
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
-    """Rows whose text holds `query` (substring), or all of its words whole and in any order (words); any case.
+    """Return the rows whose text contains `query` (substring) or all of its words, in any order (words); any case.
 
-    All cores at once, a part of the texts each: one alone takes longer over a million than the 0.3 s a person may wait.
+    Every core searches a part of the texts, because one core takes longer than 0.3 s for a million texts.
     """
     query = clean(query)
     if not query or not len(texts):
         return np.empty(0, dtype=np.int64)
     tests = _tests(query.split() if mode == "words" else [query], texts.slice(0, SAMPLE), whole=mode == "words")
-    # A column is read as one piece, whose chunks would leave all but one core idle.
+    # A column is one chunk, so dividing by chunks would use one core only.
     cores = os.cpu_count() or 1
     size = -(-len(texts) // cores)
     starts = range(0, len(texts), size)
@@ -89,10 +89,10 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
 
 
 def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> list[tuple[str, bool]]:
-    """Tests that a text must pass to hold all needles, in the fastest order: a needle, and whether it must stand alone.
+    """Return tests (needle, whole word or not) that a text with all needles passes, in the fastest order.
 
-    Standing alone takes three times as long to see, so that rare needles are first seen at all; one that most of the
-    sample holds would be seen twice in nearly all texts.
+    A test for whole words takes three times as long, so a plain search for rare needles comes first. It is left out for
+    a needle that is in half of the sample, because it would exclude few texts.
     """
     held = {needle: pc.mean(_holds(sample, needle)).as_py() or 0.0 for needle in needles}
     rarest = sorted(held, key=held.__getitem__)
@@ -101,7 +101,7 @@ def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> l
 
 
 def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntArray:
-    """Rows of one part that pass all tests, ascending."""
+    """Return the rows of one part that pass all tests, ascending."""
     rows = np.arange(len(texts))
     for needle, alone in tests:
         hit = _holds(texts, needle, alone=alone)
@@ -110,7 +110,7 @@ def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntAr
 
 
 def _holds(texts: pa.ChunkedArray, needle: str, *, alone: bool = False) -> pa.ChunkedArray:
-    """`(n,)` whether each text holds it, in any case. alone: with no letter, digit or underscore right beside it."""
+    """Return a mask (n,) of texts that contain `needle`, in any case. alone: as a whole word."""
     if alone:
         return pc.match_substring_regex(texts, rf"(?i)(?:^|[^\pL\pN_]){re.escape(needle)}(?:$|[^\pL\pN_])")
     return pc.match_substring(texts, needle, ignore_case=True)

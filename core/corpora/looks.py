@@ -1,6 +1,6 @@
-"""A look at each of several files, for `proposal`: made in a process apart, which may die of one.
+"""Looks at the beginning of each of several files, for `proposal`, in a separate process.
 
-Where it does, each file is looked at in a process of its own, and the one that it dies of says so.
+If a file kills that process, each file is read in its own process, so that the look at the bad file reports it.
 """
 
 import time
@@ -24,19 +24,20 @@ from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
 SECONDS = 60  # for all files together
-MOST_FILES, MOST_ALONE = 2_000, 30  # files; those that are looked at in a process each, where one is too much
-LOOKED_INTO = 8  # files of a kind in a folder
-_READ = 8_000  # sentences of a file
-_SECONDS = 1.5  # the same
-_SAMPLE, _WORDS = 500, 1_500  # sentences whose words are counted, and different words that are kept, a file
-_LONG = 80  # tokens of half of its rows: they are documents
+MOST_FILES = 2_000
+MOST_ALONE = 30  # files that are read in one process each, after a shared process died
+LOOKED_INTO = 8  # files read per ending and folder, if there are many
+_READ = 8_000  # sentences read per file
+_SECONDS = 1.5  # seconds per file
+_SAMPLE, _WORDS = 500, 1_500  # per file: sentences whose words are counted, and different words that are kept
+_LONG = 80  # tokens: rows are documents if half of them are longer
 
-_process = Isolated(__name__, "import it by itself, with all options", SECONDS)
+_process = Isolated(__name__, "import it separately, with all options", SECONDS)
 ready = _process.ready
 
 
 def looks(paths: Sequence[Path]) -> list[Look]:
-    """A look at each file of some files, folders and archives. Errors: those of listing them; ResourceError."""
+    """Look at each file of some files, folders and archives. Errors: those of listing them; ResourceError."""
     try:
         return _asked(paths, None)
     except ResourceError:
@@ -47,7 +48,7 @@ def looks(paths: Sequence[Path]) -> list[Look]:
 
 
 def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
-    from pydantic import TypeAdapter  # not for the other process, which should be up soon
+    from pydantic import TypeAdapter  # loaded here because the other process starts faster without it
 
     answered = _process.ask(paths[0].name, paths=list(map(str, paths)), only=only)
     return TypeAdapter(list[Look]).validate_python(answered)
@@ -61,7 +62,7 @@ def _alone(paths: Sequence[Path], name: str) -> Look:
 
 
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """The other process's part. only: the names of the files that are looked into; None: as many as it takes."""
+    """Look at files in the other process. only: names of the files to read; None chooses them."""
     listing = files_of([Path(path) for path in paths])
     ends, seen = time.monotonic() + SECONDS / 2, dict[Path, Look]()
     for file in _few_of_each(listing) if only is None else listing.files:
@@ -72,22 +73,24 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
 
 
 def _bytes(paths: Sequence[str], name: str) -> int:
-    """Size of a file that is left out; 0 if it lies in an archive."""
+    """Return the size of a file that is left out, 0 inside an archive."""
     return next((file.stat().st_size for path in paths if (file := Path(path) / name).is_file()), 0)
 
 
 def files_of(paths: Sequence[Path]) -> Listing:
-    """All files of some files, folders and archives. Errors: of listing them; ReadError for too many."""
+    """List all files of some files, folders and archives. Errors: those of listing them; ReadError for too many."""
     options = ReadOptions(others=tuple(str(path) for path in paths[1:]), part=ALL_PARTS)
     listing = listed(paths[0], options)
     if len(listing.files) > MOST_FILES:
         n = len(listing.files)
-        raise ReadError(paths[0].name, None, f"holds {n:,} files; import a folder of so many as one corpus.")
+        raise ReadError(
+            paths[0].name, None, f"holds {n:,} files, more than {MOST_FILES:,}; import the folder as one corpus."
+        )
     return listing
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """The files that are looked into: the first of each ending in a folder, all of them where they are few."""
+    """Return the files to read: all files of an ending and a folder if they are few, else the first ones."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)
@@ -95,7 +98,7 @@ def _few_of_each(listing: Listing) -> list[Path]:
 
 
 def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
-    """A look for every file: one that was not looked into is as those of its ending in its folder are."""
+    """Return a look for every file; one that was not read gets an estimate from files like it in its folder."""
     by_kind = defaultdict[tuple[Path, str], list[Look]](list)
     for file, each in seen.items():
         if not each.problem:
@@ -108,7 +111,7 @@ def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
 def _like(others: Sequence[Look], file: Path, name: str) -> Look:
     size = file.stat().st_size
     if not others:
-        # A guess: about 100 bytes a sentence, where no file like it was looked into.
+        # Assume 100 bytes per sentence if no file like it was read.
         return Look(name=name, bytes=size, sentences=max(size // 100, 1))
     a_byte = sum(each.sentences for each in others) / max(sum(each.bytes for each in others), 1)
     about = max(round(a_byte * size), 1)
@@ -116,7 +119,7 @@ def _like(others: Sequence[Look], file: Path, name: str) -> Look:
 
 
 def look(file: Path, listing: Listing) -> Look:
-    """One file's, from its first `_READ` sentences or `_SECONDS`."""
+    """Look at one file: at its first `_READ` sentences, for at most `_SECONDS`."""
     name, size = listing.names[file], file.stat().st_size
     try:
         kind = kind_of(file, ReadOptions())
@@ -145,14 +148,14 @@ def look(file: Path, listing: Listing) -> Look:
 
 
 def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], float]:
-    """The first sentences of a file, and the share of it that they are, by its bytes or pages."""
+    """Return the first sentences of a file, and the share of its bytes or pages that was read."""
     done, size = [0], max(file.stat().st_size, 1)
     ledger = turned_to(file, kind, listing, Ledger(ReadOptions(), tick=done.append))
     ledger.first_pages = FIRST_PAGES
     sentences, ends = list[Sentence](), time.monotonic() + _SECONDS
     for sentence in sentences_of(file, kind, _scheme(file, kind), ledger):
         sentences.append(sentence)
-        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")  # these are read whole by now
+        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")  # those are read already
         if len(sentences) == _READ or late:
             break
     else:
@@ -161,12 +164,12 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
             first = ledger.report.problems[0]
             raise ReadError(file.name, first.line, f"{first.reason}; none of its rows could be kept.")
         return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
-    # Never 1, which would say that all of them were counted.
+    # Below 1, because 1 means that all sentences were counted.
     return sentences, min(max(*done, 1) / size, 0.999)
 
 
 def _scheme(file: Path, kind: Kind) -> Scheme:
-    """The first label scheme that its tags fit. Errors: ReadError where none does."""
+    """Return the first label scheme that the tags fit. Errors: ReadError if none does."""
     if kind.format not in TAGGED:
         return "io"
     proposal = proposed_scheme([file], [kind], Ledger(ReadOptions()), limit=2_000)

@@ -1,4 +1,8 @@
-"""Which part each of several files is: by labels, names, sizes and likeness of words. Pure: looks in, rows out."""
+"""Proposal of a part for each of several files, by labels, names, sizes and similarity of words. Reads no files.
+
+The similarity of two texts is the Bhattacharyya coefficient of their content words' frequencies, the sum of sqrt(p q):
+1 for equal frequencies, 0 for no common word.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -15,24 +19,25 @@ from core.terms import labels_in_words, part_in_words
 LABELS = ("train", "dev", "test")
 DIVIDE, SOURCE, UNUSED = "divide", "source", ""
 PARTS = ("task", "domain", *LABELS, DIVIDE, SOURCE)
-MOST_SINGLE = 8  # files of a kind in a folder that have a row each
-# Whole words of a name; no \b, for which `_` and digits are letters: task_2 says task.
+MOST_SINGLE = 8  # files of a kind in a folder that get a row each
+# Whole words of a name. Not \b, because it counts `_` and digits as letters: task_2 contains the word task.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
 }
-CLEARLY = 1.2  # times as like the labelled text as the largest text is: it is the task's
-ROUGHLY = 0.8  # the same for a text that is small besides
-SMALL = 5  # times smaller than the largest
+SMALL = 5  # a text is small if the largest text is this many times larger
+# A text is the task corpus if its similarity to the labelled text is this multiple of the largest text's similarity:
+CLEARLY = 1.2
+ROUGHLY = 0.8  # for a small text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One file, from a look at its beginning.
+    """What the beginning of a file shows.
 
-    name: as the user knows it, folders with `/`. sentences: how many; exact: counted, else estimated. types: entities
-    seen by type. words: content words seen, with counts. long: its rows are documents to be cut. problem: why it cannot
-    be read, "" if it can.
+    name: the user's name for it, with folders. sentences: number of sentences, counted if `exact`, else estimated.
+    types: entities seen, by type. words: content words seen, with counts. long: its rows are documents to be cut.
+    problem: why it cannot be read, "" if it can.
     """
 
     name: str
@@ -49,7 +54,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Files that play one part. part: of `PARTS`, or `UNUSED`. seen: why, a sentence. long: as `Look` has it.
+    """Files with one part. part: one of `PARTS`, or `UNUSED`. seen: the reason, in words. long: see `Look`.
 
     Its fields are keys of `corpus propose --json`.
     """
@@ -67,14 +72,14 @@ class Row:
 
     @property
     def possible_parts(self) -> tuple[str, ...]:
-        """The parts that they could play."""
+        """Return the parts that the files can have."""
         if not self.sentences:  # it cannot be read
             return (UNUSED,)
         return (*PARTS, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
 
 class Group:
-    """Files of one row, and the part that they are given."""
+    """Files of one row, and their proposed part."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
         self.looks, self.files = looks, tuple(look.name for look in looks)
@@ -86,25 +91,25 @@ class Group:
         self.part, self.seen = UNUSED, ""
 
     def give(self, part: str, seen: str) -> None:
-        """Give them a part. seen: why, a sentence."""
+        """Set their part. seen: the reason, in words."""
         self.part, self.seen = part, seen
 
     @property
     def named(self) -> str:
-        """The one of train, dev and test that all its names say, else ""."""
+        """Return train, dev or test if all names contain that word, else ""."""
         names = {named_part(name) or "" for name in self.files}
         return names.pop() if len(names) == 1 else ""
 
     def hints(self, part: str) -> bool:
-        """Whether its names say that it is the task's text, or the domain's."""
+        """Return True if all names contain a word for `part` (task or domain)."""
         return all(_HINTS[part].search(name.lower()) for name in self.files)
 
     def like(self, other: "Group") -> float:
-        """The likeness of both, 0 to 1."""
+        """Return the similarity of both, 0 to 1."""
         return likeness(self.words, other.words)
 
     def row(self) -> Row:
-        """The row of a proposal, once they have their part."""
+        """Return the row of the proposal."""
         long = any(look.long for look in self.looks)
         return Row(
             files=self.files,
@@ -112,7 +117,7 @@ class Group:
             bytes=sum(look.bytes for look in self.looks),
             sentences=self.sentences,
             exact=all(look.exact for look in self.looks),
-            labelled=self.looks[0].labelled,  # of one format, as `grouped` puts them together
+            labelled=self.looks[0].labelled,  # `grouped` only joins files of one format
             part=self.part,
             seen=self.seen + ("; its rows are long and are cut into sentences" if long else ""),
             types=tuple(sorted(self.types)),
@@ -121,18 +126,18 @@ class Group:
 
 
 def likeness(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """The Bhattacharyya coefficient of two counts of words."""
+    """Return the Bhattacharyya coefficient of two counts of words."""
     n, m = sum(one.values()), sum(other.values())
     return sum(sqrt(one[word] * other[word]) for word in one.keys() & other.keys()) / sqrt(n * m) if n and m else 0.0
 
 
 def size(group: Group) -> int:
-    """Sentences of a group, to sort and choose by."""
+    """Return the number of sentences of a group, as a sort key."""
     return group.sentences
 
 
 def grouped(looks: Sequence[Look]) -> list[list[Look]]:
-    """Documents of a folder together, and whatever else it holds more than `MOST_SINGLE` of."""
+    """Group the documents of a folder, and its files of one kind if there are more than `MOST_SINGLE`."""
     groups = defaultdict[tuple[str, ...], list[Look]](list)
     for look in looks:
         path = PurePosixPath(look.name)
@@ -173,9 +178,9 @@ def _row_name(looks: Sequence[Look]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A part for every file. ask: files of which some may be like the task, if nothing tells which.
+    """A part for every file. ask: files to show the user, who knows which are like the task; () if that is clear.
 
-    held: the roles that corpora of the project have already.
+    held: roles that corpora of the project have already.
     """
 
     rows: tuple[Row, ...]
@@ -189,7 +194,7 @@ class Proposal:
 
     @property
     def joined(self) -> tuple[Row, ...]:
-        """Rows that become one domain corpus; empty unless there are several."""
+        """Return the rows that become one domain corpus; () unless there are several."""
         rows = tuple(row for row in self.rows if row.part == "domain")
         return rows if len(rows) > 1 else ()
 
@@ -197,7 +202,7 @@ class Proposal:
         """Return the proposal with one domain corpus, the largest; the rows that would join it are sources."""
         largest = max(self.joined, key=lambda row: row.sentences, default=None)
         rows = [
-            replace(row, part=SOURCE, seen="kept apart, to compare")
+            replace(row, part=SOURCE, seen="kept separate, to compare")
             if row in self.joined and row is not largest
             else row
             for row in self.rows
@@ -205,7 +210,7 @@ class Proposal:
         return replace(self, rows=_in_order(rows))
 
     def files(self, parts: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
-        """{part: its files}. parts: {a row's first file: its part} where that is another than proposed."""
+        """Return {part: its files}. parts: {first file of a row: its changed part}."""
         files = defaultdict[str, list[str]](list)
         for row in self.rows:
             if part := (parts or {}).get(row.files[0], row.part):
@@ -214,19 +219,19 @@ class Proposal:
 
 
 def task_of_train(parts: Collection[str]) -> bool:
-    """The same of the parts that are played."""
+    """Return True if these parts contain a training set, or labels to divide, but no task corpus."""
     return "task" not in parts and not {"train", DIVIDE}.isdisjoint(parts)
 
 
 def remaining(given: Iterable[str]) -> tuple[str, ...]:
-    """Parts that a labelled corpus is divided into where some are given already."""
+    """Return the parts to divide a labelled corpus into, without the given ones."""
     return tuple(part for part in LABELS if part not in set(given))
 
 
 def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str, str] | None = None) -> Proposal:
-    """Propose a part for every file. like: names of the files that the user says are like the task.
+    """Propose a part for every file. like: names of files that the user called similar to the task.
 
-    held: {role: name of the corpus that has it in the project}. A role that is filled stays filled.
+    held: {role: name of the corpus that has it in the project}. A corpus of the project keeps its role.
     """
     held = held or {}
     usable = [look for look in looks if not look.problem]
@@ -257,42 +262,42 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
         seen = f"a further source: {held[needs]} is the {part_in_words(needs)} of this project already"
         return replace(row, part=SOURCE, seen=seen)
     if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
-        return replace(row, part="train", seen="labelled, and the project has other labels: what is learnt from")
+        return replace(row, part="train", seen="labelled, and the project has other labels: training set")
     return row
 
 
 def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:
-    """Give the labelled ones their parts; all that will be learnt from, None where nothing is labelled."""
+    """Set the parts of labelled files. Return the group to train on, None if nothing is labelled."""
     if not groups:
         return None
     family, *others = _ranked(_families(groups), largest)
     for group in (group for other in others for group in other):
         types, own = _types(group), _types(family[0])
-        group.give(UNUSED, f"labelled with {types}, not with {own}: another task's; page Assisting can borrow from it")
+        group.give(UNUSED, f"labelled with {types}, not with {own}: another task; page Assisting can borrow from it")
     by_name = defaultdict[str, list[Group]](list)
     for group in family:
         by_name[group.named].append(group)
-    if len(family) == 1 or not by_name.keys() & {"train", ""}:  # nothing, or nothing else, to learn from
+    if len(family) == 1 or not by_name.keys() & {"train", ""}:  # no other file to train on
         _divide([max(family, key=size)], [])
     else:
         _named_parts(by_name)
     for group in family:
         if not group.seen:
-            group.give(UNUSED, "labelled; all three parts are there already")
+            group.give(UNUSED, "labelled, but other files are the three parts already")
     return Group([look for group in family if group.part in ("train", DIVIDE) for look in group.looks])
 
 
 def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
-    """The parts of labelled files of which some have a name that says it."""
+    """Set the parts of labelled files if the names of some contain train, dev or test."""
     given = [part for part in LABELS if by_name.get(part)]
     unnamed = by_name.get("", ())
     for part in given:
         for group in by_name[part]:
-            group.give(part, f"labelled, its name says {part}")
+            group.give(part, f"labelled, and {part} is in its name")
     if "train" not in given:
         largest = max(unnamed, key=size)
         if given == ["dev", "test"]:
-            largest.give("train", "labelled, and the other parts are there: what is learnt from")
+            largest.give("train", "labelled, and other files are the dev and test set: training set")
         else:
             _divide([largest] if given else [group for group in unnamed if _alike(group, largest)], given)
     elif len(given) < len(LABELS):
@@ -300,15 +305,15 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
 
 
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
-    """Have labelled ones divided, together, into what is missing."""
+    """Propose to divide labelled files, together, into the missing parts."""
     parts = labels_in_words(remaining(given))
     together = ", together" if len(groups) > 1 else ""
     for group in groups:
-        group.give(DIVIDE, f"labelled: divided{together} into {parts}, copies on one side alone")
+        group.give(DIVIDE, f"labelled: divided{together} into {parts}, duplicates in one part only")
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
-    """The groups whose types of entities are mostly the same; one without any goes with the largest."""
+    """Join groups that share most of their entity types; a group without types joins the largest family."""
     families = list[list[Group]]()
     for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
         home = next((family for family in families if _share(group, family[0]) >= 0.5), None)
@@ -320,7 +325,7 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 
 
 def _share(group: Group, of: Group) -> float:
-    """The share of its types of entities that another has."""
+    """Return the share of a group's entity types that another group has."""
     return len(group.types.keys() & of.types.keys()) / len(group.types) if group.types else 1.0
 
 
@@ -329,8 +334,11 @@ def _alike(group: Group, other: Group) -> bool:
 
 
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
-    """The family that is the task's first: that of the most named parts, then the largest, unless another is twice as
-    like the domain corpus."""
+    """Sort the families, the task's first.
+
+    That is the family with the most named parts, then the largest, unless another is twice as similar to the domain
+    corpus.
+    """
 
     def near(family: Sequence[Group]) -> float:
         return Group([look for group in family for look in group.looks]).like(largest) if largest else 0.0
@@ -353,22 +361,22 @@ def _types(group: Group) -> str:
 
 
 def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -> None:
-    """Give those without labels their parts: the domain corpus, and the task's text where something tells it."""
+    """Set the parts of unlabelled files: the domain corpus, and the task corpus if names, words or sizes show it."""
     rest = [group for group in groups if not _held_out(group)]
     for group in rest:
         if group.hints("task"):
-            group.give("task", "without labels, its name says task")
+            group.give("task", "without labels, and task is in its name")
     rest = [group for group in rest if not group.part]
     if not rest:
         return
     domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
-    why = "its name says so" if domain.hints("domain") else "the largest" if len(groups) > 1 else "the only one"
-    domain.give("domain", f"without labels, {why}: the domain corpus to choose from")
+    why = "by its name" if domain.hints("domain") else "the largest" if len(groups) > 1 else "the only one"
+    domain.give("domain", f"without labels, {why}: domain corpus to select from")
     for group in (group for group in rest if group is not domain):
         if labels and (seen := _of_the_task(group, domain, labels)):
             group.give("task", seen)
         elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not _has_task(groups):
-            group.give("task", "few and small against the rest: task corpus, if it is like what you will label")
+            group.give("task", "much smaller than the rest: task corpus, if it is like the text that you will label")
         else:
             group.give("domain", "without labels: joins the domain corpus")
 
@@ -378,19 +386,19 @@ def _has_task(groups: Iterable[Group]) -> bool:
 
 
 def _held_out(group: Group) -> bool:
-    """Leave out a text whose name says dev or test: nothing may be learnt from it."""
+    """Leave out a text with dev or test in its name, because nothing may be trained on it."""
     if group.named not in ("dev", "test"):
         return False
-    group.give(UNUSED, f"without labels, its name says {group.named}: nothing is learnt from that")
+    group.give(UNUSED, f"without labels, and {group.named} is in its name: nothing is trained on it")
     return True
 
 
 def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
-    """Reason that a text is the task's by its words, "" where it is not."""
+    """Return the reason if the words of a text are those of the task, else ""."""
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):
-        return "its words are those of your labelled sentences: task corpus"
+        return "its words are similar to those of your labelled sentences: task corpus"
     return ""
 
 
@@ -400,5 +408,5 @@ def _row_of_broken(look: Look) -> Row:
 
 
 def _in_order(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Rows by part, what is not used last."""
+    """Sort rows by part; unused rows come last."""
     return tuple(sorted(rows, key=lambda row: PARTS.index(row.part) if row.part else len(PARTS)))

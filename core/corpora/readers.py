@@ -1,4 +1,4 @@
-"""Files and folders of text, labelled or not, as a stream of sentences and a report of every row."""
+"""Reading files and folders of text, labelled or not: a stream of sentences, and a report of every row."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,25 +21,25 @@ from core.text.marks import Marks, marks
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
 from core.text.sentence import Sentence
 
-__all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "labelled", "read", "reason_for", "sniff"]
+__all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_for", "sniff"]
 
 
 _DEFAULT = ReadOptions()
 Known = Sequence[tuple[Path, Kind]]
 _COMPARED = 200  # first sentences of each file that are compared with those of the others
-_HEARD = 20_000_000  # bytes of annotated files that a look ahead goes through for several annotators
-_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that the tokens' rule is proposed by, at most
+_HEARD = 20_000_000  # bytes of annotated files: a preview searches smaller ones for several annotators
+_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that the proposal of a token rule reads at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """A look ahead at `read`, from the first rows alone.
+    """Preview of `read`, from the first rows only.
 
-    scheme: one that the first rows' tags fit, None where there are none. rows: the first texts, for the
-    user's eyes only. encoding: as asked for. marks: how they stand in the first rows, which says what cuts them; None
-    where they bring their tokens. problems: rows among these that would not be taken as they come;
-    n_undecodable: how many of them are not in the encoding. agreement: of several annotators, None for one, and for
-    files that are too large to look through. notes: how the columns and the tags were understood.
+    scheme: proposed from the tags of the first rows, None if there are none. rows: the first texts, shown to the user
+    only. encoding: as requested. marks: punctuation in the first rows, which decides how text is cut into tokens; None
+    if the file has its own tokens. problems: first rows that would be rejected, skipped or repaired. n_undecodable:
+    number of lines that are not in the encoding. agreement: of several annotators; None for one, and for files that are
+    too large. notes: how columns and tags were understood.
     """
 
     format: str
@@ -57,13 +57,8 @@ class Preview:
     notes: tuple[str, ...] = ()
 
 
-def labelled(preview: Preview) -> bool:
-    """Whether the sentences will have entities."""
-    return preview.labelled
-
-
 def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
-    """Format, columns, scheme and the first five rows, without reading the file to its end.
+    """Return format, columns, scheme and the first five rows, without reading the file to its end.
 
     Errors: those of `read` that show in the first rows.
     """
@@ -95,7 +90,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
 
 
 def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreement | None:
-    """Agreement of several annotators in files that are small enough to look through."""
+    """Return the agreement of several annotators, if the files are small enough to read them all."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
         return None
     known = list[tuple[Path, Kind]]()
@@ -106,7 +101,7 @@ def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreem
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
-    """Marks in the first rows. What is wrong with one of them, the import says."""
+    """Return the punctuation in the first rows; the import reports errors in them."""
     ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
     ledger.first_pages = FIRST_PAGES
     for file in files:
@@ -130,14 +125,14 @@ def read(
     check: Callable[[], None] = lambda: None,
     sources: bool = False,
 ) -> Iterator[Sentence]:
-    """The sentences of a file or folder, in order, in bounded memory.
+    """Yield the sentences of a file or folder, in order, in bounded memory.
 
-    report: filled on the way. rejects: written (JSONL: file, line, kind, reason, raw) if anything is
-    rejected. progress: (bytes done, bytes in all), about once a block; check: called as often, may raise. stage: what
-    begins, since tags are read twice: for their scheme, then for their sentences. sources: keep the file's own text
-    with each sentence.
-    Errors: ReadError for what cannot be read at all, for a scheme that is in doubt, and at the end if
-    nothing was kept; ConfigError for an option that makes no sense.
+    report: filled while reading. rejects: file for rejected rows (JSONL: file, line, kind, reason, raw), written only
+    if there are any. progress: called with (bytes done, bytes in all), about once per block. check: called as often,
+    and may raise. stage: called with the name of each stage: tags are read twice, for the scheme and for the
+    sentences. sources: keep the file's own text with each sentence.
+    Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if nothing was kept;
+    ConfigError for an unknown scheme.
     """
     report = report if report is not None else ReadReport()
     listing = listed(path, options)
@@ -165,14 +160,14 @@ def read(
 
 
 class _BytesDone:
-    """Progress over all files from what is done of one, number `file` from 0; and a look whether to stop."""
+    """Reports the progress over all files from the bytes read of the current one (`file`, from 0); calls `check`."""
 
     def __init__(self, sizes: list[int], progress: Callable[[int, int], None], check: Callable[[], None]) -> None:
         self.sizes, self.progress, self.check, self.file = sizes, progress, check, 0
 
     def __call__(self, done: int) -> None:
         self.check()
-        # At most all of them: a file that somebody still writes to may have grown since it was measured.
+        # Limited to the total, because a file that is still being written may have grown.
         self.progress(min(sum(self.sizes[: self.file]) + done, sum(self.sizes)), sum(self.sizes))
 
     def end(self) -> None:
@@ -180,12 +175,11 @@ class _BytesDone:
 
 
 def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
-    """The ledger, turned to another file of a listing."""
+    """Set the ledger to another file of a listing, and return it."""
     ledger.file, ledger.format, ledger.page, ledger.sheet = file.name, kind.format, None, ""
     ledger.listed = listing.names[file]
-    folder, slash, name = listing.names[file].rpartition(
-        "/"
-    )  # two files of one name, in two folders, are two documents
+    # The folder belongs to the document's name, because two folders may hold files of one name.
+    folder, slash, name = listing.names[file].rpartition("/")
     many = len(listing.files) > 1 or kind.format == "brat"
     ledger.doc = f"{folder}{slash}{name.split('.')[0]}" if many else None
     ledger.placed = _among_documents(listing)
@@ -196,12 +190,12 @@ def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledge
 
 
 def _among_documents(listing: Listing) -> bool:
-    """Whether sentences keep their file and page, and a file that cannot be read is left out of many."""
+    """Return True if any file is a document: sentences then keep file and page, and unreadable files are left out."""
     return any(map(is_document, listing.files))
 
 
 def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]:
-    """The first file that can be read, and its kind. Errors: ReadError or ResourceError of the first if none can."""
+    """Return the first readable file and its kind. Errors: ReadError or ResourceError of the first file if none is."""
     first: ReadError | ResourceError | None = None
     for file in listing.files:
         try:
@@ -218,14 +212,14 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]
 
 
 def _read_beginning(file: Path, kind: Kind, listing: Listing, options: ReadOptions) -> None:
-    """Read the first sentence: a damaged document looks sound until its reader opens it. Errors: ReadError."""
+    """Read the first sentence, because damage to a document shows only when its reader opens it. Errors: ReadError."""
     ledger = turned_to(file, kind, listing, Ledger(options))
     ledger.first_pages = FIRST_PAGES
     next(sentences_of(file, kind, "io", ledger), None)
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences of one file of many; a document that cannot be read is a rejected row, and the others are read."""
+    """Yield the sentences of one of several files; a document that cannot be read counts as a rejected row."""
     try:
         yield from sentences
     except (ReadError, ResourceError) as error:
@@ -241,8 +235,10 @@ def reason_for(error: Exception, file: str) -> str:
 
 
 def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -> list[Kind | None]:
-    """The kind of each file, which goes into the report; None for what cannot be read among documents, where it counts
-    as a rejected row. Errors: ReadError where labelled ones lie among others."""
+    """Return the kind of each file and note it in the report; None for an unreadable file among documents.
+
+    Such a file counts as a rejected row. Errors: ReadError for labelled files among unlabelled ones.
+    """
     kinds, report = list[Kind | None](), ledger.report
     report.left_out += len(listing.left_out)
     for ledger.file, why in listing.left_out.items():
@@ -260,7 +256,7 @@ def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -
     report.format = "+".join(dict.fromkeys(kind.format for kind in known))
     if len({kind.format in LABELLED for kind in known}) > 1:
         raise ReadError(
-            path.name, None, f"labelled and unlabelled files lie together ({report.format}); add them apart."
+            path.name, None, f"it holds labelled and unlabelled files ({report.format}); add them separately."
         )
     report.text_column = next((kind.text_column for kind in known if kind.text_column), None)
     report.encoding, report.files = options.encoding, len(listing.files)
@@ -281,9 +277,9 @@ def _scheme(
     tick: Callable[[int], None],
     stage: Callable[[str], None],
 ) -> Scheme | None:
-    """The scheme asked for, or the only one that all tags fit. Errors: ReadError if they leave a doubt."""
+    """Return the requested scheme, or the only one that all tags fit. Errors: ReadError if several or none fit."""
     if options.scheme not in ("auto", *SCHEMES):
-        raise ConfigError(f"scheme: {options.scheme!r} is none of auto, {', '.join(SCHEMES)}.")
+        raise ConfigError(f"scheme: {options.scheme!r} is unknown; choose one of auto, {', '.join(SCHEMES)}.")
     if not any(kind.format in TAGGED for _, kind in known):
         return None
     if options.scheme != "auto":
@@ -305,9 +301,9 @@ def _panel(
     scheme: Scheme,
     stage: Callable[[str], None],
 ) -> tuple[Panel | None, Agreement | None]:
-    """Return whose labels are taken and how far annotators agree; None if no text has several annotators.
+    """Return the panel that chooses labels, and the agreement of annotators; None if no text has several annotators.
 
-    Errors: OptionsError if they disagree and nothing says whose labels to take.
+    Errors: OptionsError if annotators disagree and the options do not choose one.
     """
     if not any(kind.format in LABELLED for _, kind in known):
         return None, None
@@ -339,10 +335,10 @@ def _heard(
     scheme: Scheme,
     stage: Callable[[str], None] = lambda name: None,
 ) -> Agreement | None:
-    """Show every annotated text to `panel`, and end its collecting. None if no text has several annotators.
+    """Pass every annotated text to `panel`, and settle it. Return None if no text has several annotators.
 
-    Files that bring their tokens are read for this only if they name annotators, or if their first sentences recur in
-    one another: it takes as long as the import itself.
+    Files with their own tokens are read for this only if they name annotators, or if their first sentences occur in
+    each other, because it takes as long as the import.
     """
     marked = [each for each in known if each[1].format in MARKED]
     tagged = [each for each in known if each[1].format in TAGGED]
@@ -371,7 +367,7 @@ def _names_annotators(file: Path, kind: Kind, options: ReadOptions) -> bool:
 
 
 def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme) -> bool:
-    """Return True if the first sentences of some files are those of others."""
+    """Return True if the first sentences of some files also occur in others."""
     if len(tagged) < 2:
         return False
     ledger = Ledger(options)
@@ -385,7 +381,7 @@ def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme
 
 
 def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:
-    """The label schemes that tags fit. limit: sentences of a file that are looked at, None for all."""
+    """Return the label schemes that the tags fit. limit: sentences read per file, None for all."""
     detector = Detector()
     for file, kind in zip(files, kinds, strict=True):
         ledger.file = file.name

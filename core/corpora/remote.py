@@ -1,8 +1,8 @@
-"""Files at an address that the user named: s3://, gs://, hdfs:// or file://, by pyarrow's file systems.
+"""Files at an address of the user: s3://, gs://, hdfs:// or file://, by pyarrow's file systems.
 
-Keys, regions and endpoints come from where pyarrow looks for them: the environment (AWS_ACCESS_KEY_ID,
-AWS_ENDPOINT_URL), the cloud's own files, or the address (s3://bucket/file?region=eu-central-1). Nothing of an address
-is kept: what is fetched is a copy, as an upload is.
+pyarrow finds keys, regions and endpoints in the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL), in the cloud's own
+files, or in the address (s3://bucket/file?region=eu-central-1). Winnow stores no address: a fetched file is a copy,
+like an upload.
 """
 
 import os
@@ -23,26 +23,27 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "file")
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
-# A key before the bucket, options behind the path. A key may have a slash, which should have been escaped.
+# A key before the bucket, or options after the path. A key may contain a slash that should have been escaped.
 _SECRET = re.compile(r"//[^/@?]*:[^?]*@|//[^/@]*@|\?.*")
-_FOLDERS = ("local", "hdfs")  # file systems that want a file's folder first; the others know names alone
+_FOLDERS = ("local", "hdfs")  # file systems that need a file's folder first; the others only have names
 BLOCK = 1 << 22  # bytes copied at a time
 
 
 def is_address(text: str) -> bool:
-    """Whether a file is named by an address and not by its path."""
+    """Return True if `text` is an address and not a path."""
     return bool(_ADDRESS.match(text))
 
 
 def named(address: str) -> str:
-    """An address as it may be shown: without keys and options."""
+    """Return an address without keys and options, so that it can be shown."""
     return _SECRET.sub(lambda match: "//" if match[0].startswith("//") else "", address)
 
 
 def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Copy a file, or all files of a folder, into `folder` under their own names; the copies. say: hears each name.
+    """Copy a file, or all files of a folder, into `folder` under their own names, and return the copies.
 
-    Errors: PathError if there is none, or it cannot be reached; ResourceError if the disk is full.
+    say: called with the name of each file. Errors: PathError if there is no file, or the address cannot be reached;
+    ResourceError if the disk is full.
     """
     system, path = _system(address)
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,9 +71,9 @@ def _written(write: Callable[[bytes], object], block: bytes, copy: Path) -> None
 
 @contextmanager
 def outgoing(output: str) -> Iterator[Path]:
-    """Path to write what shall be at `output`: its path, or a place whose files are then sent to the address.
+    """Return the path to write for `output`; for an address, a temporary path whose files are sent there afterwards.
 
-    Errors: PathError if it cannot be reached.
+    Errors: PathError if the address cannot be reached.
     """
     if not is_address(output):
         yield Path(output)
@@ -94,7 +95,7 @@ def outgoing(output: str) -> Iterator[Path]:
 
 
 def reach(address: str) -> "tuple[FileSystem, str]":
-    """The file system of an address, which has answered, and the path in it. Errors: PathError."""
+    """Return the file system of an address and the path in it, after a first request. Errors: PathError."""
     system, path = _system(address)
     try:
         system.get_file_info(path)
@@ -104,17 +105,17 @@ def reach(address: str) -> "tuple[FileSystem, str]":
 
 
 def _system(address: str) -> "tuple[FileSystem, str]":
-    """The file system of an address, and the path in it. Errors: PathError, also where nothing may be asked for."""
-    from pyarrow.fs import FileSystem  # brings the clouds' libraries
+    """Return the file system of an address and the path in it. Errors: PathError, also offline and in the app."""
+    from pyarrow.fs import FileSystem  # loads the libraries of the clouds
 
     if confined():
-        raise PathError("An address is taken on the command line alone; choose a file.")
+        raise PathError("Addresses work on the command line only; choose a file.")
     if offline() and not address.lower().startswith("file:"):
-        raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); take a file.")
-    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # else a missing key asks another host for one
+        raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); choose a file.")
+    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # otherwise pyarrow asks another host for a missing key
     try:
         system, path = FileSystem.from_uri(address)
-    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are these and their children
+    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are subclasses of these
         raise _unreachable(address, error) from error
     return system, path
 
@@ -135,14 +136,14 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
 
 
 def _path_below(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
-    """Path of a copy: below `folder`, whatever the other side calls its files."""
+    """Return the path of a copy inside `folder`, for any name on the other side."""
     inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
     name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))
     return folder / name
 
 
 def _free(path: Path) -> Path:
-    """`path`, or numbered before its ending where there is one: a/b.txt and a_b.txt become one name."""
+    """Return `path`, numbered before its ending if it exists: a/b.txt and a_b.txt get the same name."""
     free, n = path, 2
     while free.exists():
         free, n = path.with_name(f"{path.stem} ({n}){path.suffix}"), n + 1
@@ -152,6 +153,6 @@ def _free(path: Path) -> Path:
 def _unreachable(address: str, error: Exception) -> PathError:
     reason = str(error).splitlines()[0].replace(address, named(address))
     keys = (match for match in _SECRET.findall(address) if match.startswith("//"))
-    for part in re.split(r"[/:@]", "".join(keys)):  # of which it may quote one alone
+    for part in re.split(r"[/:@]", "".join(keys)):  # the reason may quote one part only
         reason = reason.replace(part, "...") if len(part) > 3 else reason
     return PathError(f"{named(address)}: cannot be reached ({reason[:300]}); check the address and its keys.")

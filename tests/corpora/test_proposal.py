@@ -88,7 +88,7 @@ def test_task_text_is_known_by_its_words_and_by_its_name(
     wanted = {f"{part}.conll": part for part in ("train", "dev", "test")} | {"large.txt.gz": "domain"}
     proposal = propose(looks.looks([tmp_path]))
     assert parts(proposal) == {**wanted, "some.txt": "task"}
-    assert "words are those of your labelled sentences" in seen(proposal, "some.txt")
+    assert "words are similar to those of your labelled sentences" in seen(proposal, "some.txt")
     (tmp_path / "some.txt").rename(tmp_path / "task.txt")
     (tmp_path / "large.txt.gz").rename(tmp_path / "domain.txt.gz")
     proposal = propose(looks.looks([tmp_path]))
@@ -129,7 +129,7 @@ def test_two_labelled_files_of_different_schemes(real_data: Path, tmp_path: Path
     text(tmp_path / "large.txt", plain(real_data / "unlabeled" / "pubmed.txt.gz", 1_500))
     proposal = propose(looks.looks([tmp_path]))
     assert parts(proposal) == {"a.conll": DIVIDE, "b.conll": UNUSED, "large.txt": "domain"}
-    assert "another task's" in seen(proposal, "b.conll")
+    assert "another task;" in seen(proposal, "b.conll")
 
 
 def mixed(folder: Path, lines: list[str]) -> None:
@@ -201,7 +201,7 @@ def test_the_text_of_a_held_out_part_is_learnt_from_by_nobody() -> None:
     own = {"court": 3, "judge": 2}
     proposal = propose([labelled("train.conll"), unlabelled("test.txt", 90, own), unlabelled("pile.txt", 900)])
     assert parts(proposal)["test.txt"] == UNUSED
-    assert "nothing is learnt from that" in seen(proposal, "test.txt")
+    assert "nothing is trained on it" in seen(proposal, "test.txt")
 
 
 def test_what_cannot_be_read_says_why_and_plays_nothing() -> None:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import readers
 from core.corpora.formats import source
 from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
@@ -98,7 +97,7 @@ def test_every_container_gives_the_same_sentences(tmp_path: Path) -> None:
         assert (report.read, report.kept, report.rejected) == (4, 4, 0), name
         preview = sniff(path)
         assert preview.rows == tuple(found), name
-        assert not readers.labelled(preview)
+        assert not preview.labelled
         assert preview.text_column == report.text_column == (None if "txt" in path.name else "text"), name
 
 

@@ -163,7 +163,7 @@ def test_an_output_that_cannot_be_reached_is_refused_before_the_work(
 
 def test_an_app_takes_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.corpora.remote.confined", lambda: True)
-    with pytest.raises(PathError, match="command line alone"):
+    with pytest.raises(PathError, match="command line only"):
         fetch(f"file://{tmp_path}", tmp_path / "near")
 
 

@@ -20,7 +20,7 @@ from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
 from core.corpora.library import Library
 from core.corpora.preview import dry_run
-from core.corpora.readers import Preview, labelled, read, sniff
+from core.corpora.readers import Preview, read, sniff
 from core.errors import ConfigError, PathError, ReadError, ResourceError, WinnowError
 from core.importing.add_vectors import read_vectors
 from core.text.schemes import SCHEMES
@@ -150,7 +150,7 @@ def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
         written = json.loads(json.dumps(asdict(preview), ensure_ascii=False).encode("utf-8", "replace"))
         assert _preview.validate_python(written).format == preview.format
         sentences = _kept(read(path, options, report=report, rejects=rejects), seen)
-        kind, cut = labelled(preview), options.tokens
+        kind, cut = preview.labelled, options.tokens
         corpus = library.seal(sentences, name="x", origin={}, labelled=kind, tokens=cut, describe=report.as_dict)
     except WinnowError as error:
         said(error, path)
