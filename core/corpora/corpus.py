@@ -1,7 +1,7 @@
-"""Sealed corpora: one Parquet file under its content's fingerprint, opened in blocks, never whole.
+"""Sealed corpora: one Parquet file per corpus, named by the fingerprint of its content and read in blocks.
 
-home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a permanent address
-                           about.json           names, counts, types, where it came from
+home/corpora/<fingerprint>/sentences.parquet    one row per sentence; row numbers never change
+                           about.json           names, counts, types, origin
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,17 +18,17 @@ from core.results import IntArray
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 
-SENTENCES, ABOUT = "sentences.parquet", "about.json"  # what a corpus's folder holds
-BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and write
+SENTENCES, ABOUT = "sentences.parquet", "about.json"  # files of a corpus's folder
+BLOCK = 8192  # rows per row group: about 1 MB of text, the unit of every read and write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
     """A handle on a sealed corpus.
 
-    fingerprint: 24 hex digits of the content's sha256. types: entities a type, empty where unlabelled. origin: where it
-    came from (file, format, scheme, or the run that made it). tokens: the rule that its text is cut by; labelled
-    sentences keep their own.
+    fingerprint: 24 hex digits of the content's sha256. types: entities per type, empty if unlabelled. origin: file,
+    format and scheme, or the run that made it. tokens: rule that cuts its text; labelled sentences keep their own
+    tokens.
     """
 
     fingerprint: str
@@ -45,22 +45,22 @@ class Corpus:
         return self.n_sentences
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Sentence]]:
-        """Rows `start` to `stop` in order, at most `BLOCK` at a time."""
+        """Yield rows `start` to `stop` in order, at most `BLOCK` at a time."""
         return (sentences for _, sentences in self.with_ids(start, stop, text=True))
 
     def with_ids(self, start: int, stop: int | None, *, text: bool) -> Iterator[tuple[IntArray, list[Sentence]]]:
-        """The same with their ids (see `ids`), from one look at the file. text: else ids alone are read."""
+        """Yield ids (see `ids`) and sentences in blocks. text: False reads ids only, and yields no sentences."""
         with self.opened() as file:
             for table in blocks(file, BLOCK, start, stop, None if text else ["id"]):
                 yield table.column("id").to_numpy(), to_sentences(table) if text else []
 
     def texts(self, start: int, stop: int) -> list[str]:
-        """Texts of rows `start` to `stop` in order: nothing else is read, or cut into tokens."""
+        """Return the texts of rows `start` to `stop` in order. Reads no other column and cuts no tokens."""
         with self.opened() as file:
             return [text for table in blocks(file, BLOCK, start, stop, ["text"]) for text in table["text"].to_pylist()]
 
     def take(self, rows: Sequence[int] | IntArray) -> list[Sentence]:
-        """The sentences at `rows`, in the order asked for; reads only the row groups they lie in."""
+        """Return the sentences at `rows`, in that order; reads only their row groups."""
         addresses = np.asarray(rows, dtype=np.int64)
         by_row: dict[int, Sentence] = {}
         with self.opened() as file:
@@ -71,37 +71,37 @@ class Corpus:
         return [by_row[row] for row in addresses.tolist()]
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One stored column whole: `text` (string); `doc`, `group`, `file` (string), `page` (int32),
-        `columns` (map of strings), nullable."""
+        """Return a whole column: `text` (string), or nullable `doc`, `group`, `file` (string), `page` (int32) or
+        `columns` (map of strings)."""
         with self.opened() as file:
             if name in KEPT and name not in file.schema_arrow.names:  # an older version's has none
                 return pa.chunked_array([pa.nulls(self.n_sentences, KEPT[name])])
             return file.read([name]).column(0)
 
     def ids(self) -> IntArray:
-        """`(n,)` uint64; `f"{id:016x}"` is `Sentence.id`."""
+        """Return the ids, shape (n,), uint64; `f"{id:016x}"` is `Sentence.id`."""
         return self.column("id").to_numpy()  # type: ignore[no-any-return]
 
     def lengths(self) -> IntArray:
-        """`(n,)` int32, tokens a sentence."""
+        """Return the number of tokens per sentence, shape (n,), int32."""
         return self.column("n_tokens").to_numpy()  # type: ignore[no-any-return]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that it is found by, the present one first; none once it was removed."""
+        """Return the names that find the corpus, its current one first; () for a removed corpus."""
         names = self.origin.get("names")
         return tuple(names) if isinstance(names, list) else ()
 
     @property
     def parent(self) -> str:
-        """Fingerprint of the corpus that it was made from, "" where it was made from none."""
+        """Return the fingerprint of the corpus that this one was made from, "" if there is none."""
         return str(self.origin.get("from", ""))
 
     @property
     def derived(self) -> bool:
-        """Whether Winnow made it: from another corpus (a selection, a subset, a changed copy) or of typed sentences."""
+        """Return True if Winnow made it, from another corpus (selection, subset, changed copy) or typed sentences."""
         return not self.origin.keys().isdisjoint(("from", "typed"))
 
     def opened(self) -> AbstractContextManager[pq.ParquetFile]:
-        """Its file, for a block. Errors: CorpusError."""
+        """Open its file for a `with` block. Errors: CorpusError."""
         return opened(self.path / SENTENCES, self.name)

@@ -1,15 +1,15 @@
 """Pairs of texts with an edit similarity of at least `similarity`, by default .9: a Levenshtein distance of at most a
-tenth of the longer. All of them, but among very many texts that share a segment (below).
+tenth of the longer text. Finds all pairs, except among very many texts that share a segment (see below).
 
-Of letters where texts have few words, of words where they have more; "letter" below is either.
+Texts of few words are compared by letters, others by words; "letter" below means either.
 
-PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments; d edits leave one of them whole, and it
-stands in the other text within a few places of where it was. Texts that share such a segment are compared,
-first by their letters' counts, then by the distance itself, many pairs at a time.
+PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments; d edits leave at least one segment unchanged, and
+it occurs in the other text within a few places. Texts that share such a segment are compared, first by their counts of
+letters, then by the distance itself, many pairs at a time.
 
-One approximation: of more than `_MEET` texts that share one segment, a text meets only those next to it in
-alphabetical order, read forwards and backwards. A thousand variants of one short text are then bound into ten clusters
-instead of one: 990 of them are flagged, not 999.
+One approximation: if more than `_MEET` texts share a segment, a text is only compared with its neighbours in
+alphabetical order, read forwards and backwards. A thousand variants of one short text then form ten clusters instead of
+one: 990 of them are flagged, not 999.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from core.corpora.grams import Gathered, UIntArray, mix
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
-LONGEST = 160  # letters of a text of letters, words of one of words; a longer one has exact duplicates only
+LONGEST = 160  # letters (or words) of a text; a longer text has exact duplicates only
 SIMILARITY = 0.9
-_MEET = 64
-_FEW = 1 << 12  # pairs that are weighed sooner than segments are looked up for them
+_MEET = 64  # texts that share a segment and are compared all with all
+_FEW = 1 << 12  # pairs; fewer are compared directly, which is faster than a search by segments
 _NEIGHBOURS = 8  # neighbours on either side
-_AT_ONCE = 1 << 22  # candidates held
-_PAIRS = 1 << 15  # candidates weighed at a time
-_HAIR = 1e-9  # 1 - .9 of 10 is a rounding error below 1
+_AT_ONCE = 1 << 22  # candidates held in memory
+_PAIRS = 1 << 15  # candidates compared at a time
+_HAIR = 1e-9  # guards against rounding: (1 - .9) * 10 is slightly below 1
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
 _POWERS, _INVERSES = (
@@ -77,13 +77,14 @@ def near_texts(
 
 
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:
-    """`(n,)` whether the Levenshtein distance of `left[i]` `(n, a)` and `right[i]` `(n, b)`, a <= b, is <= edits.
+    """Return a mask (n,) of pairs whose Levenshtein distance is at most `edits`.
 
-    A way of at most `edits` steps strays at most `aside` diagonals from the straight ones (Ukkonen 1985).
+    left: (n, a); right: (n, b), with a <= b.
+    A path of at most `edits` steps leaves the main diagonals by at most `aside` diagonals (Ukkonen 1985).
     """
     (n, a), b = left.shape, right.shape[1]
     hopeful = np.arange(n)
-    # b - a steps lead to the last diagonal anyhow; of the others each one aside costs one back.
+    # Every path needs b - a steps to the last diagonal; each further step aside costs one step back.
     aside = (edits - (b - a)) // 2
     width = b - a + 2 * aside + 1
     far = np.int16(edits + 1)
@@ -102,7 +103,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
                 np.minimum(best, before[d + 2] + np.int16(1), out=best)
                 np.minimum(best, now[d] + np.int16(1), out=best)
                 now[d + 1] = np.minimum(best, far)
-        # Every eighth letter: giving up on lost texts costs a copy of the others.
+        # Only every eighth letter, because dropping hopeless pairs copies the others.
         if i % 8 == 0 and not (kept := (now <= edits).any(axis=0)).all():
             hopeful, now, a_columns, b_columns = hopeful[kept], now[:, kept], a_columns[:, kept], b_columns[:, kept]
             if not len(hopeful):
@@ -113,11 +114,11 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
 
 
 class _Side:
-    """All texts of one length `(n, length)`, with what comparing them needs."""
+    """All texts of one length, shape (n, length), with cached values for their comparison."""
 
     def __init__(self, rows: IntArray, text: Texts) -> None:
         self.rows, self.text, self.length = rows, text, text.shape[1]
-        # 32 counters for all letters there are: two in one only make the bound below weaker.
+        # 32 counters for all letters: letters that share a counter only weaken the bound below.
         self.letters = np.zeros((len(rows), 32), np.int16)
         counters = (self._hashes & np.uint64(31)).astype(np.intp) + 32 * np.arange(len(rows))[:, None]
         self.letters[:] = np.bincount(counters.ravel(), minlength=self.letters.size).reshape(self.letters.shape)
@@ -128,19 +129,19 @@ class _Side:
 
     @cached_property
     def _sums(self) -> UIntArray:
-        """`(n, length + 1)` polynomial hashes of all prefixes: any piece's is a difference of two."""
+        """Return polynomial hashes of all prefixes, shape (n, length + 1); a piece's hash is a difference of two."""
         sums = np.zeros((len(self.rows), self.length + 1), np.uint64)
         np.cumsum(self._hashes * _POWERS[: self.length], axis=1, out=sums[:, 1:])
         return sums
 
     def piece(self, start: int, stop: int) -> UIntArray:
-        """`(n,)` a hash of characters `start` to `stop`, the same wherever they stand."""
-        # Brought back to place 0 by the inverse power.
+        """Return a hash of characters `start` to `stop`, shape (n,), independent of their position."""
+        # The inverse power shifts the hash to position 0.
         return mix((self._sums[:, stop] - self._sums[:, start]) * _INVERSES[start])
 
 
 def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterator[Pairs]:
-    """Positions in `left` and `right` of the near pairs."""
+    """Yield the near pairs, as positions in `left` and `right`."""
     pending: list[IntArray] = []
     for candidates in _candidates(left, right, edits):
         report.check()
@@ -153,13 +154,13 @@ def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterato
 
 
 def _weigh(left: _Side, right: _Side, edits: int, candidates: IntArray, report: Reporter) -> Iterator[Pairs]:
-    """`candidates` within `edits`, each once."""
+    """Yield the candidates within `edits`, each once."""
     more = right.length - left.length
     pairs = np.unique(candidates)
     for done in range(0, len(pairs), _PAIRS):
         report.check()
         i, j = (part.astype(np.int64) for part in np.divmod(pairs[done : done + _PAIRS], np.int64(len(right.rows))))
-        # A cheap bound first: a substitution changes two letter counts, an insertion one, and `more` are insertions.
+        # A cheap bound first: a substitution changes two letter counts, an insertion one; `more` edits are insertions.
         alike = np.abs(left.letters[i] - right.letters[j]).sum(axis=1) <= 2 * edits - more
         if alike.any():
             i, j = i[alike], j[alike]
@@ -168,29 +169,29 @@ def _weigh(left: _Side, right: _Side, edits: int, candidates: IntArray, report: 
 
 
 def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
-    """Candidates as `i * len(right) + j`, segment by segment, place by place."""
+    """Yield candidates as `i * len(right) + j`, segment by segment, shift by shift."""
     sizes = len(left.rows), len(right.rows)
-    if sizes[0] <= _MEET and sizes[0] * sizes[1] <= _FEW:  # none could be crowded: these are all that meet, and more
+    if sizes[0] <= _MEET and sizes[0] * sizes[1] <= _FEW:  # few texts: all pairs are candidates
         i, j = np.indices(sizes).reshape(2, -1)
         yield np.flatnonzero(i < j) if left is right else np.arange(len(i))
         return
     more = right.length - left.length
     cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
     for part, (start, stop) in enumerate(pairwise(cuts)):
-        # Of edits + 1 segments at least one is untouched (pigeonhole), so near texts share it, shifted a little.
+        # At least one of edits + 1 segments is unchanged (pigeonhole), so near texts share it, shifted a little.
         key = left.piece(start, stop)
         order = np.argsort(key, kind="stable")
         key = key[order]
-        # The edits before the segment, and those behind it, cannot both be many (multi-match-aware bounds).
+        # There cannot be many edits both before and after the segment (multi-match-aware bounds).
         lowest, highest = max(-part, more - (edits - part)), min(part, more + (edits - part))
         for shift in range(max(lowest, -start), min(highest, right.length - stop) + 1):
             pieces = right.piece(start + shift, stop + shift)
             low, high = np.searchsorted(key, pieces), np.searchsorted(key, pieces, "right")
             n = high - low
-            # A text meets itself there; a segment of its own alone is no meeting.
+            # A text always finds itself; a segment that no other text has gives no pair.
             if left is right and shift == 0:
                 n = np.where(n > 1, n, 0)
-            # A segment that many texts share would give a square of pairs: there only neighbours are compared.
+            # For a segment that many texts share, only neighbours are compared, not all pairs.
             crowd = np.flatnonzero(n > _MEET)
             n[crowd] = 0
             j = np.repeat(np.arange(len(n)), n)
@@ -207,12 +208,12 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
 
 
 def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> Iterator[IntArray]:
-    """Candidates out of crowded buckets: texts beside one another there, in two alphabetical orders.
+    """Yield candidates from crowded buckets: neighbours in two alphabetical orders.
 
-    rows: of `left` and of `right`; bucket: which one they are in, first for `left`'s rows, then for `right`'s.
+    rows: of `left` and of `right`. bucket: bucket of each row, first of `left`'s rows, then of `right`'s.
     """
     rows_left, crowd = rows
-    # Backwards too: texts that differ near their beginning stand far apart in one order and side by side in the other.
+    # Backwards too: texts that differ near their beginning are neighbours only if read backwards.
     for step in (1, -1):
         words = [_strings(side.text[rows, ::step]) for side, rows in ((left, rows_left), (right, crowd))]
         sorted_ = np.lexsort((np.concatenate(words), bucket))
@@ -228,5 +229,5 @@ def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> It
 
 
 def _strings(text: Texts) -> npt.NDArray[np.str_]:
-    """`(n,)` the same texts as strings that sort."""
+    """Return the texts as sortable strings, shape (n,)."""
     return np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0]

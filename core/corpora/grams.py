@@ -1,4 +1,4 @@
-"""Words and word n-grams as numbers, block by block: the same in every process and on every machine."""
+"""Words and word n-grams as numbers, block by block; every process and machine computes the same numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from core.results import BoolArray, IntArray
 UIntArray = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.unsignedinteger]
 
-HASH_BITS = 40  # kept of a 5-gram; two of a pair's fall together by chance less than once in a billion pairs
-_KNOWN_WORDS = 1 << 20  # hashes remembered at a time: about 150 MB of words
+HASH_BITS = 40  # of a 5-gram; two 5-grams of a pair collide less than once in a billion pairs
+_KNOWN_WORDS = 1 << 20  # cached hashes: about 150 MB of words
 
 
 def mix(values: UIntArray) -> UIntArray:
-    """splitmix64's last step: every bit of the input moves every bit of the output."""
+    """Apply the last step of splitmix64: every bit of the input changes every bit of the output."""
     values = values ^ (values >> np.uint64(30))
     values = values * np.uint64(0xBF58476D1CE4E5B9)
     values = values ^ (values >> np.uint64(27))
@@ -27,12 +27,12 @@ def mix(values: UIntArray) -> UIntArray:
     return values ^ (values >> np.uint64(31))
 
 
-# Odd, so that a product with it loses no bit of a word's hash.
+# Odd, so that multiplication loses no bit of a word's hash.
 _ODD = mix(np.arange(1, 33, dtype=np.uint64)) | np.uint64(1)
 
 
 def text_keys(texts: Sequence[str]) -> UIntArray:
-    """`(n,)` 64 bits a text; among 5 million texts, two share a key with a chance below one in a million."""
+    """Return a 64-bit key per text, shape (n,); with 5 million texts, P(two share a key) is below one in a million."""
     return np.frombuffer(b"".join(blake2b(t.encode(), digest_size=8).digest() for t in texts), dtype="<u8")
 
 
@@ -51,22 +51,22 @@ class Words:
 
     @property
     def counts(self) -> IntArray:
-        """`(n,)` words a sentence."""
+        """Return the number of words per sentence, shape (n,)."""
         return np.diff(self.starts)
 
     def grams(self, n: int) -> tuple[UIntArray, IntArray]:
-        """All word n-grams: `(m,)` hashes and `(m,)` the sentences of the block they stand in, ascending."""
+        """Return the hashes of all word n-grams, shape (m,), and the sentence of each, shape (m,), ascending."""
         rows = np.repeat(np.arange(len(self.starts) - 1), self.counts)
         inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
         total = np.zeros(len(inside), np.uint64)
         for i in range(n):
-            # A factor a place: the same words in another order are another n-gram.
+            # One factor per position, so that the order of the words counts.
             total += self.hashes[inside + i] * _ODD[i]
         return mix(total), rows[inside]
 
 
 class WordHasher:
-    """Hashes folded texts, remembering the words it has seen lately."""
+    """Hashes folded texts, and caches the hashes of recent words."""
 
     def __init__(self) -> None:
         self._known = _Hashes()
@@ -82,7 +82,7 @@ class WordHasher:
 
 
 class Lookup:
-    """A fixed set of hashes that says fast which of many others it holds: most are turned away by a bit table."""
+    """A fixed set of hashes with a fast test for many others; a bit table excludes most of them."""
 
     def __init__(self, values: UIntArray) -> None:
         self._values = np.unique(values)
@@ -90,7 +90,7 @@ class Lookup:
         self._maybe[self._values >> np.uint64(42)] = True
 
     def holds(self, values: UIntArray) -> BoolArray:
-        """`(m,)` for `(m,)`."""
+        """Return a mask of the values that are in the set, shape (m,)."""
         hit: BoolArray = self._maybe[values >> np.uint64(42)]
         likely = values[hit]
         places = np.searchsorted(self._values, likely)
@@ -106,24 +106,24 @@ class Gathered:
 
     @property
     def counts(self) -> IntArray:
-        """`(rows,)` numbers a row."""
+        """Return the number of numbers per row, shape (rows,)."""
         return np.diff(self.starts)
 
     def gather(self, rows: IntArray) -> tuple[Numbers, IntArray]:
-        """The numbers of `rows`, one row after the other, and `(len(rows),)` how many each has."""
+        """Return the numbers of `rows`, concatenated, and the count of each row, shape (len(rows),)."""
         counts = self.starts[rows + 1] - self.starts[rows]
         ends = np.cumsum(counts)
         at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.starts[rows] - ends + counts, counts)
         return self.values[at], counts
 
     def some(self, rows: IntArray) -> "Gathered":
-        """These rows alone, copied."""
+        """Return a copy of these rows."""
         values, counts = self.gather(rows)
         return Gathered(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
 
 
 class Ragged(Gathered):
-    """Such rows in an unnamed temporary file; 8 bytes of memory a row.
+    """Rows in an unnamed temporary file; needs 8 bytes of memory per row.
 
     Append blocks, `seal`, then `gather` any rows.
     """
@@ -135,22 +135,22 @@ class Ragged(Gathered):
         super().__init__(np.zeros(0, self._dtype), np.zeros(1, np.int64))
 
     def append(self, values: Numbers, counts: IntArray) -> None:
-        """Add `len(counts)` rows whose numbers follow one another in `values`."""
+        """Add `len(counts)` rows; `values` holds their numbers, concatenated."""
         assert len(values) == counts.sum()
         np.ascontiguousarray(values, self._dtype).tofile(self._file)
         self._counts.append(counts)
 
     def seal(self) -> None:
-        """No more rows: open the file for reading."""
+        """Open the file for reading, after the last row."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
         self.starts = np.cumsum(counts)
         self._counts.clear()
         self._file.flush()
         if self.starts[-1]:
             self.values = np.asarray(np.memmap(self._file, self._dtype, mode="r"))
-        self._file.close()  # the mapping lives on, and the disk space with it
+        self._file.close()  # the memory map keeps the data
 
     def close(self) -> None:
-        """Give the disk space back, sealed or not."""
+        """Free the disk space, sealed or not."""
         self.values = np.zeros(0, self._dtype)
         self._file.close()

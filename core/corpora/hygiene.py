@@ -1,13 +1,13 @@
-"""Sentences of a corpus that a selection should rather not take: flagged with a reason, never deleted.
+"""Flags for sentences that a selection should not take: duplicates, leaks, too short, too long. Nothing is deleted.
 
-Two texts are the same sentence if they fold alike but for blanks (`core.text.words`). They are near duplicates if
-they are the same but for a tenth of their words, up to 60 of them (edit similarity of at least .9), or their sets of
-word 5-grams have a Jaccard of at least .8. Where one has fewer than ten words and the other fewer than twelve, letters
-decide, by an edit similarity of at least .9 (SOURCES.md, Near duplicates).
+Two texts are exact duplicates if they fold to the same text, blanks aside (`core.text.words`). They are near duplicates
+if at most a tenth of up to 60 words differ (edit similarity of at least .9), or if their sets of word 5-grams have a
+Jaccard of at least .8. If one has fewer than ten words and the other fewer than twelve, letters decide instead, with an
+edit similarity of at least .9 (SOURCES.md, Near duplicates).
 
-Where a text is written without blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar), every letter is a word to
-5-grams, to too short and to too long. Five make a word where sentences of few words are told from others: a changed
-letter is found by edit similarity below 50 letters, by 5-grams from 49 on. Two make a word of a quotation.
+In a script without blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar), 5-grams and the limits on length count
+every letter as a word. The limit for short sentences counts five letters as a word: edit similarity finds a changed
+letter below 50 letters, 5-grams find it from 49 on. Quotations count two letters as a word.
 """
 
 import json
@@ -37,7 +37,7 @@ FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  
 def counted_once(mask: IntArray, flags: Sequence[str] = FLAGS) -> dict[str, int]:
     """Return the number of rows per flag, each row under one flag: leak first, then in the order of `flags`.
 
-    The counts add up to the flagged rows. The number of leaks is that of all leaks, whatever else is flagged.
+    The counts add up to the number of flagged rows, and every leak counts as a leak.
     """
     rest, counts = mask, dict.fromkeys(flags, 0)
     for flag in sorted(flags, key=lambda flag: flag != "leak"):
@@ -51,12 +51,11 @@ def counted_once(mask: IntArray, flags: Sequence[str] = FLAGS) -> dict[str, int]
 class Audit:
     """Flags and clusters of a corpus, row by row.
 
-    corpus: fingerprint of the audited corpus. mask: `(n,)` uint8, bit i set where `FLAGS[i]` holds.
-    cluster: `(n,)` int64, the first row of the duplicates (exact and near, in chains) that a row belongs to,
-    itself where it has none; that first row is flagged as no duplicate. An exact duplicate of an earlier row is
-    not counted as near as well. leak_rules: rows that each rule found, {exact, ngram, near}; exact is not near,
-    but a row may break the n-gram rule beside either. near_rules: near duplicates by rule, {edited, overlapping}:
-    another sentence but for a few words or letters, or alike in 5-grams alone.
+    corpus: fingerprint of the corpus. mask: (n,) uint8; bit i is set if `FLAGS[i]` applies. cluster: (n,) int64, the
+    first row of the chain of exact and near duplicates around a row, or the row itself; that first row is not flagged
+    as a duplicate. An exact duplicate is never also flagged as near. leak_rules: rows found by each rule, {exact,
+    ngram, near}; a row may be found by `ngram` and by one of the others. near_rules: near duplicates by rule: edited
+    (few words or letters differ), overlapping (only the 5-grams are similar).
     """
 
     corpus: str
@@ -67,11 +66,11 @@ class Audit:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows a flag; a row may have several."""
+        """Return the number of rows per flag; a row may have several flags."""
         return {flag: int(self.has(flag).sum()) for flag in FLAGS}
 
     def has(self, flag: str) -> BoolArray:
-        """`(n,)` whether a row bears `flag`."""
+        """Return a mask of the rows with `flag`, shape (n,)."""
         flagged: BoolArray = (self.mask & (1 << FLAGS.index(flag))) != 0
         return flagged
 
@@ -86,7 +85,7 @@ class Audit:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The audit that `save` wrote."""
+        """Read the audit that `save` wrote."""
         with read_back(folder, ABOUT, MASK, CLUSTER):
             about = read_json(folder / ABOUT)
             mask, cluster = (np.load(folder / name, allow_pickle=False) for name in (MASK, CLUSTER))
@@ -107,12 +106,11 @@ def audit(
 ) -> Audit:
     """Flag the rows of `corpus`.
 
-    held_out: labelled splits (dev, test) whose sentences must not be trained on. A row leaks if it is one of theirs,
-    shares 13 consecutive words with one (8, where that one has 8 to 12; twice as many letters of a script without
-    blanks), or is its near duplicate.
-    near_threshold: least Jaccard of near duplicates. near_words: their least edit similarity, of words.
+    held_out: dev and test sets. A row leaks if it equals one of their sentences, is its near duplicate, or shares 13
+    consecutive words with it (8 if that sentence has 8 to 12 words; twice as many letters in scripts without blanks).
+    near_threshold: minimum Jaccard of near duplicates. near_words: minimum edit similarity of words.
 
-    Memory: about 150 bytes a sentence beside 300 MB; disk, in the temporary folder meanwhile: about 14 bytes a word.
+    Memory: about 300 MB and 150 bytes per sentence. Temporary disk space: about 14 bytes per word.
     """
     with closing(Pile()) as pile:
         report.stage("reading held-out sentences")
@@ -136,24 +134,24 @@ def audit(
 
 
 def _bits(flags: Sequence[BoolArray]) -> npt.NDArray[np.uint8]:
-    """One byte a row out of flags in the order of `FLAGS`: a bit's number is the flag's place there."""
+    """Pack flags into one byte per row; bit i is `FLAGS[i]`."""
     bits: npt.NDArray[np.uint8] = np.packbits(np.stack(flags), axis=0, bitorder="little")[0]
     return bits
 
 
 def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:
-    """Up to `limit` other rows of the cluster that `row` belongs to, ascending."""
+    """Return up to `limit` other rows of the cluster of `row`, ascending."""
     rows = np.flatnonzero(audit.cluster == audit.cluster[row])
     others: IntArray = rows[rows != row]
     return others[:limit]
 
 
 def differing(text: str, other: str, most: int = 3) -> str:
-    """The words by which one text differs from another, `own -> the other's`, at most so many places: "" for none."""
+    """Describe up to `most` differences of two texts, as `own words -> other words`; "" for none."""
     own, others = tokenize(text), tokenize(other)
     places = [
         f"{' '.join(own[a:b]) or '(nothing)'} -> {' '.join(others[c:d]) or '(nothing)'}"
-        # Without autojunk, which would pass over words that a long text has often.
+        # autojunk would ignore words that are frequent in a long text.
         for change, a, b, c, d in SequenceMatcher(None, own, others, autojunk=False).get_opcodes()
         if change != "equal"
     ]

@@ -1,4 +1,4 @@
-"""The sealed corpora of a home folder: they are sealed, listed, found, renamed and removed here."""
+"""The sealed corpora of a home folder: seal, list, find, rename and remove them."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ from core.shown import shown
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # a name may be of any length, a path's part may not
+_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked first, because a long name is not a valid part of a path
 
 
 class Library:
@@ -41,11 +41,11 @@ class Library:
         tokens: Tokens = "words",
         describe: Callable[[], Mapping[str, object]] = dict,
     ) -> Corpus:
-        """Write a stream of sentences in blocks and name it by its content.
+        """Write a stream of sentences in blocks, and name the corpus by the fingerprint of its content.
 
-        tokens: see `Corpus`. describe: called at the stream's end for what joins `origin` (a reader's report).
-        Content that is here already keeps its place and its name, and is found by `name` too. A name that another
-        corpus bears is numbered: "contracts (2)". Nothing is left of a stream that fails. Errors: CorpusError for none.
+        tokens: see `Corpus`. describe: called at the end; its result (a reader's report) is added to `origin`. A corpus
+        with the same content keeps its place and its name, and is found by `name` too. A name that another corpus has
+        is numbered: "contracts (2)". A stream that fails leaves no files. Errors: CorpusError for an empty stream.
         """
         name = shown(name)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -53,14 +53,14 @@ class Library:
         try:
             written = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK, tokens)
             if not written["n_sentences"]:
-                raise CorpusError(f"{name}: no sentence was left to keep; choose a file with a line of text at least.")
+                raise CorpusError(f"{name}: it has no sentence; choose a file with at least one line of text.")
             about = {**written, "names": [self._free(name)], "origin": {**origin, **describe()}}
             _write_json(draft / ABOUT, about)
             target = self.folder / written["fingerprint"]
             sync(draft / SENTENCES)
             if _renamed(draft, target):
                 sync(self.folder)
-            elif spoilt := _spoilt(target, draft):  # and here is all of it again
+            elif spoilt := _spoilt(target, draft):  # repair the stored corpus by the new files
                 for part in spoilt:
                     (draft / part).replace(target / part)
                 sync(target)
@@ -69,12 +69,12 @@ class Library:
         return self._add_name(target, name)
 
     def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, object]) -> Corpus:
-        """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
+        """Seal the sentences at `rows`, in that order, as another corpus; ids and texts stay the same."""
         sentences = (s for i in range(0, len(rows), BLOCK) for s in corpus.take(rows[i : i + BLOCK]))
         return self.seal(sentences, name=name, origin=origin, labelled=corpus.labelled, tokens=corpus.tokens)
 
     def list(self) -> list[Corpus]:
-        """All sealed corpora, newest first."""
+        """Return all sealed corpora, newest first."""
         sealed = list[tuple[int, str, Corpus]]()
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as entries:
             for entry in entries:
@@ -83,18 +83,18 @@ class Library:
         return [corpus for *_, corpus in sorted(sealed, key=itemgetter(0, 1))]
 
     def holds(self, fingerprint: str) -> bool:
-        """Whether the corpus of this fingerprint, in full, is here."""
+        """Return True if the corpus of this full fingerprint is here and readable."""
         return _FINGERPRINT.fullmatch(fingerprint) is not None and _readable(self.folder / fingerprint) is not None
 
     def unreadable(self) -> Sequence[Path]:
-        """Descriptions of corpora that cannot be read or are gone; `list` passes these corpora over."""
+        """Return the files of unreadable or missing descriptions; `list` skips these corpora."""
         folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
         return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
 
     def find(self, reference: str) -> Corpus:
-        """A corpus by name or by fingerprint (at least 6 digits of it).
+        """Return a corpus by name or by fingerprint (at least 6 digits of it).
 
-        Errors: CorpusError if nothing or more than one corpus answers to `reference`.
+        Errors: CorpusError if no corpus, or more than one, has this name or fingerprint.
         """
         if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(self.folder / reference)):
             return corpus
@@ -114,11 +114,11 @@ class Library:
             raise MissingCorpus(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
         if len(matches) > 1:
             which = ", ".join(corpus.fingerprint[:12] for corpus in matches)
-            raise CorpusError(f"{reference!r}: several corpora have this name; say which fingerprint: {which}.")
+            raise CorpusError(f"{reference!r}: several corpora have this name; give a fingerprint instead: {which}.")
         return matches[0]
 
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
-        """A corpus by fingerprint or, once removed, a handle that knows its size and raises where it is read."""
+        """Return a corpus by fingerprint; for a removed one, a handle with its size that raises when it is read."""
         try:
             return self.find(fingerprint)
         except CorpusError:
@@ -134,12 +134,12 @@ class Library:
     def remove(self, reference: str) -> None:
         """Delete a sealed corpus."""
         corpus = self.find(reference)
-        grave = corpus.path.with_name(f".removed-{corpus.fingerprint}")
-        corpus.path.rename(grave)  # gone at once for every reader, whatever the deletion takes
-        shutil.rmtree(grave)
+        removed = corpus.path.with_name(f".removed-{corpus.fingerprint}")
+        corpus.path.rename(removed)  # first, so that every reader stops seeing it at once
+        shutil.rmtree(removed)
 
     def rename(self, reference: str, name: str) -> Corpus:
-        """Give a corpus another name; it is found by its old ones too. Errors: CorpusError if another bears it."""
+        """Rename a corpus; its old names still find it. Errors: CorpusError if another corpus has the name."""
         path, name = self.find(reference).path, shown(name)
         if self._free(name, path.name) != name:
             raise CorpusError(f"name: another corpus is called {name!r} already; choose another name.")
@@ -150,14 +150,14 @@ class Library:
         return _names(path, lambda names: [*names, name] if free and name not in names else names)
 
     def _free(self, name: str, fingerprint: str = "") -> str:
-        """`name`, or numbered where a corpus other than `fingerprint` bears it."""
+        """Return `name`, numbered if another corpus than `fingerprint` has it."""
         taken = {bearer for corpus in self.list() if corpus.fingerprint != fingerprint for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
         return next(candidate for candidate in numbered if candidate not in taken)
 
 
 def _renamed(draft: Path, target: Path) -> bool:
-    """Give a corpus its place, unless it is taken, perhaps only now."""
+    """Move a draft to its place; return False if the place is taken, perhaps only now."""
     try:
         draft.rename(target)
     except OSError as error:
@@ -172,17 +172,14 @@ def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
     names = change(about["names"])
     if names != about["names"]:
         _write_json(path / ABOUT, {**about, "names": names})
-    return _open(path)
-
-
-def _open(path: Path) -> Corpus:
-    """A sealed corpus."""
     return _last_changed(str(path))[1]
 
 
 def _last_changed(path: str) -> tuple[int, Corpus]:
-    """A sealed corpus and when it was last described, in nanoseconds: a description is only ever replaced as a whole,
-    and read again where it was."""
+    """Return the time of the last change of a corpus's description, in ns, and the corpus.
+
+    Descriptions are replaced as a whole, so a cached one is valid until the file changes.
+    """
     status = os.stat(f"{path}/{ABOUT}")
     return status.st_mtime_ns, _described(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
@@ -190,11 +187,11 @@ def _last_changed(path: str) -> tuple[int, Corpus]:
 @lru_cache(2048)
 def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
     path = Path(folder)
-    about = read_json(path / ABOUT)  # keys of a newer version are passed over
+    about = read_json(path / ABOUT)  # unknown keys of a newer version are ignored
     names = about["names"]
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:
-        raise ValueError("describes another corpus, or none")
+        raise ValueError("is not the description of this corpus")
     return Corpus(
         fingerprint=about["fingerprint"],
         name=str(names[0]),
@@ -209,8 +206,7 @@ def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
 
 
 def _dated(path: str) -> tuple[int, Corpus] | None:
-    """See `_last_changed`; None where there is no corpus, or its description cannot be read: a torn write, a failing
-    disk."""
+    """See `_last_changed`; None if there is no corpus, or if its description cannot be read (torn write, bad disk)."""
     try:
         return _last_changed(path)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -218,7 +214,7 @@ def _dated(path: str) -> tuple[int, Corpus] | None:
 
 
 def _readable(path: Path) -> Corpus | None:
-    """A sealed corpus; None as for `_dated`."""
+    """Return a sealed corpus, None as in `_dated`."""
     dated = _dated(str(path))
     return dated and dated[1]
 

@@ -1,10 +1,10 @@
-"""Pairs of rows whose sets of word 5-grams overlap by a Jaccard of at least `threshold`: all, but in large buckets.
+"""Pairs of rows whose sets of word 5-grams have a Jaccard of at least `threshold`: all pairs, except in large buckets.
 
-Not MinHash bands but prefix filtering (Chaudhuri 2006; Bayardo 2007), which serves the same purpose without their
-misses (SOURCES.md, Near duplicates): sort every set by one common order, rarest members first; two sets of Jaccard >= t
-then share one of the first n - ceil(t n) + 1 members of each. Rare first makes that cheap: most sentences own
-a 5-gram that nobody else has among those few, and meet no one. Every candidate is then checked by its true Jaccard.
-At J = .8, 14 bands of 8 hashes find 92% of the pairs, at a price of 112 hashes per 5-gram; this finds all.
+Prefix filtering (Chaudhuri 2006; Bayardo 2007) replaces MinHash bands, which miss pairs (SOURCES.md, Near duplicates).
+Sort every set by one common order, rarest members first; two sets of Jaccard >= t then share one of the first
+n - ceil(t n) + 1 members of each. This is cheap because rare members come first: the first 5-grams of most sentences
+occur in no other sentence. Every candidate is then checked by its true Jaccard. At J = .8, 14 bands of 8 hashes find
+92% of the pairs and compute 112 hashes per 5-gram.
 
 The exception: rows of buckets larger than `BUCKET` (a template's thousand variants) are dealt into new buckets by two
 MinHashes, six times. In a bucket that is still large, each row is compared with the first row and its neighbours only.
@@ -25,7 +25,7 @@ from core.results import BoolArray, IntArray
 BUCKET = 64  # rows that share a rare 5-gram and are compared all with all
 _NEIGHBOURS = 4
 _ROWS = 1 << 14  # rows, or pairs of rows, of one pass
-_PAIRS = 1 << 17  # candidates weighed at a time
+_PAIRS = 1 << 17  # candidates compared at a time
 
 Pairs = tuple[IntArray, IntArray]
 RANGE = 1 << 16  # rows of a block of prefixes; there are as many ranges of hashes as blocks
@@ -57,14 +57,14 @@ def find_pairs(
 
 
 def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
-    """`(pairs,)` members that rows `i` and `j` share."""
+    """Return the number of members that rows `i` and `j` share, shape (pairs,)."""
     assert len(i) < 1 << (64 - HASH_BITS)
     left, n_left = sets.gather(i)
     right, n_right = sets.gather(j)
-    # The pair's number above each member makes one ascending list of all pairs: one binary search serves them together.
+    # The pair's number in the upper bits makes one ascending list of all pairs, so that one binary search is enough.
     number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
     haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
-    # Every row on the left is empty; without this the place to look would be -1.
+    # If every row on the left is empty, the index below would be -1.
     if not len(haystack):
         return np.zeros(len(i), np.int64)
     at = np.minimum(np.searchsorted(haystack, needles), len(haystack) - 1)
@@ -72,11 +72,11 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
 
 
 def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[Pairs]:
-    """Candidate pairs out of buckets: all of a small one; of a large one none, or its star and neighbours."""
+    """Yield candidate pairs: all of a small bucket; of a large one none, or those with the first row and neighbours."""
     key = packed >> np.uint64(row_bits)
     rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
     sizes, starts = run_sizes(key), run_starts(key)
-    # Each row meets those behind it in its bucket, so no pair is met twice there.
+    # Each row is paired with the rows after it in its bucket, so no pair occurs twice there.
     behind = starts + sizes - 1 - np.arange(len(key))
     large = sizes > BUCKET
     follow = np.where(large, np.minimum(behind, _NEIGHBOURS) if all_large else 0, behind)
@@ -96,13 +96,13 @@ def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterato
 
 
 def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Candidates that are near indeed, each once in its batch."""
+    """Yield the near pairs among the candidates, each once per batch."""
     sizes = sets.counts
     for i, j in candidates:
         report.check()
         low, high = np.minimum(i, j), np.maximum(i, j)
         smaller, larger = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
-        # Sizes alone bound the Jaccard: smaller / larger at best.
+        # The sizes bound the Jaccard by smaller / larger.
         fits = (low < high) & (smaller >= threshold * larger - 1e-9)
         both = np.unique(low[fits].astype(np.uint64) << np.uint64(32) | high[fits].astype(np.uint64))
         for done in range(0, len(both), _ROWS):
@@ -117,19 +117,19 @@ def _unpack(both: UIntArray) -> Pairs:
 
 
 def _reaches(shared: IntArray, sizes: IntArray, threshold: float) -> BoolArray:
-    """Jaccard >= threshold, from members shared and the sum of both sizes; a hair of slack for rounding."""
+    """Return a mask of Jaccard >= threshold, by shared members and the sum of both sizes, with 1e-9 for rounding."""
     return shared >= threshold * (sizes - shared) - 1e-9
 
 
 def run_starts(key: UIntArray) -> IntArray:
-    """`(n,)` where the run of equal keys begins that each position lies in."""
+    """Return the start of the run of equal keys around each position, shape (n,)."""
     first = np.ones(len(key), np.bool_)
     first[1:] = key[1:] != key[:-1]
     return np.maximum.accumulate(np.where(first, np.arange(len(key)), 0))
 
 
 def run_sizes(key: UIntArray) -> IntArray:
-    """`(n,)` the length of that run."""
+    """Return the length of the run of equal keys around each position, shape (n,)."""
     starts = run_starts(key)
     return np.bincount(starts, minlength=len(key))[starts] if len(key) else starts
 
@@ -172,7 +172,7 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The common order of members that prefixes rest on. seen: how often each occurs, see `_rarity`."""
+    """The common order of members for all prefixes. seen: occurrences of each member, see `_rarity`."""
 
     threshold: float
     row_bits: int
@@ -182,8 +182,8 @@ class _Order:
 def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
     """Return the starts of ranges of hashes, and the end of the last.
 
-    Each range holds about as many of the largest block's entries. Hashes are not spread evenly, because a prefix takes
-    the lowest of equally rare ones.
+    Each range holds about the same number of the largest block's entries. Hashes are not spread evenly, because a
+    prefix takes the lowest of equally rare ones.
     """
     hashes = max(entries, key=len) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes
@@ -191,9 +191,9 @@ def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
 
 
 def _bucketed(entries: Sequence[UIntArray], low: int, high: int, sets: Gathered, row_bits: int) -> Bucketed:
-    """Return the rows that meet in one range of hashes. entries: sorted, of each block."""
+    """Return the rows that share a hash in one range. entries: sorted, of each block."""
     packed = np.sort(_between(entries, low, high, row_bits))
-    # A member that only one row's prefix has is no meeting.
+    # A member of only one prefix gives no pair.
     packed = packed[run_sizes(packed >> np.uint64(row_bits)) > 1]
     own = packed & np.uint64((1 << row_bits) - 1)
     rows, place = np.unique(own.astype(np.int64), return_inverse=True)
@@ -211,10 +211,10 @@ def _between(entries: Sequence[UIntArray], low: int, high: int, row_bits: int) -
 
 
 def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -> UIntArray:
-    """Sorted `hash << row_bits | row` for the members of each row's prefix that any other row might share."""
+    """Return `hash << row_bits | row`, sorted, for the members of each row's prefix that another row may share."""
     row_bits, low_bits = order.row_bits, np.uint64(len(order.seen) - 1)
-    # Hash and row share 64 bits; where the rows need more than 24, the hash loses its lowest. Two members that look
-    # alike for it cost a comparison and never a pair.
+    # Hash and row share 64 bits. If rows need more than 24, the hash loses its lowest bits: collisions then cost a
+    # comparison, but no pair is lost.
     drop = np.uint64(max(0, HASH_BITS + row_bits - 64))
     packed = []
     for done in range(0, len(live), _ROWS):
@@ -223,12 +223,11 @@ def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -
         values, counts = sets.gather(rows)
         row = np.repeat(np.arange(len(rows), dtype=np.uint64), counts)
         rarity = order.seen[values & low_bits].astype(np.uint64)
-        # One sort puts each row's members rarest first, equals by hash: the one order for all rows that the filter
-        # rests on.
+        # One sort puts each row's members rarest first, ties by hash: the common order that the filter needs.
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
         rank = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
-        # Prefix filter: two sets of Jaccard >= t share one of each one's (1 - t) n + 1 rarest members. A hair is taken
-        # off before rounding up: .55 of 100 comes out as 55 and a rounding error, and 56 would cost a member.
+        # Prefix filter: two sets of Jaccard >= t share one of the (1 - t) n + 1 rarest members of each. 1e-9 is
+        # subtracted before rounding up, because .55 * 100 is slightly above 55, and 56 would lose a member.
         kept = rank < np.repeat(counts - np.ceil(order.threshold * counts - 1e-9).astype(np.int64) + 1, counts)
         # A member that occurs once is in no other row.
         kept &= (key >> np.uint64(HASH_BITS)) & np.uint64(255) != 1
@@ -238,15 +237,15 @@ def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -
 
 
 def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Count of each member, up to 255, in a table of `2**k` slots addressed by its low bits.
+    """Count each member, up to 255, in a table of `2**k` slots addressed by its low bits.
 
-    Two members in one slot look commoner than they are, which costs time and never a pair.
+    Two members in one slot seem more frequent than they are, which costs time but loses no pair.
     """
     seen = np.zeros(slots(int(sets.starts[-1])), np.uint8)
     for done in range(0, len(live), _ROWS):
         report.check()
         values = np.sort(sets.gather(live[done : done + _ROWS])[0] & np.uint64(len(seen) - 1))
-        # 2**63 is no slot, so the first value begins a run too.
+        # 2**63 is not a slot, so the first value begins a run too.
         first = np.flatnonzero(np.diff(values, prepend=np.uint64(1 << 63)))
         slot, count = values[first], np.diff(first, append=len(values))
         seen[slot] = np.minimum(seen[slot] + count, 255)
@@ -254,16 +253,16 @@ def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tupl
 
 
 def slots(members: int) -> int:
-    """Slots of the table of rarity, a byte each: one to two a member, so that most members have theirs alone.
+    """Return the number of slots (bytes) of the rarity table: one to two per member, so that few members share a slot.
 
-    At 44 members a slot nothing is rare any more, and four times as many pairs are weighed. At most 2**32, 4 GB, which
-    100 million sentences of 29 members fill.
+    With 44 members per slot nothing is rare any more, and four times as many pairs are compared. At most 2**32 (4 GB),
+    enough for 100 million sentences of 29 members.
     """
     return 1 << min(max(members, 1).bit_length(), 32)
 
 
 def _split(sets: Gathered, rows: IntArray, row_bits: int, salt: int, report: Reporter) -> UIntArray:
-    """Sorted `key << row_bits | row`, where two rows of Jaccard J share a key, two MinHashes, with chance J**2."""
+    """Return `key << row_bits | row`, sorted. A key is two MinHashes; rows of Jaccard J share it with chance J**2."""
     packed = np.zeros(len(rows), np.uint64)
     for done in range(0, len(rows), _ROWS):
         report.check()

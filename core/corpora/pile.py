@@ -1,4 +1,4 @@
-"""Duplicates and leaks among the sentences of a corpus and of what is held out from it, by the rules of `hygiene`."""
+"""Duplicates and leaks among the sentences of a corpus and its held-out data, by the rules of `hygiene`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
-SHORT = 10  # words; below, 5-grams are too few to compare and characters decide
-_MORE = 2  # words that a short sentence's near duplicate may have beyond that
-_MANY = 60  # words; beyond, one changed word leaves a Jaccard of .8 and more
+SHORT = 10  # words; a shorter sentence has too few 5-grams and is compared by letters
+_MORE = 2  # words that the near duplicate of a short sentence may have beyond `SHORT`
+_MANY = 60  # words; in a longer sentence one changed word leaves a Jaccard of .8 or more
 _SHINGLE = 5
 _LETTERS_A_WORD = 5
-# (n words in a row are a quotation, of held-out sentences of at least, at most so many words, written without blanks).
-# A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide; what a shorter one shares is a phrase that
-# anybody may write (SOURCES.md, Leaks).
+# (words in a row that count as a quotation, least and most words of the held-out sentence, written without blanks).
+# A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide. A shorter one only shares common phrases
+# (SOURCES.md, Leaks).
 _QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
-Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # numbers, and how many of them a sentence has
+Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # numbers of all sentences, and their count per sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
     """Keys, counts and hashes of `n` sentences.
 
-    keys: `(n,)`, alike for sentences that fold alike. n_words: `(n,)`; five letters of a script without blanks are one.
-    n_tokens: `(n,)` of such a script, -1 of any other. quoting: `(n,)` whether it has a stretch of a held-out one.
-    shingles: its 5-grams, ascending; words: hashes of them; letters: code points, where it is short.
+    keys: (n,), equal for sentences that fold to the same text. n_words: (n,); five letters of a script without blanks
+    count as a word. n_tokens: (n,), -1 for scripts with blanks. quoting: (n,) mask of sentences that quote a held-out
+    one. shingles: 5-grams, ascending. words: hashes of words. letters: code points of short sentences.
     """
 
     keys: UIntArray
@@ -46,24 +46,24 @@ class Numbers:
 
 @dataclass(slots=True)
 class Reading:
-    """Reads blocks of sentences, the held-out ones first: their stretches of words are what others may quote."""
+    """Reads blocks of sentences; the held-out ones first, because others may quote them."""
 
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
     hasher: WordHasher = field(default_factory=WordHasher)
 
     def numbers(self, texts: Sequence[str]) -> tuple[Numbers, dict[int, UIntArray]]:
-        """A block's numbers, and the stretches of words that are quotations of it where it is held out."""
+        """Return a block's numbers and, if it is held out, the stretches of words that count as quotations of it."""
         folded = [fold(text) for text in texts]
         whole = [joined(text) for text in folded]
         words = self.hasher(folded)
         n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
         n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
         dense = n_letters > words.counts - n_letters
-        # Blanks that `fold` put between letters would halve the weight of every edit.
+        # Compare without the blanks that `fold` puts between letters: they would halve the weight of every edit.
         lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
         n_tokens = (len(tokenize(text)) if unspaced(text) else -1 for text in texts)
         numbers = Numbers(
-            # A text without a single word is equal to itself alone, not to every other row of dashes.
+            # A text without any word (a row of dashes) only equals the same text.
             keys=text_keys([one or text for one, text in zip(whole, texts, strict=True)]),
             n_words=n_words.astype(np.int32),
             n_tokens=np.fromiter(n_tokens, np.int32, len(texts)),
@@ -75,7 +75,7 @@ class Reading:
         return numbers, {} if self.lookups else _stretches(words, dense)
 
     def _quotes(self, words: Words, dense: BoolArray) -> BoolArray:
-        """`(n,)` whether a row shares a stretch of words with a held-out sentence. dense: written without blanks."""
+        """Return a mask (n,) of rows that quote words of a held-out sentence. dense: written without blanks."""
         hit = np.zeros(len(words.counts), np.bool_)
         for n, *_, of_letters in _QUOTATIONS:
             if n in self.lookups and (dense == of_letters).any():
@@ -94,31 +94,31 @@ def _stretches(words: Words, dense: BoolArray) -> dict[int, UIntArray]:
 
 
 def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
-    """Each sentence's word 5-grams, ascending, each once: the members, and how many a sentence."""
+    """Return the distinct word 5-grams of each sentence, ascending, and their count per sentence."""
     grams, row = words.grams(_SHINGLE)
-    # The hash's upper bits: the n-gram's mixing spreads every word over all of them, so any 40 do.
+    # Any 40 bits do, because the mixing spreads every word over all bits; these are the upper ones.
     key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
-    # All ones are no key, so the first of them is kept.
+    # No key has all bits set, so the first key is kept.
     key = key[np.diff(key, prepend=~np.uint64(0)) != 0]
     counts = np.bincount((key >> np.uint64(HASH_BITS)).astype(np.int64), minlength=len(words.counts))
     return key & np.uint64((1 << HASH_BITS) - 1), counts
 
 
 def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """The words of each sentence as numbers, where a tenth of them is one at least and there are `_MANY` at most.
+    """Return the words of sentences of 9 to `_MANY` words as numbers; none of other sentences.
 
-    dense: written without blanks, where a letter is no word. Two words share a number once in four billion pairs.
+    dense: written without blanks, where a letter is not a word. Two words share a number once in four billion pairs.
     """
-    # One word fewer than ten: that may be what was left out.
+    # From nine words on: a near duplicate of a sentence of ten words may lack one.
     kept = (words.counts >= SHORT - 1) & (words.counts <= _MANY) & ~dense
     values = words.hashes[np.repeat(kept, words.counts)] >> np.uint64(32)
     return values.astype(np.uint32), np.where(kept, words.counts, 0)
 
 
 def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """Code points of each text that has few words; none of the others."""
+    """Return the code points of texts with few words; none of other texts."""
     lengths = np.fromiter(map(len, folded), np.int64, len(folded))
-    # Longer ones may be the near duplicate of a short one: an insertion makes a word more.
+    # Slightly longer texts too: a near duplicate of a short one may have an inserted word.
     kept = (n_words < SHORT + _MORE) & (lengths <= LONGEST)
     text = "".join(text for text, keep in zip(folded, kept.tolist(), strict=True) if keep)
     return np.frombuffer(text.encode("utf-32-le"), "<u4"), np.where(kept, lengths, 0)
@@ -134,7 +134,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pile:
-    """Held-out sentences, then the corpus's, as numbers: row r of the corpus is row n_held + r here."""
+    """Numbers of the held-out sentences, then of the corpus: row r of the corpus is row n_held + r here."""
 
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))
@@ -154,7 +154,7 @@ class Pile:
         self.n_held += len(texts)
 
     def reading(self) -> Reading:
-        """Reading of the corpus, once all that is held out has been added."""
+        """Return the `Reading` of the corpus, after all held-out sentences were added."""
         lookups = {n: Lookup(np.concatenate([each[n] for each in self.stretches])) for n in (self.stretches or [{}])[0]}
         return Reading(lookups)
 
@@ -165,7 +165,7 @@ class Pile:
         self.n_tokens.append(numbers.n_tokens)
 
     def tokens(self, lengths: IntArray) -> IntArray:
-        """`(n,)` how long the corpus's sentences are: its own count, but of scripts without blanks."""
+        """Return the lengths of the corpus's sentences, shape (n,), counted here for scripts without blanks."""
         counted = np.concatenate(self.n_tokens)
         return np.where(counted < 0, lengths, counted)
 
@@ -177,12 +177,12 @@ class Pile:
         self.letters.append(*numbers.letters)
 
     def settle(self, threshold: float, similarity: float, report: Reporter) -> Findings:
-        """Find duplicates and leaks, once everything has been added."""
+        """Find duplicates and leaks, after all sentences were added."""
         for store in (self.shingles, self.words, self.letters):
             store.seal()
         keys, n_words, held = np.concatenate(self.keys), np.concatenate(self.n_words), self.n_held
         first, kind = _first_of_kind(keys[held:])
-        # Exact copies are compared once: a page of one disclaimer would else be a million pairs.
+        # Compare exact copies once; otherwise a thousand copies of a disclaimer would be half a million pairs.
         live = np.concatenate([_first_of_kind(keys[:held])[0], held + first])
         leak_near, edited = np.zeros((2, len(keys) - held), np.bool_)
         edges = []
@@ -200,7 +200,7 @@ class Pile:
             "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
             "ngram": np.concatenate(self.quoting),
         }
-        # Only the first of a kind was compared; its copies leak as it does.
+        # Only the first of several exact copies was compared; the others leak if it does.
         leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
         exact = first[kind] != rows
         near = ~exact & (cluster != rows)
@@ -226,13 +226,13 @@ class Pile:
             (
                 self._of_the_same_numbers(i[few], j[few])
                 for i, j in near_texts(self.letters, live, "comparing short sentences", report)
-                # Of two sentences of ten words or more, words decide.
+                # If both sentences have ten words or more, words decide.
                 for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
             ),
         )
 
     def _of_the_same_numbers(self, i: IntArray, j: IntArray) -> Pairs:
-        """Pairs of short sentences without those that differ in a number: "Article 10." is not "Article 12."."""
+        """Drop pairs of short sentences that differ in a number: "Article 10." is not "Article 12."."""
         rows, place = np.unique(np.concatenate([i, j]), return_inverse=True)
         points, counts = self.letters.gather(rows)
         text, ends = points.astype("<u4").tobytes().decode("utf-32-le"), np.cumsum(counts)
@@ -247,13 +247,13 @@ class Pile:
 
 
 def _first_of_kind(keys: UIntArray) -> tuple[IntArray, IntArray]:
-    """The first row of each distinct key, and `(n,)` which of them a row is like."""
+    """Return the first row of each distinct key, and the index of each row's key, shape (n,)."""
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
     return first, kind
 
 
 def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> IntArray:
-    """`(n,)` the first row of each row's cluster: kinds joined by `edges` `(2, m)`, which name first rows."""
+    """Return the first row of each row's cluster, shape (n,). edges: (2, m) first rows of near duplicates."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -261,7 +261,7 @@ def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> Int
     left, right = kind[pairs]
     graph = coo_array((np.ones(len(left), np.bool_), (left, right)), shape=(len(first), len(first)))
     _, group = connected_components(graph, directed=False)
-    # The earliest row stands for its cluster: whoever keeps one of each keeps the first that was met.
+    # A cluster is named after its earliest row, the only one that is not flagged as a duplicate.
     head = np.full(len(first), np.iinfo(np.int64).max)
     np.minimum.at(head, group, first)
     return head[group][kind]

@@ -1,25 +1,24 @@
-"""Sentences of a document, cut by a small rule, the same for every language that marks them.
+"""Sentences of a document, cut by rules that are the same for every language with punctuation.
 
-A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic kin) with any closing quotes
-and brackets, if white space and then something that can begin a sentence follows: a capital, a digit,
-a letter of a script without case, an opening mark, an item's letter in brackets. 。！？ end one by themselves. A blank
-line always does.
+A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic counterparts) with any closing quotes and
+brackets, if white space and a possible start of a sentence follow: a capital, a digit, a letter of a script without
+case, an opening mark, or an item's letter in brackets. 。！？ always end a sentence, and so does a blank line.
 
-A full stop does not end one
-- after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), nor after one that a number follows
-  (No. 4, Art. 5, Ziff. 3, temp. 37.2);
+A full stop does not end a sentence
+- after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), or after a word with its number (No.
+  4, Art. 5, Ziff. 3, temp. 37.2);
 - after a single letter or a run of them (J. Smith, U.S. Army, b.i.d.), unless a common opener follows (U.S. The ...);
 - after Inc. Ltd. etc. a.m. and the like, unless a common opener follows;
-- after a number that stands alone at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
-- in a date or after a number that a German word makes an ordinal (12. 3. 2019, am 3. Tag, im 2. Stock).
-It is a rule, not a model: for text that matters, split it before adding it.
+- after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
+- in a date, or after a number that a German word makes an ordinal (12. 3. 2019, am 3. Tag, im 2. Stock).
+The rules make errors: split important text before you import it.
 """
 
 import re
 from collections.abc import Iterator
 
 _MARKS = ".!?…؟۔।॥։።፧"
-_END = re.compile(  # a run of marks is entered at its start alone, so that a million dots take linear time
+_END = re.compile(  # a match begins only at the start of a run of marks, so that a million dots take linear time
     rf"""(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>["'”’“‘»)\]}}]*+)(?=\s++(?P<next>\S++))"""
     r"""|(?<![。！？])[。！？]++[」』”’）]*+(?=\s*+\S)|\n[^\S\n]*+\n"""
 )
@@ -39,7 +38,7 @@ _DAY = re.compile(r"[0-3]?\d")
 _MONTH_AND_YEAR, _YEAR = re.compile(r"[01]?\d\.\s?\d{2,4}\b"), re.compile(r"(?:19|20)\d\d\W*")
 _DAY_BEFORE = re.compile(r"\b[0-3]?\d\.\Z")
 
-# Followed by a name, a number or the rest of the citation; they do not end a sentence.
+# A name, a number or the rest of a citation follows these words; they do not end a sentence.
 _NEVER = _words("""
     av avda gem adm al arg arts assoc bd bldg brig bzw ca cap capt cf ch chap cl cmdr col cpl d.h dept dip dir div
     dr dra drs e.g ed eds eg eq eqs esp ex exc excma excmo fasc fed ff fig figs fol gen gov gr hon hr i.e ibid ie
@@ -49,12 +48,12 @@ _NEVER = _words("""
     urt v var vgl viz vol vols vs z.b av bspw civ crim dipl dña entspr evtl exkl fr frl geb ggf ggfs jur lat phil
     zzgl
 """)
-# The same before a number, a Roman one, § or a bracket alone: "Art. 5", "state of the art. The".
+# These do not end a sentence only before a number, a Roman number, § or a bracket: "Art. 5", "state of the art. The".
 _BEFORE_NUMBER = _words("""
     abd ap apdo app apps apt art az bl buchst cláus cr creat div encl encls exh fol fols hb hct krea lit no nota pág
     págs plt randnr rdnr reg regs rn rz segm tab temp wbc ziff
 """)
-# A single letter after one of these is its name, not somebody's initial: "Annex A.", "letra b."
+# A single letter after one of these is its label, not an initial: "Annex A.", "letra b."
 _LETTERED = _words("""
     anexo anlage annex appendix apartado buchstabe class exhibit group grade hepatitis letra letter lit option part
     plan schedule section segment stage type typ vitamin
@@ -63,12 +62,12 @@ _MONTHS = _words("""
     januar jänner februar märz april mai juni juli august september oktober november dezember jan feb mär apr jun
     jul aug sept sep okt nov dez
 """)
-_DOSES = _words("b.i.d t.i.d q.i.d q.d q.o.d q.h.s p.r.n p.o s.c i.v i.m h.s v.o")  # before a capital a sentence ends
+_DOSES = _words("b.i.d t.i.d q.i.d q.d q.o.d q.h.s p.r.n p.o s.c i.v i.m h.s v.o")  # end a sentence before a capital
 # A number after one of these is an ordinal in German.
 _ORDINAL = _words("""
     ab am an beim bis das dem den der des die ein eine einem einen einer eines im jeden jeder pro seit vom zum zur
 """)
-# Can end a sentence as well as stand within one.
+# These may end a sentence or occur within one.
 _MAYBE = _words("""
     a.m abs ave bros co corp dec esq etc feb inc jan jr jul jun ltd ltda llc mar apr aug sep sept oct nov mio mrd
     p.m pty plc s.a s.p.a s.l sq ud uds usw usf approx aprox avg min hr hrs wk wks yr yrs mo mos tabl inj
@@ -87,7 +86,7 @@ _OPENERS = _words("""
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of every sentence in `text`, in order, without the white space around them."""
+    """Yield (start, end) of every sentence in `text`, in order, without surrounding white space."""
     start = 0
     for match in _END.finditer(text):
         if match["mark"] is not None and not _ends(text, start, match):
@@ -98,7 +97,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def split(text: str) -> list[str]:
-    """The sentences of `text`."""
+    """Return the sentences of `text`."""
     return [text[start:end] for start, end in sentences(text)]
 
 
@@ -122,13 +121,13 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -> bool:
-    """Whether a full stop after a word ends a sentence, when what follows could begin one."""
-    # No word of the lists is so long; without an end, text without blanks would take quadratic time.
+    """Return True if a full stop after a word ends a sentence, given that the next word could begin one."""
+    # 40 characters are longer than all words of the lists; without a limit, text without blanks takes quadratic time.
     low = max(start, match.start() - 40)
     word = _last_word(text, low, match.start())
     before = text[low : match.start() - len(word)].rstrip()
     first_word = re.split(r"\W", following, maxsplit=1)[0].lower()
-    opener = first_word in _OPENERS and not _INITIAL_NEXT.match(following)  # "A. Smith" begins with no article
+    opener = first_word in _OPENERS and not _INITIAL_NEXT.match(following)  # the A of "A. Smith" is not an article
     lowered = word.lower()
     if lowered in _BEFORE_NUMBER:
         return not _NUMBERED.match(match["next"])
@@ -145,7 +144,7 @@ def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -
 
 
 def _is_ordinal(text: str, before: str, match: re.Match[str], opener: bool) -> bool:
-    """Whether a number of one or two digits and its full stop are part of a date, or an ordinal of German."""
+    """Return True if a number of one or two digits and its full stop belong to a date, or are a German ordinal."""
     if _MONTH_AND_YEAR.match(text[match.end() : match.end() + 12].lstrip()):
         return True
     if _YEAR.fullmatch(match["next"]) and _DAY_BEFORE.search(before):

@@ -27,7 +27,7 @@ _PLAIN = pa.schema(
     [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), *KEPT.items()]
 )
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
-_TOKENS = b"tokens"  # in the schema's metadata: the rule, where it is not `words`
+_TOKENS = b"tokens"  # key of the schema's metadata: the token rule, if it is not `words`
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
 
 
@@ -51,8 +51,7 @@ class _Columns(TypedDict):
 
 
 class Written(TypedDict):
-    """Summary of what was written: its fingerprint and counts; types: entities a type, the most frequent first; tokens:
-    the rule that text without labels is cut by."""
+    """Summary of a written corpus. types: entities per type, most frequent first. tokens: rule that cuts its text."""
 
     fingerprint: str
     n_sentences: int
@@ -65,7 +64,7 @@ class Written(TypedDict):
 def write_sentences(
     file: Path, sentences: Iterator[Sentence], labelled: bool, block: int, tokens: Tokens = "words"
 ) -> Written:
-    """Write a stream of sentences, `block` rows a row group: fingerprint, counts and types of what was written."""
+    """Write a stream of sentences, `block` rows per row group, and return a summary."""
     schema = _LABELLED if labelled else _PLAIN
     head = "winnow corpus 1" + ", labelled" * labelled
     if tokens != "words" and not labelled:  # all that was sealed before there was a choice keeps its fingerprint
@@ -81,8 +80,8 @@ def write_sentences(
                 "page": columns["page"],
                 "columns": columns["columns"],
             }
-            # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
-            # A kept column that says nothing is left out: that a corpus may have one changes no fingerprint.
+            # The fingerprint covers what readers get back: text, document, and the tokens and entities of labels.
+            # Columns without a value are left out, so that corpora without them keep their fingerprint.
             without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
             cells = [column for name, column in columns.items() if name not in without]
             digest.update(json.dumps(cells, ensure_ascii=False).encode())
@@ -102,10 +101,9 @@ def write_sentences(
 
 @contextmanager
 def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
-    """The stored sentences of corpus `name`.
+    """Open the stored sentences of corpus `name`.
 
-    Errors: CorpusError for a corpus that was removed, perhaps since its handle was made, and where what the block reads
-    was spoilt.
+    Errors: CorpusError if the corpus was removed, or if the `with` block reads damaged data.
     """
     try:
         about = file.stat()
@@ -115,16 +113,16 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
     except FileNotFoundError as error:
         raise CorpusError(f"{name}: is no longer here, so its sentences cannot be read; add it again.") from error
     except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
-        raise CorpusError(f"{name}: {file} cannot be read; add the same text again to mend it.") from error
+        raise CorpusError(f"{name}: {file} cannot be read; add the same text again to repair it.") from error
 
 
 @lru_cache(maxsize=4)
 def _footer(file: Path, *written: int) -> pq.FileMetaData:
-    """Places of a file's row groups: 12,208 of them take a tenth of a second, and chunks ask as often.
+    """Return a file's metadata, cached because reading that of 12,208 row groups takes a tenth of a second per chunk.
 
-    written: what changes where another file takes its place.
+    written: inode, time and size, so that a replaced file is read again.
     """
-    most = file.stat().st_size  # things in a list, each of a byte at least: room is made for all that it says it has
+    most = file.stat().st_size  # limit for declared lengths of lists: Arrow allocates them before it reads
     with pq.ParquetFile(file, thrift_container_size_limit=max(most, 1)) as parquet:
         return parquet.metadata
 
@@ -132,7 +130,7 @@ def _footer(file: Path, *written: int) -> pq.FileMetaData:
 def blocks(
     file: pq.ParquetFile, block: int, start: int, stop: int | None, columns: Sequence[str] | None
 ) -> Iterator[pa.Table]:
-    """Rows `start` to `stop` in order, of a file with `block` rows a row group; no other group is read."""
+    """Yield rows `start` to `stop` in order, of a file with `block` rows per row group. Reads no other group."""
     stop = min(file.metadata.num_rows if stop is None else stop, file.metadata.num_rows)
     for group in range(start // block, -(-stop // block)):
         table = file.read_row_group(group, columns)
@@ -141,7 +139,7 @@ def blocks(
 
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
-    """The next `block` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
+    """Return the next `block` sentences by column. Keeps no sentence, which would take a third more time."""
     columns: _Columns = {
         "id": [],
         "text": [],
@@ -175,11 +173,11 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
 
 
 def to_sentences(table: pa.Table) -> list[Sentence]:
-    """The sentences of a row group; one without labels is cut into tokens anew, as it was when it was written.
+    """Return the sentences of a row group; unlabelled ones are cut into tokens again, by the same rule.
 
-    Errors: ValueError for a rule of a newer version.
+    Errors: ValueError for an unknown rule.
     """
-    # Most corpora have no documents, groups or files: a column that says nothing is not made into as many objects.
+    # Do not convert columns without values: most corpora have no documents, groups or files.
     silent = [name for name in ("doc", *KEPT) if name in table.column_names and table[name].null_count == len(table)]
     columns = table.drop_columns(silent).to_pydict()
     tokens: Iterable[tuple[str, ...]]

@@ -1,6 +1,6 @@
 """Exports: a selection or a corpus as txt, jsonl, csv or parquet, a data card, labelled sentences as CoNLL.
 
-Every file is written beside its place and moved there when it is whole.
+Every file is written under a temporary name and renamed when it is complete.
 """
 
 import csv
@@ -24,12 +24,12 @@ from core.text.sentence import PLACE, Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
-KEPT = ("doc", "group", *PLACE)  # columns that an export has if its corpus has them
+KEPT = ("doc", "group", *PLACE)  # columns of an export whose corpus has them
 
 
 class Row(TypedDict):
-    """A selected sentence. row: in its corpus; score: None if it has none; rank: from 1, the best. doc, group, file,
-    page: as `Sentence` has them. more: {further column: value}."""
+    """A selected sentence. row: in its corpus. score: None if it has none. rank: from 1, the best. doc, group, file,
+    page: see `Sentence`. more: {further column: value}."""
 
     id: str
     text: str
@@ -43,7 +43,7 @@ class Row(TypedDict):
     more: NotRequired[Mapping[str, str | None]]
 
 
-_BLOCK = 8192  # rows a row group
+_BLOCK = 8192  # rows per row group
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -60,19 +60,18 @@ _SCHEMA = pa.schema(
     ]
 )
 _Values = dict[str, object]  # of a row, by column
-_ENDING = re.compile(r"\.[A-Za-z]\w*")  # ".doc" is a file's ending; the ".2pct" of "20.2pct" is a number's rest
-_CELL_START = re.compile(
-    r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])"
-)  # what makes a spreadsheet compute a cell (OWASP, CSV injection)
+_ENDING = re.compile(r"\.[A-Za-z]\w*")  # ".doc" is an ending; the ".2pct" of "20.2pct" is not
+# A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
+_CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
 def format_of(path: Path) -> Format:
-    """The format that a name asks for; a folder where it has no ending. Errors: ConfigError for an unknown ending."""
+    """Return the format for a file's ending, "folder" without an ending. Errors: ConfigError for an unknown ending."""
     if format_by_ending := FORMATS.get(path.suffix.lower()):
         return format_by_ending
     if _ENDING.fullmatch(path.suffix) and not path.is_dir():
         raise ConfigError(
-            f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them, or say --format folder."
+            f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them, or give --format folder."
         )
     return "folder"
 
@@ -80,7 +79,7 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}: a name that an export has already gets "column_" before it."""
+    """Return {further column: its name in an export}; a name that is taken gets the prefix "column_"."""
     taken = {*columns, *kept}
     return {name: f"column_{name}" if name in taken else name for name in names}
 
@@ -95,15 +94,14 @@ def write_selection(
 ) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file and return their number.
 
-    kept: names among doc, group, file and page. more: names of further columns. format: that of `path`'s ending
-    unless given.
-    A txt has the texts alone, one a line. In a csv a text that a spreadsheet would compute begins with a quote.
-    Errors: ConfigError for another ending, PathError if it cannot be written; then nothing is left behind.
+    kept: names among doc, group, file and page. more: names of further columns. format: None for that of `path`'s
+    ending. A txt holds only the texts, one per line. In a csv, a quote comes before text that a spreadsheet would
+    compute. Errors: ConfigError for another ending; PathError if it cannot be written, and no file remains.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
     if format not in writers:
-        raise ConfigError(f"output: {path.name!r} is a folder's name; end it in one of {', '.join(FORMATS)}.")
+        raise ConfigError(f"output: {path.name!r} names a folder; end it in one of {', '.join(FORMATS)}.")
     columns = (*COLUMNS, *kept, *more)
     with _replacing(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
@@ -114,9 +112,8 @@ def write_corpus(
 ) -> int:
     """Write the sentences of a corpus to a file and return their number.
 
-    Labelled sentences have their tokens, and IOB2 tags, in two further columns. kept, names: as `kept_names` and
-    `value_names` of the corpus have them. Errors: ConfigError for another ending and for labels in a .csv; CorpusError,
-    PathError.
+    Two further columns hold the tokens and IOB2 tags of labelled sentences. kept, names: of the corpus, by `kept_names`
+    and `value_names`. Errors: ConfigError for another ending and for labels in a .csv; CorpusError, PathError.
     """
     if path.suffix.lower() == ".conll":
         return write_conll(sentences, path)
@@ -134,7 +131,7 @@ def write_corpus(
 
 
 def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[str, str]) -> _Values:
-    """The columns of a sentence as plain Python values. further: {further column: its name in the export}."""
+    """Return the columns of a sentence as Python values. further: {further column: its name in the export}."""
     tags = None if sentence.entities is None else encode(sentence.entities, len(sentence.tokens), "iob2")
     known: _Values = {
         "id": sentence.id,
@@ -148,13 +145,13 @@ def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[st
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:
-    """Write `token<TAB>tag` lines and an empty one after each sentence; how many sentences there were.
+    """Write `token<TAB>tag` lines, an empty line after each sentence, and return the number of sentences.
 
-    Errors: CorpusError for a sentence that is not labelled.
+    Errors: CorpusError for an unlabelled sentence.
     """
     count = 0
     with _replacing(path) as out:
-        for count, sentence in enumerate(sentences, 1):  # noqa: B007  the number of the last is the result
+        for count, sentence in enumerate(sentences, 1):  # noqa: B007  the last count is the result
             if sentence.entities is None:
                 raise CorpusError(f"{path.name}: sentence {sentence.id} is not labelled; export it as text.")
             tags = encode(sentence.entities, len(sentence.tokens), scheme)
@@ -164,7 +161,7 @@ def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob
 
 
 def write_file(data: bytes, path: Path) -> None:
-    """Write what is ready. Errors: PathError if it cannot be written; then nothing is left behind."""
+    """Write bytes to a file. Errors: PathError if it cannot be written, and no file remains."""
     with _replacing(path) as out:
         out.write(data)
 
@@ -172,19 +169,14 @@ def write_file(data: bytes, path: Path) -> None:
 def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, object]) -> Path:
     """Write `README.md`, a data card with which `datasets.load_dataset(folder)` finds `data_file`.
 
-    about: what the card's table says (strategy, budget, corpora, seed ...), one row a key.
+    about: rows of the card's table (strategy, budget, corpora, seed ...).
     """
     header = json.dumps({"config_name": "default", "data_files": [{"split": "train", "path": data_file}]})
     table = "".join(f"| {_cell(key)} | {_cell(value)} |\n" for key, value in about.items())
-    columns = (
-        ""
-        if data_file.endswith(".txt")
-        else (
-            "\n`row` is the sentence's row in its corpus, `score` in the strategy's own unit, `rank` 1 is the best.\n"
-        )
-    )
+    legend = "\n`row` is the sentence's row in its corpus, `score` in the strategy's own unit, `rank` 1 is the best.\n"
+    columns = "" if data_file.endswith(".txt") else legend
     card = folder / "README.md"
-    # JSON is YAML too, and needs no second rule for quoting a file's name.
+    # JSON is valid YAML, so file names need no further rule for quoting.
     text = f"---\nconfigs:\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
     with _replacing(card) as out:
         out.write(text.encode())
@@ -205,7 +197,7 @@ def _jsonl(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> in
 
 
 def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
-    text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel knows UTF-8 by its mark alone
+    text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel recognises UTF-8 only by its byte order mark
     writer = csv.writer(text)
     writer.writerow([harmless(name) for name in columns])
     count = sum(bool(writer.writerow([harmless(value) for value in row.values()])) for row in rows)
@@ -214,9 +206,9 @@ def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
 
 
 def harmless(value: object) -> object:
-    """A .csv's cell, a quote before what a spreadsheet would compute.
+    """Return a cell of a .csv, with a quote before text that a spreadsheet would compute.
 
-    Where the semicolon separates (a German Excel), a cell may be cut at one, so what follows it is guarded too.
+    A German Excel separates cells by semicolons, so text after a semicolon is guarded too.
     """
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 
@@ -236,7 +228,7 @@ def _field(name: str) -> pa.Field:
 
 
 def _values(row: Row, columns: Sequence[str]) -> _Values:
-    """The columns as plain Python values; a score that is not a number is empty, which JSON can say."""
+    """Return the columns as Python values; NaN becomes None, because JSON has no NaN."""
     score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
     values: _Values = {
         "id": str(row["id"]),

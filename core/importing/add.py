@@ -1,12 +1,12 @@
-"""`add`: a file or folder is read as a stream and sealed as a corpus."""
+"""`add`: read a file or folder as a stream, and seal it as a corpus."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import field_validator
 
@@ -34,13 +34,13 @@ from core.text.marks import Marks
 from core.text.sentence import Sentence
 from core.text.words import unspaced
 
-BEFORE = "sealed.json"  # the result, kept until the run has ended: an upload's copy is gone by then
+BEFORE = "sealed.json"  # the result, kept because a resumed run cannot read a deleted upload again
 _PLACES = 10  # files whose pages without text are named
 LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every table
 
 
 def proposed_name(path: Path, n_more: int = 0) -> str:
-    """A corpus's name by its file's: without endings, cut to `LONGEST_NAME`. n_more: further files beside it."""
+    """Return a corpus's name by that of its file, without endings, cut to `LONGEST_NAME`. n_more: further files."""
     files = [file for file in uploaded(path) if readable(file)] or uploaded(path)
     if files:
         path, n_more = files[0], len(files) - 1
@@ -54,7 +54,7 @@ class AddConfig(Config):
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
-    names: tuple[str, ...] = option((), "What these files go by, where that is not their own names.", hidden=True)
+    names: tuple[str, ...] = option((), "Names to report for these files in place of their own.", hidden=True)
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
@@ -69,7 +69,7 @@ class AddConfig(Config):
         "", "A further column to keep, such as a contract's kind or a hospital, for `corpus split --by column`."
     )
     scheme: Literal["auto", "iob1", "iob2", "bioes", "bilou", "io"] = option(
-        "auto", "The label scheme; auto takes the only one that fits and asks where several do."
+        "auto", "The label scheme; auto takes the only one that fits, and asks if several do."
     )
     entity_type: str = option(
         "", "Type of entities whose tags name none (B, I and O alone); ENTITY if left out.", max_length=60
@@ -77,21 +77,21 @@ class AddConfig(Config):
     tag_column: str = option(
         "", "The column of the tags if a file has several, or none that is recognised: its number from 1, or its name."
     )
-    split: bool = option(False, "Cut every row into sentences: for one document a row.")
+    split: bool = option(False, "Cut every row into sentences, if rows are documents.")
     unit: Literal["line", "paragraph"] = option("line", "What a row of a .txt file is.")
     tokens: Literal["auto", "words", "blanks"] = option(
         "auto",
-        "What cuts text that comes without tokens. words: runs of letters, and single marks; blanks: what they "
-        "separate, for text that was tokenised before; auto: blanks where commas and full stops stand apart.",
+        "Rule that cuts text without tokens. words: runs of letters, and single marks; blanks: text between blanks, "
+        "for text that was tokenised before; auto: blanks if there are blanks before commas and full stops.",
     )
-    part: str = option("", "Which of train, dev and test to take from a labelled folder that holds several.")
+    part: str = option("", "Part (train, dev or test) to read from a labelled folder that holds several.")
     encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
     keep_lost: bool = option(
         False,
         "Keep labelled sentences that lost an annotation or have binary answers only (the rest then counts as O); they "
         "are left out otherwise.",
     )
-    annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
+    annotator: str = option("", "Whose labels to take if several annotators labelled a text differently.")
     move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
 
     @field_validator("path", "others")
@@ -103,17 +103,17 @@ class AddConfig(Config):
 
 
 def run(config: AddConfig, job: Job) -> AddResult | Result:
-    """Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
+    """Import a file. Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
 
-    An upload's copy is gone once it is sealed, or cannot be read whatever is chosen. Of an import that failed no row is
-    kept.
+    The copy of an upload is deleted after the import, or if no option can make it readable. A failed import keeps no
+    row.
     """
     before = job.context.run.chunks / BEFORE
-    result: AddResult | Result | None = read_object(before)  # of an attempt that was killed when all was done
+    result: AddResult | Result | None = read_object(before)  # from an attempt that was killed after the import
     if result is None:
         result = _imported(config, job)
         write_atomic(before, json.dumps(asdict(result), ensure_ascii=False).encode())
-    if config.move:  # from here on nobody could read it again
+    if config.move:
         forget(Path(config.path), job.home)
     return result
 
@@ -136,27 +136,27 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
 
 
 class _Scripts:
-    """Notes on the text while it passes: rows without blanks, and some texts for the encoder's vocabulary."""
+    """Counts sentences without blanks, and samples texts for the encoder's vocabulary, while sentences pass."""
 
     def __init__(self) -> None:
         self.unspaced = 0
         self.sample: list[str] = []
 
     def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-        """The same sentences."""
+        """Yield the same sentences."""
         step = 1
         for i, sentence in enumerate(sentences):
             self.unspaced += unspaced(sentence.text)
             if i % step == 0:
                 self.sample.append(sentence.text)
-                # Nobody knows yet how many there are: every second one goes when there are too many.
+                # The total is unknown, so every second text is dropped when the sample is full.
                 if len(self.sample) == 2 * SAMPLE:
                     self.sample[:], step = self.sample[::2], 2 * step
             yield sentence
 
 
 def reading(config: AddConfig) -> ReadOptions:
-    """The options that an import reads its file by."""
+    """Return the options for reading the file."""
     return ReadOptions(
         **config.model_dump(
             include={"format", "scheme", "split", "unit", "encoding", "entity_type", "tag_column", "keep_lost"}
@@ -200,9 +200,9 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     audit_log.note(job.home, "import", runs=[job.context.run.id], corpora=[sealed.fingerprint])
     known = sealed.fingerprint in here
     if known:
-        job.context.note(f"This text is here already as {sealed.name}; opened that one.")
+        job.context.note(f"This text is already imported as {sealed.name}; that corpus is used.")
     elif sealed.name != name:
-        job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
+        job.context.note(f"Another corpus has the name {name}, so this one is named {sealed.name}.")
     contradictory = labels.found
     for text in (*report.notes, *_of_documents(report), contradictory.in_words):
         if text:
@@ -253,13 +253,13 @@ def _try(path: Path, options: ReadOptions) -> None:
 
 
 def _called(path: Path, config: AddConfig) -> str:
-    """Name of what was read: a file's name, or the first's and how many more."""
+    """Return the name of the file, or that of the first file and the number of others."""
     files = uploaded(path) or [path, *map(Path, config.others)]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def _of_documents(report: ReadReport) -> Iterator[str]:
-    """Sentences on the pages that came without text, and on what was left out."""
+    """Yield sentences about pages without text, margins, unmapped letters and files that were left out."""
     if report.blank_pages:
         places = ", ".join(report.blank_places[:_PLACES]) + (" ..." if len(report.blank_places) > _PLACES else "")
         yield f"{report.blank_pages:,} of {report.pages:,} pages have no text (scanned?): {places}."
@@ -276,11 +276,11 @@ def _of_documents(report: ReadReport) -> Iterator[str]:
 
 
 def _cut(config: AddConfig, marks: Marks | None) -> Cut:
-    """Rule that cuts the text, and why. marks: None where it brings its tokens."""
+    """Return the rule that cuts the text, and the reason. marks: None if the file has its own tokens."""
     if marks is None:
         return Cut(rule="own", why="the file has them")
     if config.tokens != "auto":
-        return Cut(rule=config.tokens, why="asked for")
+        return Cut(rule=config.tokens, why="by option")
     return Cut(rule=marks.tokens, why=marks.why)
 
 
@@ -294,46 +294,29 @@ def _result(
     was_here: bool,
     unspaced: int,
 ) -> AddResult:
+    counted = {each.name for each in fields(AddResult)} & {each.name for each in fields(ReadReport)}
+    read: dict[str, Any] = {name: getattr(report, name) for name in counted}
     return AddResult(
-        cut=cut,
-        corpus=sealed.fingerprint,
-        name=sealed.name,
-        sentences=sealed.n_sentences,
-        tokens=sealed.n_tokens,
-        types=dict(sealed.types),
-        asked_name=asked_name,
-        was_here=was_here,
-        unspaced=unspaced,
-        format=report.format,
-        scheme=report.scheme,
-        text_column=report.text_column,
-        encoding=report.encoding,
-        files=report.files,
-        read=report.read,
-        kept=report.kept,
-        repaired=report.repaired,
-        repaired_rows=report.repaired_rows,
-        rejected=report.rejected,
-        rejected_spans=report.rejected_spans,
-        skipped=report.skipped,
-        empty=report.empty,
-        pages=report.pages,
-        blank_pages=report.blank_pages,
-        margins=report.margins,
-        unmapped=report.unmapped,
-        restored=report.restored,
-        left_out=report.left_out,
-        problems=tuple(report.problems),
-        contradictory_texts=contradictory.texts,
-        contradictory_sentences=contradictory.sentences,
-        lost=report.lost,
-        partial=report.partial,
-        agreement=report.agreement,
+        **{
+            **read,
+            "problems": tuple(report.problems),
+            "cut": cut,
+            "corpus": sealed.fingerprint,
+            "name": sealed.name,
+            "sentences": sealed.n_sentences,
+            "tokens": sealed.n_tokens,
+            "types": dict(sealed.types),
+            "asked_name": asked_name,
+            "was_here": was_here,
+            "unspaced": unspaced,
+            "contradictory_texts": contradictory.texts,
+            "contradictory_sentences": contradictory.sentences,
+        }
     )
 
 
 def _progress(report: Reporter, done: int, total: int) -> None:
-    """Progress in bytes, in the unit that people read."""
+    """Report the progress in KB or MB."""
     unit, size = ("MB", 1_000_000) if total >= 10_000_000 else ("KB", 1_000)
     report.progress(done // size, max(total // size, 1), unit)
 

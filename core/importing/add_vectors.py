@@ -1,4 +1,4 @@
-"""`vectors-import`: word vectors of elsewhere are read from a file (Dai et al. 2019, Table 5)."""
+"""`vectors-import`: read word vectors that others trained from a file (Dai et al. 2019, Table 5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,15 +23,15 @@ from core.runs.store import RunStore, is_run_id
 from core.shown import in_utf8, shown
 
 MOST_NUMBERS = 10_000  # of a vector
-LONGEST = 200  # bytes of a word; what is longer is an address or a table
+LONGEST = 200  # bytes of a word; anything longer is an address or a table
 
 
 @dataclass(slots=True, kw_only=True)
 class VectorTable:
-    """Content of a file: words in its order, each once, and the length of their vectors.
+    """Content of a file: distinct words in its order, and the length of their vectors.
 
-    again: lines of words that were there before, of which the first counts. unusable: lines whose word no token can be:
-    empty, with blanks in it, or far too long. whole: the file was read to its end.
+    again: number of lines that repeat a word; the first line counts. unusable: number of lines whose word cannot be a
+    token: empty, with a blank, or too long. whole: the file was read to its end.
     """
 
     words: list[str] = field(default_factory=list)
@@ -44,11 +44,11 @@ class VectorTable:
 def read_vectors(
     path: Path, rows: BinaryIO, *, most_words: int = 0, tick: Callable[[int], None] = lambda _: None
 ) -> VectorTable:
-    """Read a line at a time; a vector's float32 goes to `rows` at once, so that only words are held in memory.
+    """Read line by line, and write each vector to `rows` (float32) at once, so that memory holds only the words.
 
-    most_words: the first so many, 0: all. tick: told the packed bytes read so far.
+    most_words: number of words to read, 0 for all. tick: called with the packed bytes read so far.
 
-    Errors: PathError; ReadError for the first line that is wrong, and for a header that the lines belie.
+    Errors: PathError; ReadError for the first wrong line, and for a header with a wrong number of words.
     """
     if path.name.lower().removesuffix(".gz").endswith(".bin"):
         raise ReadError(path.name, None, "is binary by its name; save the vectors as text (word2vec's, .vec, .txt).")
@@ -86,7 +86,7 @@ def _table(file: str, stream: IO[bytes], rows: BinaryIO, most_words: int) -> Vec
             table.words.append(text)
             rows.write(vector.tobytes())
     if promised is not None and read != promised:
-        what = f"says that {promised:,} words follow, and {read:,} do; get the file again, or mend this line."
+        what = f"announces {promised:,} words, but {read:,} follow; get the file again, or correct this line."
         raise ReadError(file, 1, what)
     if not table.words:
         raise ReadError(file, None, "holds no word with a vector; write a word and its numbers on each line.")
@@ -94,7 +94,7 @@ def _table(file: str, stream: IO[bytes], rows: BinaryIO, most_words: int) -> Vec
 
 
 def _header(fields: list[bytes]) -> tuple[int, int] | None:
-    """`(words, numbers)`, where a first line says so."""
+    """Return (words, numbers per word) if the first line is a header, else None."""
     if len(fields) != 2 or not all(part.isdigit() and len(part) < 19 for part in fields):
         return None
     words, dimension = map(int, fields)
@@ -103,16 +103,16 @@ def _header(fields: list[bytes]) -> tuple[int, int] | None:
 
 def _check_dimension(file: str, number: int, dimension: int) -> None:
     if not 0 < dimension <= MOST_NUMBERS:
-        what = f"gives a word {dimension:,} numbers; expected are 1 to {MOST_NUMBERS:,}, a blank before each."
+        what = f"gives a word {dimension:,} numbers, expected 1 to {MOST_NUMBERS:,}; put a blank before each number."
         raise ReadError(file, number, what)
 
 
 def _parted(file: str, number: int, fields: list[bytes], dimension: int) -> tuple[bytes, FloatArray]:
-    """A line's word and vector. A word may have blanks, as some of GloVe's do, but no numbers after its first part."""
+    """Return a line's word and vector. A word may have blanks (GloVe), but no numbers after its first part."""
     n = len(fields) - dimension
     between = fields[1:n]
     if n < 1 or (between and all(_number(part) is not None for part in between)):
-        what = f"has {len(fields) - 1:,} numbers, where {dimension:,} are expected; write as many for every word."
+        what = f"has {len(fields) - 1:,} numbers, expected {dimension:,}; write the same number for every word."
         raise ReadError(file, number, what)
     values = [_number(part) for part in fields[n:]]
     if None in values:
@@ -143,9 +143,12 @@ class AddVectorsConfig(Config):
     """Options: the file to read, and the name of its vectors."""
 
     path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), perhaps packed as .gz.")
-    name: str = option("", "What --imported-vectors calls them; the file's name if left out.", max_length=LONGEST_NAME)
+    name: str = option("", "Name for --imported-vectors; the file's name if left out.", max_length=LONGEST_NAME)
     most_words: int = option(
-        200_000, "The file's first so many, the most frequent ones; 0: all. Taggers keep them all.", unit="words", ge=0
+        200_000,
+        "Number of words to read, the most frequent come first; 0 reads all. Taggers keep them all.",
+        unit="words",
+        ge=0,
     )
 
     @field_validator("path")
@@ -159,16 +162,16 @@ class AddVectorsConfig(Config):
     @classmethod
     def _no_run_id(cls, name: str) -> str:
         if is_run_id(name) or "," in name:
-            raise ValueError("is written as a run's id or with a comma; choose another name")
+            raise ValueError("is a run's id or contains a comma; choose another name")
         return name
 
 
 def run(config: AddVectorsConfig, job: Job) -> ImportResult:
-    """Artifacts: `words.txt`, one a line, in the file's order; `vectors.npy` `(n, d)` float32."""
+    """Import vectors. Artifacts: `words.txt`, one per line, in the file's order; `vectors.npy`, (n, d) float32."""
     path = user_path(config.path)
     name = shown(config.name) or proposed_name(path).replace(",", " ")
     if others := [run_id for run_id, other in vectors.imports(RunStore(job.home)).items() if other.name == name]:
-        raise ConfigError(f"name: {name} is what {others[0]} is called; choose another name, or remove that run.")
+        raise ConfigError(f"name: {others[0]} has the name {name} already; choose another name, or remove that run.")
     job.context.stage(f"reading {shown(path.name)}")
     draft = job.context.run.chunks / "rows.f32"
     try:
@@ -177,14 +180,14 @@ def run(config: AddVectorsConfig, job: Job) -> ImportResult:
         draft.unlink(missing_ok=True)
     if result.again or result.unusable:
         job.context.note(
-            f"{result.again:,} lines repeat a word, of which the first counts; {result.unusable:,} were left out: "
-            "their words have blanks, are empty or far too long."
+            f"{result.again:,} lines repeat a word, and the first counts; {result.unusable:,} lines were left out "
+            "because their words are empty, too long or have blanks."
         )
     return result
 
 
 def _read(config: AddVectorsConfig, job: Job, path: Path, draft: Path, name: str) -> ImportResult:
-    size = path.stat().st_size if path.is_file() else 0  # reading says what is wrong with any other
+    size = path.stat().st_size if path.is_file() else 0  # reading raises the error for anything else
     with draft.open("wb") as rows:
         tick = partial(_progress, job.context, size)
         table = read_vectors(path, rows, most_words=config.most_words, tick=tick)

@@ -54,7 +54,7 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
 
 
 def _added(run_id: str) -> list[str]:
-    """What a person wants to know of an import: what came in, what was left out and why, what to look at."""
+    """Return lines about an import for people: what was read, what was left out and why, what to check."""
     added = corpora.import_result(run_id)
     kind = "labelled" if added.types else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
@@ -63,7 +63,7 @@ def _added(run_id: str) -> list[str]:
     scheme = f" with {added.scheme} tags" if added.scheme and added.types else ""
     lines.append(f"read as      {added.format}{scheme}, {_n(added.files, 'file')}")
     if added.cut and added.cut.rule != "own":
-        rule = "runs of letters, and single marks" if added.cut.rule == "words" else "what blanks separate"
+        rule = "runs of letters, and single marks" if added.cut.rule == "words" else "text between blanks"
         lines.append(f"tokens       {rule} ({added.cut.why})")
     counts = (
         (added.rejected, "row", " rejected"),
@@ -95,13 +95,13 @@ def _n(n: int, what: str) -> str:
 @corpus.command("propose")
 @click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
 @click.option("--like", multiple=True, callback=several, metavar="FILE,...", help="Files that are like the task.")
-@click.option("--use", is_flag=True, help="Import them so: a corpus for each part, with its role.")
+@click.option("--use", is_flag=True, help="Import them this way: a corpus for each part, with its role.")
 @config_options(KINDS["intake"].config, leave_out=("path", "others", "move"))
 @json_option
 def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_json: bool, **values: object) -> None:
-    """Say which part each of several files, folders or archives is, by labels, names, sizes and likeness.
+    """Propose a part for each of several files, folders or archives, by labels, names, sizes and similarity.
 
-    --task, --domain and so on say it yourself: then those parts alone are taken.
+    With --task, --domain and the like you choose the parts yourself; then only those parts are imported.
     """
     places = [Path(path).absolute() for path in paths]
     proposed = intake.proposal(places, like)
@@ -141,7 +141,7 @@ def _taken(result: Mapping[str, object]) -> list[str]:
 @corpus.command("list")
 @json_option
 def corpus_list(as_json: bool) -> None:
-    """Every corpus: your own, then what Winnow made, the newest of each first."""
+    """List every corpus: imported ones, then those that Winnow made, each newest first."""
     rows = [corpora.describe(corpus) for corpus in corpora.listed()]
     if as_json:
         echo_json({"corpora": rows})
@@ -153,7 +153,7 @@ def corpus_list(as_json: bool) -> None:
 @click.argument("reference", type=CORPUS)
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
-    """One corpus, by name, fingerprint or path: its counts, its density, its size against the others in use."""
+    """Show a corpus, by name, fingerprint or path: counts, density, and size relative to the others in use."""
     corpus = corpora.find(runs.fingerprint_of(reference, progress))
     against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in corpora.ratios(corpus)}
     report({**corpora.describe(corpus), **corpora.density(corpus), "ratios": against}, as_json)
@@ -167,7 +167,7 @@ def corpus_show(reference: str, as_json: bool) -> None:
 )
 @json_option
 def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
-    """Flag duplicates, leaks of held-out sentences, too short and too long ones. Deletes nothing."""
+    """Flag duplicates, leaks of held-out sentences, and sentences that are too short or too long. Deletes nothing."""
     config = KINDS["audit"].config
     flags: dict[str, object] = {}
     for part, reference in (("", domain), ("task_", task)):
@@ -185,14 +185,14 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 def corpus_split(as_json: bool, **values: object) -> None:
     """Seal parts of a corpus as corpora: training, dev and test set, or task corpus (T_C) and domain corpus (D_C).
 
-    Copies of a sentence go into one part.
+    Duplicates of a sentence go into one part.
     """
     options = given(values, KINDS["split"].config)
     finish(runs.execute("split", options, progress), as_json, plain=_parts)
 
 
 def _parts(result: Mapping[str, object]) -> list[str]:
-    """A line a part, and what was done about copies."""
+    """Return one line per part, and one about duplicates."""
     split = corpora.split_result(str(result["run"]))
     lines = [
         f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
@@ -211,7 +211,7 @@ def _parts(result: Mapping[str, object]) -> list[str]:
 @click.argument("name")
 @json_option
 def corpus_rename(reference: str, name: str, as_json: bool) -> None:
-    """Call a corpus otherwise; it is found by its old names too. Refused for a name that another corpus bears."""
+    """Rename a corpus; its old names still find it. Fails for a name that another corpus has."""
     report(corpora.describe(corpora.rename(reference, name)), as_json)
 
 
@@ -231,11 +231,11 @@ def corpus_export(reference: str, output: str, as_json: bool) -> None:
 
 @corpus.command("remove")
 @click.argument("reference")
-@click.option("--force", is_flag=True, help="Also while a run at work needs it, which then fails.")
-@click.option("--with-runs", is_flag=True, help="With all that was made from it: corpora, runs, models, exports.")
+@click.option("--force", is_flag=True, help="Delete it even if a running run needs it; that run then fails.")
+@click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -> None:
-    """Delete a corpus, and say which runs cannot be run again without it. Refused while a run at work needs it.
+    """Delete a corpus, and list the runs that cannot be repeated without it. Fails while a running run needs it.
 
     Runs that read it keep some of its text; --with-runs deletes these too, and asks first on a terminal.
     """
@@ -244,10 +244,10 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
         return
     used = corpora.needed_by(reference)
     for run in used.active if force else ():
-        echo(f"note: {run.id} is at work and will fail without {used.corpus.name}", err=True)
+        echo(f"note: {run.id} is running and will fail without {used.corpus.name}", err=True)
     if used.in_words and (force or not used.active):
         echo(f"note: {used.corpus.name} was used by {used.in_words}", err=True)
-        echo("note: they keep some of its text; --with-runs would have removed them too", err=True)
+        echo("note: they keep some of its text; --with-runs removes them too", err=True)
     corpora.remove(used.corpus.fingerprint, force=force)
     report({"removed": used.corpus.fingerprint}, as_json, "")
 

@@ -23,10 +23,10 @@ BYTES = 1.0  # pieces per character: above, letters fall into bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is checked.
+    """Corpora and options to check.
 
-    parts: corpora by role, or by name where they have none. strategies: {name: sentences of T_C that it needs}.
-    encoder: "" if the run reads none. labels: check those of corpora without a role too.
+    parts: corpora by role, or by name without a role. strategies: {name: sentences of T_C that it needs}. encoder: ""
+    if the run reads none. labels: also check labelled corpora without a role.
     """
 
     parts: Mapping[str, Corpus]
@@ -95,7 +95,7 @@ def _coverage_of(encoder: str, texts: tuple[str, ...]) -> Coverage | None:
 
 
 def subject(kind: str, options: Mapping[str, object], library: Library) -> Subject:
-    """What is checked before a run of `kind`. Corpora that are not here, or not chosen yet, are left out."""
+    """Return what to check before a run of `kind`, without corpora that are missing or not chosen yet."""
     match kind:
         case "select":
             return _selection(options, library)
@@ -144,14 +144,14 @@ def _experiment(options: Mapping[str, object], library: Library) -> Subject:
 
 
 def _comparison(options: Mapping[str, object], library: Library) -> Subject:
-    """A comparison of corpora: its targets and sources by name; nothing of it is selected or trained."""
+    """Return what to check before a comparison of corpora, which selects and trains nothing."""
     task = _corpora({"task": _first(options.get("target"))}, library)
     others = (_find(reference, library) for reference in _all(options.get("source")))
     return Subject(parts={**task, **{corpus.name: corpus for corpus in others if corpus}})
 
 
 def needed(strategy: str, options: Mapping[str, object]) -> int:
-    """Sentences of T_C that a strategy needs at least: its folds if it has folds, else 2; 0 if it reads no T_C."""
+    """Return the minimum sentences of T_C for a strategy: its folds if it has folds, else 2; 0 if it reads no T_C."""
     known = STRATEGIES.get(strategy)
     if known is None or not known.topical:
         return 0
@@ -161,7 +161,7 @@ def needed(strategy: str, options: Mapping[str, object]) -> int:
 
 
 def _encoder(options: Mapping[str, object]) -> str:
-    """The encoder that a training starts from; "" for a run's model and for networks without one."""
+    """Return the encoder that a training starts from; "" for a run's model and for networks without one."""
     if options.get("network", "encoder") not in ("encoder", "span"):
         return ""
     init = str(options.get("init") or BUNDLED)

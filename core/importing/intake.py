@@ -47,9 +47,9 @@ class IntakeConfig(Config):
     divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
     source: tuple[str, ...] = option((), "Further sources, to compare: each is kept as a corpus without a role.")
     documents: tuple[str, ...] = option(
-        (), "What holds a document per row, to be cut into sentences: task, domain, or files of source."
+        (), "Parts (task, domain) or files of source with a document per row, to be cut into sentences."
     )
-    annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
+    annotator: str = option("", "Whose labels to take if several annotators labelled a text differently.")
     move: bool = option(False, "Delete the files once they are sealed (used for uploads, which are copies).")
 
     @model_validator(mode="after")
@@ -57,10 +57,10 @@ class IntakeConfig(Config):
         if not self.files:
             raise ValueError("no file has a part; give at least one file a part")
         if self.divide and self.train:
-            raise ValueError("divide gives a train part, and train is given too; take one of them out")
+            raise ValueError("divide makes a training set, and train is given too; leave one of them out")
         names = [name for files in self.files.values() for name in files]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"{twice[0]} is in two parts; a file plays one")
+            raise ValueError(f"{twice[0]} is in two parts; give it one part")
         return self
 
     @property

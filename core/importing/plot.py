@@ -1,4 +1,4 @@
-"""Figures of `1_Corpora`, in Vega-Lite, whose code is a sixth of plotly's: each new tab reads it anew."""
+"""Figures of `1_Corpora`, in Vega-Lite: every new tab loads its code, which is a sixth the size of plotly's."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -22,7 +22,7 @@ from core.results import IntArray
 
 
 def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spec:
-    """Sentences by length, `lengths` `(n,)` in tokens, in the colour of `role` (T_C, D_C, L_C, S_C)."""
+    """Draw the number of sentences by length. lengths: (n,) tokens. role: T_C, D_C, L_C or S_C, for the colour."""
     edges = length_edges(lengths, 30)
     counts = binned(lengths, edges).tolist()
     rows = [
@@ -50,7 +50,7 @@ def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spe
 
 
 def type_bars(types: Mapping[str, int], limit: int = 12, *, dark: bool = False) -> Spec:
-    """Entities a type, the most frequent first; the rest in one bar."""
+    """Draw the number of entities per type, most frequent first; one bar for all types beyond `limit`."""
     ordered = sorted(types.items(), key=lambda item: -item[1])
     shown, rest = ordered[:limit], ordered[limit:]
     if rest:
@@ -58,7 +58,7 @@ def type_bars(types: Mapping[str, int], limit: int = 12, *, dark: bool = False) 
     colours = [shade(colour, dark=dark) for colour in ENTITY_COLOURS]
     rows = [{"name": name, "n": n, "colour": colours[i % len(colours)]} for i, (name, n) in enumerate(shown)]
     top = max((n for _, n in shown), default=1)
-    # Else Streamlit's theme has Vega leave out a name where two come close.
+    # Without this, Streamlit's theme makes Vega leave out names that are close to each other.
     named = {"labelLimit": 200, "labelOverlap": False}
     encoding: Spec = {
         "x": number("n", "entities", scale={"domain": [0, 1.15 * top]}),

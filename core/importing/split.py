@@ -35,15 +35,15 @@ class SplitConfig(Config):
         (70.0, 10.0, 20.0), "Sizes of the parts in sentences, in any unit: 70,10,20 or 35100,2000."
     )
     values: tuple[str, ...] = option(
-        (), "--by column: its sentences of these values are the first part, all others the second; no shares, no lot."
+        (), "With --by column: sentences with these values are the first part, all others the second; without shares."
     )
     names: tuple[str, ...] = option(
-        (), "Names of the parts; train,dev,test of three, train,test of two, task,domain by values if left out."
+        (), "Names of the parts; if left out, train,dev,test for three, train,test for two, task,domain for values."
     )
     keep_copies: bool = option(
-        False, "Leave copies of a sentence in every part that they fall to, and only count them."
+        False, "Keep duplicates of a sentence in every part that they are drawn for, and only count them."
     )
-    seed: int = option(0, "Seed of what falls to which part.", ge=0)
+    seed: int = option(0, "Seed of the draw.", ge=0)
 
     @field_validator("shares")
     @classmethod
@@ -55,12 +55,12 @@ class SplitConfig(Config):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if self.values and self.by != "column":
-            raise ValueError("values are of a column; say --by column, or leave them out")
+            raise ValueError("values belong to a column; add --by column, or leave them out")
         parts = 2 if self.values else len(self.shares)
         if self.names and (len(self.names) != parts or len(set(self.names)) != parts or not all(self.names)):
             raise ValueError(f"expected {parts} different names, one per part")
         if not self.names and not self.values and parts not in USUAL_NAMES:
-            raise ValueError(f"say the names of {parts} parts")
+            raise ValueError(f"give names for {parts} parts")
         return self
 
     @property
@@ -110,10 +110,11 @@ def run(config: SplitConfig, job: Job) -> SplitResult:
 
 def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
     """Return the error for a part that would be empty."""
-    what = {"document": "documents", "sentence": "sentences without copies", "column": "values"}[config.by]
+    what = {"document": "documents", "sentence": "sentences without duplicates", "column": "values"}[config.by]
     return (
         f"shares: nothing of {corpus.name} is left for {name}: it has {units:,} {what} for {len(config.parts)} parts, "
-        "and copies are in one part alone; ask for fewer parts, split by something smaller, or keep copies."
+        "and duplicates stay in one part; ask for fewer parts, split by smaller units, or keep duplicates "
+        "(--keep-copies)."
     )
 
 

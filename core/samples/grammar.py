@@ -1,8 +1,8 @@
-"""A small notation for sentences that do not repeat themselves, for the sample sets.
+"""A small notation for the varied sentences of the sample sets.
 
-== rule            a rule begins; every following line is one alternative; `#` begins a comment line
-<rule>             one alternative of that rule, not the same words twice in a sentence if it can be helped
-{a|b|}             one of these, here or nothing
+== rule            begin of a rule; every following line is one alternative; `#` begins a comment line
+<rule>             one alternative of that rule; the same words come twice in a sentence only if there is no other way
+{a|b|}             a, b or nothing
 <2..90/4>          a whole number from 2 up to 90 in steps of 4; a comma before the > groups thousands
 [TYPE words]       an entity
 """
@@ -21,7 +21,7 @@ _MARK = re.compile(r"\[([A-Z]+) ([^\]]*)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One sentence: its text, `words.tokenize(text)`, one IOB2 tag a token, and the rule it is from."""
+    """One sentence: its text, `words.tokenize(text)`, one IOB2 tag per token, and its rule."""
 
     text: str
     tokens: tuple[str, ...]
@@ -52,7 +52,7 @@ _Part = str | _Choice | _Number | _Rule
 
 
 class Grammar:
-    """Rules read from files; `line` draws one sentence from a rule's alternatives in turn."""
+    """Rules read from files; `line` draws one sentence."""
 
     def __init__(self, files: list[Path], rng: Random) -> None:
         self.rng = rng
@@ -62,7 +62,7 @@ class Grammar:
             self._read(file)
 
     def line(self, topic: str) -> Line:
-        """A sentence of `topic`; its templates are dealt like cards, so that none comes too often."""
+        """Return a sentence of `topic`; its templates are drawn without replacement until all were used."""
         deck = self._decks.setdefault(topic, [])
         if not deck:
             deck.extend(shuffled(range(len(self.rules[topic])), self.rng))
@@ -105,12 +105,12 @@ class Grammar:
 
 
 def pick(n: int, rng: Random) -> int:
-    """A number from 0 to n-1, by `random()` alone: the one method whose sequence Python promises to keep."""
+    """Draw a number from 0 to n-1, with `random()`: the only method whose sequence Python guarantees."""
     return int(rng.random() * n)
 
 
 def shuffled(items: range, rng: Random) -> list[int]:
-    """`items` in random order (Fisher-Yates on `pick`, so that every Python gives the same one)."""
+    """Return `items` in random order (Fisher-Yates with `pick`, so that every Python version gives the same order)."""
     order = list(items)
     for i in range(len(order) - 1, 0, -1):
         j = pick(i + 1, rng)
@@ -119,7 +119,7 @@ def shuffled(items: range, rng: Random) -> list[int]:
 
 
 def mark(marked: str, *, topic: str, template: str) -> Line:
-    """`Paid by [PARTY Oakline Ltd].` as a `Line`."""
+    """Parse `Paid by [PARTY Oakline Ltd].` as a `Line`."""
     tokens: list[str] = []
     tags: list[str] = []
     end = 0
@@ -130,13 +130,13 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
         end = entity.end()
     rest = tokenize(marked[end:])
     text = _MARK.sub(r"\2", marked)
-    # Entities must not cut words otherwise than the tokenizer does, or tags would not fit an uploaded text.
+    # Entities must end where the tokenizer cuts, or the tags would not fit an uploaded text.
     assert tuple(tokens) + rest == tokenize(text)
     return Line(text=text, tokens=tokenize(text), tags=tuple(tags + ["O"] * len(rest)), topic=topic, template=template)
 
 
 def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
-    """Parts up to the `|` or `}` that ends them, and that end; `pieces` is reversed and eaten."""
+    """Return the parts up to a closing `|` or `}`, and that mark; consumes `pieces`, which are reversed."""
     parts: list[_Part] = []
     while pieces:
         piece = pieces.pop()
@@ -157,7 +157,7 @@ def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
 
 
 def _tidy(marked: str) -> str:
-    """Blanks, full stops, articles and capitals put right."""
+    """Correct blanks, full stops, articles and capitals."""
     marked = clean(marked)
     marked = re.sub(r"(?<! ) ++(?=[],.;:?!)])", "", marked)
     marked = re.sub(r"\.(\]?)\.$", r".\1", marked)

@@ -1,4 +1,7 @@
-"""Copies of a line that hygiene must find: the same words again, or nearly the same (SOURCES.md, Near duplicates)."""
+"""Copies of a line that hygiene must find (SOURCES.md, Near duplicates), and a guard against unplanned ones.
+
+The guard's limits are stricter than those of `hygiene`, so that it finds only what was planted.
+"""
 
 import math
 from collections import Counter, defaultdict
@@ -11,10 +14,9 @@ from core.text.words import fold, tokenize
 
 _JACCARD = 0.6  # hygiene: 0.8
 _EDIT = 0.88  # hygiene: 0.9, sentences of fewer than 10 tokens
-_SHORT = 10  # words: edit similarity counts up to here
-_LONG_RUN, _SHORT_RUN = 12, 7  # hygiene: 13 tokens in common with a dev or test sentence, 8 of fewer than 13
+_SHORT = 10  # words: edit similarity decides for sentences up to this length
+_LONG_RUN, _SHORT_RUN = 12, 7  # hygiene: 13 tokens shared with a dev or test sentence, 8 if that has fewer than 13
 _FEW = 13
-
 
 Run = tuple[str, ...]
 T = TypeVar("T", bound=str | tuple[str, ...])
@@ -26,7 +28,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._folded: set[str] = set()
-        self._shingles: tuple[_Index[Run], _Index[Run]] = (_Index(), _Index())  # marks counted, marks left out
+        self._shingles: tuple[_Index[Run], _Index[Run]] = (_Index(), _Index())  # with and without punctuation
         self._shorts: list[str] = []
         self._trigrams: _Index[str] = _Index()
         self._long_runs: set[Run] = set()
@@ -34,7 +36,7 @@ class Guard:
         self._runs_of_short: set[Run] = set()
 
     def admit(self, line: Line, *, held_out: bool = False) -> bool:
-        """Whether `line` is far enough from all earlier ones; then it is remembered."""
+        """Add `line` and return True if it is different enough from all earlier lines."""
         folded = fold(line.text)
         views = (words(line.text), tuple(folded.split()))
         if folded in self._folded or self._like_a_held_out(views):
@@ -71,14 +73,14 @@ class Guard:
         )
 
     def _like_a_short_one(self, folded: str) -> bool:
-        # An edit spoils at most three trigrams of the longer text; one that comes twice counts once, hence the 5
+        # A text has len - 2 trigrams; an edit changes at most three of them. A slack of 5 allows for repeated trigrams.
         needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
         close = self._trigrams.sharing(_trigrams(folded), int(needed))
         return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
 
 
 class _Index(Generic[T]):
-    """Sets, looked up by their items."""
+    """Index of sets by their items."""
 
     def __init__(self) -> None:
         self._sets: list[set[T]] = []
@@ -90,40 +92,40 @@ class _Index(Generic[T]):
         self._sets.append(items)
 
     def sharing(self, items: set[T], n: int) -> list[int]:
-        """Numbers of the sets that share at least `n` items (n > 0, else n = 1) with `items`."""
+        """Return the numbers of the sets that share at least `n` items (at least 1) with `items`."""
         n = max(1, n)
-        # Whoever shares n of them shares one of any len - n + 1: look at the rarest only
+        # A set that shares n items shares at least one of any len - n + 1, so only the rarest are looked up.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
 
     def like(self, items: set[T], limit: float) -> bool:
-        """Whether a set has a Jaccard similarity above `limit` to `items`."""
+        """Return True if a set has a Jaccard similarity above `limit` to `items`."""
         close = self.sharing(items, math.ceil(limit * len(items)))
         return any(len(items & self._sets[i]) > limit * len(items | self._sets[i]) for i in close)
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Case-folded tokens, marks included."""
+    """Return the case-folded tokens, with punctuation."""
     return tokenize(text.casefold())
 
 
 def runs(items: tuple[str, ...], n: int) -> list[Run]:
-    """All n neighbours in a row."""
+    """Return all runs of n neighbours."""
     return [items[i : i + n] for i in range(len(items) - n + 1)]
 
 
 def jaccard(a: tuple[str, ...], b: tuple[str, ...]) -> float:
-    """Share of 5-grams that two token sequences have in common, 0 to 1."""
+    """Return the Jaccard similarity of the 5-grams of two token sequences, 0 to 1."""
     of_a, of_b = set(runs(a, 5)), set(runs(b, 5))
     return len(of_a & of_b) / max(1, len(of_a | of_b))
 
 
 def similarity(a: str, b: str, least: float = 0.0) -> float:
-    """1 - Levenshtein distance / length of the longer text; 0 as soon as it must fall below `least`."""
+    """Return 1 - Levenshtein distance / length of the longer text; 0 if it is below `least`."""
     longer = max(1, len(a), len(b))
     allowed = (1 - least) * longer
-    # Letters that one text has more of than the other each cost an edit: most pairs end here, without the table.
+    # Each surplus letter of one text costs an edit; this bound excludes most pairs before the table is computed.
     if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
         return 0.0
     row = list(range(len(b) + 1))
@@ -131,7 +133,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
         before, row[0] = row[0], i
         for j, right in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
-        # The least of a row never falls from row to row.
+        # The minimum of a row never decreases from row to row.
         if min(row) > allowed:
             return 0.0
     return 1 - row[-1] / longer
@@ -142,7 +144,7 @@ def _trigrams(text: str) -> set[str]:
 
 
 def exact(line: Line, rng: Random) -> Copy:
-    """The same words: as they are (three in five), or in other case, or with other marks."""
+    """Return an exact duplicate: unchanged (three in five), in other case, or with other punctuation."""
     text = line.text
     changed = (
         (text, "nothing"),
@@ -156,9 +158,10 @@ def exact(line: Line, rng: Random) -> Copy:
 
 
 def near(line: Line, rng: Random) -> Copy | None:
-    """A few letters or one word changed, yet a near duplicate by either definition; None where that cannot be done.
+    """Return a near duplicate with a few letters or one word changed; None if six tries give none.
 
-    10 tokens or more: 5-gram Jaccard of at least 0.8, marks counted or not. Fewer: edit similarity of at least 0.9.
+    10 tokens or more: 5-gram Jaccard of at least 0.8, with and without punctuation. Fewer: edit similarity of at least
+    0.9.
     """
     ways: tuple[tuple[str, Callable[[str, Random], str]], ...] = (
         ("added word", _add),
@@ -176,7 +179,7 @@ def near(line: Line, rng: Random) -> Copy | None:
 
 
 def is_near(text: str, copy: str) -> bool:
-    """Whether `copy` is a near, not an exact, duplicate of `text`, with and without its marks."""
+    """Return True if `copy` is a near, not an exact, duplicate of `text`, with and without punctuation."""
     folded = fold(text), fold(copy)
     if folded[0] == folded[1]:
         return False
@@ -202,7 +205,7 @@ def _open(text: str, rng: Random) -> str:
 
 
 def _slip(text: str, rng: Random) -> str:
-    """One letter doubled or left out, or two swapped, in a word at either end."""
+    """Double or drop a letter, or swap two, in a word at either end."""
     head = text.split()
     at = (0, 1, -2, -1)[pick(4, rng)]
     word = head[at]

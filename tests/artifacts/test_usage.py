@@ -137,7 +137,7 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
         assert code == 2
         assert f"my train: is needed by a running run ({run.id})" in said
         code, said = remove("my train", "--force")
-        assert (code, said) == (0, f"note: {run.id} is at work and will fail without my train\n")
+        assert (code, said) == (0, f"note: {run.id} is running and will fail without my train\n")
     code, said = remove("my domain")
     assert code == 0
     used, text = said.splitlines()

@@ -89,7 +89,7 @@ def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> No
     assert (tmp_path / "s.jsonl").read_text() == "old"
     with pytest.raises(ConfigError, match=r"\.xlsx"):
         write_selection(ROWS, tmp_path / "s.xlsx")
-    with pytest.raises(ConfigError, match="a folder's name"):
+    with pytest.raises(ConfigError, match="names a folder"):
         write_selection(ROWS, tmp_path / "S_C-20.2pct")
     with pytest.raises(PathError, match="cannot be written"):
         write_selection(ROWS, tmp_path / "s.jsonl" / "below.txt")

@@ -43,13 +43,13 @@ def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(
     assert answer("add", task, "--name", "first")["was_here"] is False
     code, out, said = command("corpus", "add", task, "--name", "second", "--json")
     assert code == 0
-    assert "This text is here already as first; opened that one." in said
+    assert "This text is already imported as first; that corpus is used." in said
     result = json.loads(out)
     assert (result["name"], result["asked_name"], result["was_here"]) == ("first", "second", True)
     code, out, said = command("corpus", "add", domain, "--name", "first", "--json")
     added = json.loads(out)
     assert (added["name"], added["sentences"], added["rejected"]) == ("first (2)", 120, 0)
-    assert "Another corpus is called first, so this one is called first (2)." in said
+    assert "Another corpus has the name first, so this one is named first (2)." in said
     code, _, said = command("corpus", "rename", "first (2)", "first")
     assert code != 0
     assert "another corpus is called 'first' already" in said

@@ -301,7 +301,7 @@ def test_a_file_becomes_a_run_under_a_name_of_its_own(imported: Import, tmp_path
     read = vectors.read_words(run)
     assert (read.words, read.values.tolist()) == (("und",), [[1.0, 2.0]])
     assert read.values.dtype == np.float32
-    with pytest.raises(ConfigError, match=f"name: far is what {run.id} is called; choose another name"):
+    with pytest.raises(ConfigError, match=f"name: {run.id} has the name far already; choose another name"):
         imported("far", "und 1 2")
     listed = CliRunner().invoke(main, ["vectors", "list", "--json"])
     assert [one["run"] for one in json.loads(listed.stdout)["vectors"]] == [run.id]
@@ -310,14 +310,14 @@ def test_a_file_becomes_a_run_under_a_name_of_its_own(imported: Import, tmp_path
 
 
 def test_what_is_refused_leaves_nothing(imported: Import, tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"^far.vec line 3: has 1 numbers, where 2 are expected"):
+    with pytest.raises(ReadError, match=r"^far.vec line 3: has 1 numbers, expected 2"):
         imported("far", "2 2", "und 1 2", "oder 1")
     with pytest.raises(PathError, match="cannot be opened"):
         made("vectors-import", path=str(tmp_path / "gone.vec"))
     for run in runs.listed("vectors-import"):
         assert run.state().permanent is (run.manifest.config["path"][-8:] == "/far.vec")
         assert not [*run.artifacts.iterdir(), *run.chunks.iterdir()]
-    with pytest.raises(ConfigError, match="name: is written as a run's id or with a comma"):
+    with pytest.raises(ConfigError, match="name: is a run's id or contains a comma"):
         made("vectors-import", path="x.vec", name="a,b")
 
 
