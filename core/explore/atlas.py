@@ -1,7 +1,7 @@
 """A map as a folder that Embedding Atlas opens: https://apple.github.io/embedding-atlas/tool.html.
 
-Opened with embedding-atlas 0.26.0 (RESULTS.md): what is of several kinds at once is a list, each of which it counts and
-filters by; what nobody has is left out, or would be a chart of nothing.
+Tested with embedding-atlas 0.26.0 (RESULTS.md). Columns with several values per sentence are lists, whose items it
+counts and filters by. Columns without any value are left out, because each would be an empty chart.
 """
 
 import shlex
@@ -49,10 +49,10 @@ _SCHEMA = pa.schema(
 
 @exporting
 def export(map_run: str, folder: Path | None = None) -> Path:
-    """Write all points with what is known of them, and how to open them. Class: as chosen now, hand edits counted.
+    """Write all points with their columns, and a README.md on how to open them. Classes follow the current hand edits.
 
-    None: the folder among the exports, made anew; it goes when the map's run is removed with everything made from it.
-    Errors: FileExistsError where `folder` is there.
+    folder: None replaces the map's folder among the exports, which is removed together with the map's run.
+    Errors: FileExistsError if `folder` exists.
     """
     if folder:
         return _write(map_run, folder)
@@ -75,12 +75,12 @@ def _write(map_run: str, folder: Path) -> Path:
 
 
 def command(folder: Path) -> str:
-    """The command line of Embedding Atlas that opens a folder; places are given, so that it embeds nothing."""
+    """Return the command line of Embedding Atlas that opens a folder. It gives x and y, so nothing is embedded."""
     return shlex.join(["embedding-atlas", str(folder / TABLE), "--x", "x", "--y", "y", "--text", "text"])
 
 
 def _schema(map_run: str) -> pa.Schema:
-    """The columns that say something of this map's sentences."""
+    """Return the columns that have values on this map."""
     kept = kept_columns(map_run)
     there = {"document": kept["source"], **{name: kept[name] for name in ("file", "group", "page")}}
     there["lassos"] = bool(regions.named_regions(map_run))
@@ -91,7 +91,7 @@ def _schema(map_run: str) -> pa.Schema:
 
 
 def _further(name: str) -> str:
-    """Name of a column of the files among those that Winnow gives."""
+    """Return a name for a column of the imported files that differs from Winnow's own columns."""
     return f"{name} (file)" if name in _SCHEMA.names else name
 
 
@@ -120,23 +120,19 @@ def _blocks(map_run: str, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _lassos(map_run: str, kinds: IntArray) -> list[tuple[str, list[bool]]]:
-    """A lasso's name, which another may have too, and `(n,)` whether it holds a point."""
-    return [
-        (
-            name,
-            np.isin(
-                np.arange(len(kinds)), regions.region_points(map_run, regions.region_of(map_run, token), kinds)
-            ).tolist(),
-        )
-        for token, name in regions.named_regions(map_run).items()
-    ]
+    """Return each lasso's name, which may not be unique, and a mask of its points, `(n,)`."""
+    lassos = []
+    for token, name in regions.named_regions(map_run).items():
+        points = regions.region_points(map_run, regions.region_of(map_run, token), kinds)
+        lassos.append((name, np.isin(np.arange(len(kinds)), points).tolist()))
+    return lassos
 
 
 def _how(map_run: str) -> str:
     return (
-        f"# A map of Winnow\n\n{TABLE}: {len(get(map_run)):,} sentences, a row each, with where they lie (x, y), their "
-        "class, score, topic, the lassos that hold them, flags and source. It holds their text: keep it where the text "
-        "may be.\n\nTo open it in Embedding Atlas (`pip install embedding-atlas`), in this folder:\n\n"
-        f"    {command(Path())}\n\nThe places are given, so no model is fetched and nothing is computed. Tried with "
-        "its version 0.26.0; the map itself needs a browser with WebGPU.\n"
+        f"# A map of Winnow\n\n{TABLE}: {len(get(map_run)):,} sentences, one per row, with position (x, y), class, "
+        "score, topic, lassos, flags and source. It contains their text, so store it only where the text may be.\n\n"
+        "To open it in Embedding Atlas (`pip install embedding-atlas`), run in this folder:\n\n"
+        f"    {command(Path())}\n\nThe positions are in the file, so no model is fetched and nothing is computed. "
+        "Tested with version 0.26.0. The map needs a browser with WebGPU.\n"
     )

@@ -1,4 +1,4 @@
-"""The entities that a tagger found in D_C, for pages to colour by and to show: read from finished `tag` runs."""
+"""Entities that taggers predicted in D_C, read from finished `tag` runs, for pages to colour by and to show."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from core.text.sentence import Sentence
 
 
 def tag_runs(choice_id: str) -> list[Run]:
-    """Finished `tag` runs of a choice's D_C: those its scores were counted from, else the latest, else none."""
+    """Return finished `tag` runs of a choice's D_C: those behind its scores, else the latest one, else none."""
     select = run_of(choice_id)
     score = store().get(read(select, SelectResult).score_run)
     own = read(score, ScoreResult).made_by.get("tag", ())
@@ -34,20 +34,20 @@ def _spans(run_id: str) -> Spans:
 
 
 def entity_types(choice_id: str) -> Sequence[str]:
-    """The types that D_C's taggers know; empty where it was never tagged."""
+    """Return the entity types of D_C's taggers; empty if D_C was never tagged."""
     by_tagger = [_spans(run.id) for run in tag_runs(choice_id)]
     return sorted({name for spans in by_tagger for name in spans.types})
 
 
 def entity_counts(map_run: str, points: IntArray) -> FloatArray:
-    """`(m,)` predicted entities of some points, a mean where there are several taggers; NaN for T_C."""
+    """Return the number of predicted entities of `points`, `(m,)`, mean over taggers; NaN for T_C."""
     mapped = maps.get(map_run)
     counts = [_spans(run.id).totals() for run in tag_runs(mapped.selection)]
     return mapped.values(points, np.mean(counts, axis=0))
 
 
 def with_entities(choice_id: str, row: int) -> Sentence | None:
-    """A sentence of D_C with the entities predicted in it (of several taggers: the first one's); None: not tagged."""
+    """Return a sentence of D_C with the first tagger's predicted entities; None if D_C was never tagged."""
     runs = tag_runs(choice_id)
     if not runs:
         return None

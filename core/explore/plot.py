@@ -1,4 +1,4 @@
-"""Figures of `4_Explore`: one WebGL scatter of sentences, and how far two selections agree."""
+"""Figures of the page Explore: a WebGL scatter plot of sentences, and the agreement of two selections."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Corners = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Colour of one kind of point, and shape and size for who does not see it."""
+    """Colour, shape and size of one kind of point; shape and size serve readers who cannot see the colour."""
 
     name: str
     colour: str
@@ -40,10 +40,10 @@ SIDE_LOOKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dots:
-    """The points of the map that are drawn.
+    """Points of the map that are drawn.
 
-    x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click sends back. kinds: `(m,)` indices
-    into the looks. hovered: `(m,)` whether a point has a tooltip, whose text is sent apart.
+    x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click returns. kinds: `(m,)` indices into
+    the looks. hovered: `(m,)` True if the point has a tooltip, whose text is sent separately.
     """
 
     x: FloatArray
@@ -55,7 +55,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """State of the map's window: `zoom` (x0, x1, y0, y1), the `outlines` of what is picked, the `tool` of the mouse."""
+    """State of the map's window: `zoom` (x0, x1, y0, y1), `outlines` of the picked region, and the mouse's `tool`."""
 
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
@@ -64,7 +64,7 @@ class View:
 
 
 def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
-    """Points in their class's colour and shape. totals: points of each class on the map, drawn or not."""
+    """Draw points in their class's colour and shape. totals: points of each class on the map, drawn or not."""
     fig = _canvas(view)
     for kind, mask in _kinds(dots, looks):
         n = int(mask.sum())
@@ -75,7 +75,7 @@ def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look
 
 
 def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figure:
-    """Points coloured by a number, `values` `(m,)`, and shaped by class; unknown ones keep their class's colour.
+    """Draw points coloured by `values` `(m,)` and shaped by class; points with NaN keep their class's colour.
 
     The colours span the 1st to the 99th percentile, so that one outlier does not flatten all others.
     """
@@ -95,12 +95,12 @@ def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figur
 
 
 def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
-    """Points coloured by a name each, shaped by class. The most frequent names have a colour, the rest are grey."""
+    """Draw points coloured by their names and shaped by class. The most frequent names have a colour, others grey."""
     fig = _canvas(view)
     labels = np.asarray(names, dtype=object)
     distinct, counts = np.unique(labels.astype(str), return_counts=True)
     first = distinct[np.argsort(-counts, kind="stable")][: len(NAME_COLOURS)]
-    # Names of equal frequency go by the alphabet (a stable sort), so that colours stay from one look to the next.
+    # Names of equal frequency are in alphabetical order (a stable sort), so that colours do not change.
     groups = [(name, labels == name, colour) for name, colour in zip(first.tolist(), NAME_COLOURS, strict=False)]
     if len(distinct) > len(first):
         groups.append((f"{len(distinct) - len(first)} more", ~np.isin(labels.astype(str), first), COLOURS["filtered"]))
@@ -117,7 +117,7 @@ def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
 
 
 def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
-    """A ring around the drawn ones of `points`."""
+    """Draw a ring around those of `points` that are drawn."""
     hit = np.isin(dots.points, points)
     ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
     _add(fig, dots, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
@@ -131,7 +131,7 @@ def fade_others(fig: go.Figure, points: IntArray) -> None:
 
 
 def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figure:
-    """Scores of the sentences on the map `(n,)`, and among them of those that are picked `(k,)`; dragged over."""
+    """Draw a histogram of the map's scores `(n,)` and of the picked ones `(k,)`; a range can be dragged."""
     edges = np.histogram_bin_edges(values, 40)
     fig = figure(150, x=plain(unit), y="")
     for name, part, colour in (("on the map", values, COLOURS["filtered"]), ("picked", picked, COLOURS["S_C"])):
@@ -144,7 +144,7 @@ def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figur
 
 
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
-    """Share of the best n of one selection that are among the best n of the other, against n, beside pure chance.
+    """Draw the share of the best n of one selection that are among the best n of the other, against n, and chance.
 
     points: (n, shared). of: sentences to choose from.
     """
@@ -172,7 +172,7 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
 
 
 class HoverRow(TypedDict):
-    """Row of a point's tooltip. score: NaN where there is none. place: file and page, or ""."""
+    """Contents of a point's tooltip. score: NaN if there is none. place: file and page, or ""."""
 
     score: float
     text: str
@@ -180,7 +180,7 @@ class HoverRow(TypedDict):
 
 
 def hover_lines(classes: Sequence[str], rows: Sequence[HoverRow]) -> list[str]:
-    """A tooltip a row, plain text: a line of its class, score and place, then its sentence."""
+    """Return one tooltip per row as plain text: a line with class, score and place, then the sentence."""
     return [f"{' · '.join(_about(name, row))}\n{row['text']}" for name, row in zip(classes, rows, strict=True)]
 
 
@@ -193,7 +193,7 @@ def _about(name: str, row: HoverRow) -> Iterator[str]:
 
 
 def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
-    """A line of the legend for a shape whose points have many colours."""
+    """Add a line to the legend for a shape whose points have many colours."""
     fig.add_scatter(
         x=[None],
         y=[None],
@@ -210,17 +210,14 @@ def _short(name: str) -> str:
 
 
 def _kinds(dots: Dots, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
-    """Kinds and their masks, the lowest layer first.
-
-    Filtered sentences are below, then T_C's wide rings, and in them the small dots of what was selected.
-    """
+    """Yield kinds and their masks, the lowest layer first: filtered, then wide rings of T_C, then selected dots."""
     layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == TASK.word else 2 for look in looks]
     for kind in sorted(range(len(looks)), key=layers.__getitem__):
         yield kind, dots.kinds == kind
 
 
 def _canvas(view: View) -> go.Figure:
-    """An empty figure whose axes have no numbers: only who is near whom means anything."""
+    """Return an empty figure whose axes have no numbers, because only distances between points have a meaning."""
     fig = figure(view.height, x="", y="")
     bare = {"showgrid": False, "showticklabels": False, "ticks": "", "title": None, "fixedrange": False}
     fig.update_xaxes(**bare)
@@ -251,8 +248,8 @@ def _canvas(view: View) -> go.Figure:
 def _add(
     fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, marker: Mapping[str, object] | None = None, **more: object
 ) -> None:
-    """Add the masked dots as one WebGL trace. marker: adds to the look's. more: of the trace."""
-    edge = 1 if look.symbol.endswith("open") else 0  # an open symbol is nothing but its edge
+    """Add the masked dots as one WebGL trace. marker: further properties of the marker. more: of the trace."""
+    edge = 1 if look.symbol.endswith("open") else 0  # an open symbol consists of its edge
     drawn = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
     rows = np.flatnonzero(mask)
     fig.add_trace(
@@ -262,7 +259,7 @@ def _add(
             customdata=dots.points[rows].astype(np.int32),
             mode="markers",
             marker={**drawn, **(marker or {})},
-            hoverinfo="none" if dots.hovered[rows].any() else "skip",  # one without a tooltip shall not catch the mouse
+            hoverinfo="none" if dots.hovered[rows].any() else "skip",  # points without a tooltip ignore the mouse
             unselected={"marker": {"opacity": 0.15}},
             **({"opacity": 0.85} | more),
         )

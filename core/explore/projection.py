@@ -1,8 +1,8 @@
-"""Sentence vectors to a map: PCA to 50 dimensions, UMAP fitted on a sample, the others placed beside their neighbours.
+"""Lays out sentence vectors: PCA to 50 dimensions, UMAP fitted on a sample, other points beside their neighbours.
 
-umap-learn compiles for half a minute before its first map. Three things keep people from waiting for it: exact
-neighbours come from torch, so that its approximate search is not compiled at all; what is compiled goes to numba's
-cache on disk, where umap-learn leaves it in memory alone; and `compile_ahead` fills that cache while embedding runs.
+umap-learn compiles for half a minute before its first map. Three measures avoid that wait. Exact neighbours come from
+torch, so its approximate search is never compiled. Compiled code goes to numba's cache on disk, while umap-learn would
+keep it only in memory. `compile_ahead` fills that cache while embedding runs.
 """
 
 import os
@@ -22,20 +22,20 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 
 DIMENSIONS = 50
-_BLOCK = 128  # queries at a time: 128 x 20,000 distances are 10 MB, which stay near the core
+_BLOCK = 128  # queries per block: 128 x 20,000 distances are 10 MB, which fit into the CPU cache
 _GROUPS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pca:
-    """mean `(d,)` and axes `(d, k)`, the widest first; each axis's largest weight is positive, so signs repeat."""
+    """A PCA. mean: `(d,)`. axes: `(d, k)`, largest variance first; each axis's largest weight is positive."""
 
     mean: FloatArray
     axes: FloatArray
 
     @classmethod
     def fit(cls, vectors: FloatArray, dimensions: int = DIMENSIONS) -> Self:
-        """vectors: `(n, d)`; `min(dimensions, d)` axes."""
+        """Fit `min(dimensions, d)` axes to vectors `(n, d)`."""
         rows = np.asarray(vectors, dtype=np.float64)
         mean = rows.mean(axis=0)
         _, axes = np.linalg.eigh((rows - mean).T @ (rows - mean))
@@ -44,7 +44,7 @@ class Pca:
         return cls(mean=mean.astype(np.float32), axes=np.ascontiguousarray(axes, dtype=np.float32))
 
     def __call__(self, vectors: FloatArray) -> FloatArray:
-        """`(n, d)` of any float type -> `(n, k)` float32."""
+        """Project vectors `(n, d)` of any float type to `(n, k)` float32."""
         reduced: FloatArray = (np.asarray(vectors, dtype=np.float32) - self.mean) @ self.axes
         return reduced
 
@@ -52,10 +52,10 @@ class Pca:
 def nearest(
     queries: FloatArray, targets: FloatArray, k: int, *, itself: bool = False, report: Reporter | None = None
 ) -> tuple[IntArray, FloatArray]:
-    """Indices and Euclidean distances `(q, k)` of the `k` nearest of `targets` `(t, d)`, nearest first. Exact.
+    """Return indices and Euclidean distances `(q, k)` of the exact `k` nearest `targets` `(t, d)`, nearest first.
 
-    Targets lie in groups; the k nearest lie in the k groups with the smallest least distance, so that only these
-    are sorted. itself: queries are the targets; each one's nearest is then itself at 0, whatever equals it.
+    Targets are divided into groups. The k nearest lie in the k groups with the smallest minimum, and only those are
+    sorted. itself: the queries are the targets; each one's nearest is then itself at distance 0, before its duplicates.
     """
     import torch
 
@@ -63,17 +63,17 @@ def nearest(
     base = torch.from_numpy(np.ascontiguousarray(targets, dtype=np.float32))
     width = -(-len(base) // _GROUPS)
     padding = width * _GROUPS - len(base)
-    # What fills the last group up is infinitely far, so it is nobody's neighbour.
+    # The padding of the last group is infinitely far, so it is never a neighbour.
     squares = torch.cat([(base * base).sum(1), base.new_full((padding,), torch.inf)])
     across = torch.cat([-2 * base, base.new_zeros(padding, base.shape[1])]).T.contiguous()
     steps = width * torch.arange(_GROUPS)[None, :, None]
     indices, distances = [], []
-    room = torch.empty(_BLOCK, width * _GROUPS)  # used again and again: fresh memory costs more than the product
+    room = torch.empty(_BLOCK, width * _GROUPS)  # reused, because allocation costs more than the product
     for start in range(0, len(queries), _BLOCK):
         report.check()
         report.progress(start, len(queries), "sentences")
         block = torch.from_numpy(np.ascontiguousarray(queries[start : start + _BLOCK], dtype=np.float32))
-        # Squared distances less the query's own square, the same for all targets: the order is right without it.
+        # Squared distances without the query's own square, which is the same for all targets and keeps their order.
         squared = torch.addmm(squares, block, across, out=room[: len(block)])
         if itself:
             squared[torch.arange(len(block)), start + torch.arange(len(block))] = -torch.inf
@@ -95,13 +95,14 @@ def fit(
     seed: int | None = 0,
     report: Reporter | None = None,
 ) -> FloatArray:
-    """UMAP coordinates `(n, dimensions)` float32 of `points` `(n, k)`, from their first principal axes on.
+    """Return UMAP coordinates `(n, dimensions)` float32 of `points` `(n, k)`, initialised by the first principal axes.
 
-    neighbours: each point itself counts. seed: None takes all cores and does not repeat; else one core, same bytes.
+    neighbours: number, the point itself included. seed: None uses all cores and is not reproducible; a seed uses one
+    core and gives the same bytes.
     """
     report = report or Silent()
     neighbours = min(neighbours, len(points))
-    # Too few for a graph: the first principal axes are the map.
+    # With too few points for a graph, the first principal axes are the map.
     if neighbours < 3 or len(points) <= dimensions + 1:
         return _pad(points[:, :dimensions], dimensions)
     report.stage("finding neighbours")
@@ -110,7 +111,7 @@ def fit(
     umap = _umap()
     report.stage("laying out the map")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that no search index came along, that a seed means one core
+        warnings.simplefilter("ignore")  # about the missing search index, and about one core with a seed
         model = umap.UMAP(
             n_components=dimensions,
             n_neighbors=neighbours,
@@ -128,16 +129,16 @@ def fit(
 def place(
     points: FloatArray, fitted: FloatArray, coordinates: FloatArray, k: int = 15, report: Reporter | None = None
 ) -> FloatArray:
-    """Coordinates `(n, c)` of further points `(n, d)`: the mean of their `k` nearest fitted ones, near ones more.
+    """Return coordinates `(n, c)` of further points `(n, d)`: the weighted mean of their `k` nearest fitted points.
 
-    Weights fall as `exp(-(d - d_1) / mean(d - d_1))`, much as UMAP's own memberships do. It is where `UMAP.transform`
-    starts from; the layout is not refined, so that a point is always drawn among its neighbours.
-    fitted, coordinates: `(m, d)` and `(m, c)`.
+    Weights fall as `exp(-(d - d_1) / mean(d - d_1))`, similar to UMAP's memberships. `UMAP.transform` starts from the
+    same positions. They are not refined here, so a point always lies among its neighbours. fitted, coordinates:
+    `(m, d)` and `(m, c)`.
     """
     neighbours, distances = nearest(points, fitted, min(k, len(fitted)), report=report)
-    # Beyond the nearest: in many dimensions all distances are alike but for what they exceed the least by.
+    # Relative to the nearest, because in many dimensions all distances are similar.
     beyond = distances - distances[:, :1]
-    # Where all are as far as the nearest they weigh alike.
+    # If all are as far as the nearest, they have equal weights.
     weights = np.exp(-beyond / np.maximum(beyond.mean(axis=1, keepdims=True), 1e-9))
     weights /= weights.sum(axis=1, keepdims=True)
     coordinates = np.asarray(coordinates)[neighbours]
@@ -146,11 +147,11 @@ def place(
 
 
 def compile_ahead(home: Path) -> None:
-    """Fill numba's cache in a process of its own, at low priority, once for each version of what is compiled."""
+    """Fill numba's cache in a separate process at low priority, once per version of the compiled code."""
     done = home / "cache" / f"umap-{metadata.version('umap-learn')}-numba-{metadata.version('numba')}"
     if done.exists():
         return
-    # Marked before it begins: two pages opened at once start one process, not two.
+    # Marked before the start, so that two pages opened at once start only one process.
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     subprocess.Popen(
@@ -164,7 +165,7 @@ def compile_ahead(home: Path) -> None:
 
 
 class _Listener:
-    """A file for tqdm to write "37/200" to: umap-learn reports progress, and can be stopped, nowhere else."""
+    """File to which tqdm writes "37/200"; umap-learn reports progress, and can be stopped, only there."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
@@ -179,9 +180,9 @@ class _Listener:
 
 
 def _umap() -> ModuleType:
-    """umap-learn, what it compiles kept on disk. Half a minute if nobody has compiled ahead."""
+    """Import umap-learn with its compiled code cached on disk; takes half a minute if the cache is empty."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)  # that there is no TensorFlow
+        warnings.simplefilter("ignore", ImportWarning)  # about missing TensorFlow
         import umap
         from umap import layouts, umap_
 
@@ -191,14 +192,14 @@ def _umap() -> ModuleType:
         umap_.smooth_knn_dist,
         umap_.compute_membership_strengths,
     ):
-        with suppress(RuntimeError, AttributeError):  # no folder to write to, or another version: it compiles anew
+        with suppress(RuntimeError, AttributeError):  # read-only folder, or another version: it compiles every time
             function.enable_caching()
     module: ModuleType = umap
     return module
 
 
 def _start(points: FloatArray, dimensions: int) -> FloatArray:
-    """The first axes, the widest 10 wide: a seeded start that keeps what is far apart far apart."""
+    """Return the first axes, scaled to a width of 10, as a start that keeps distant points apart."""
     start = _pad(points[:, :dimensions], dimensions)
     return np.asarray(10 * start / max(float(np.ptp(start, axis=0).max()), 1e-9), dtype=np.float32)
 

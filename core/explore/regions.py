@@ -1,8 +1,8 @@
 """Regions picked on a map, stored beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
 
-Its token names it in an address, in a file's name and on the command line: `topic:3`, `class:filtered`, `point:17` say
-all of it, `lasso:5e0c91ab` and `box:...` name the file that holds the borders. A search has none: what is searched for
-stays out of a browser's history.
+A token identifies a region in an address, in a file's name and on the command line. `topic:3`, `class:filtered` and
+`point:17` are complete; `lasso:5e0c91ab` and `box:...` name the file that holds the borders. A search has no token, so
+that the query stays out of a browser's history.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def keep_region(map_run: str, region: Region | None) -> None:
 
 
 def named_regions(map_run: str) -> dict[str, str]:
-    """{token: name} of the lassos and boxes of a map that were given one, by name."""
+    """Return {token: name} of a map's named lassos and boxes, sorted by name."""
     kept = choice.read(_folder(map_run), _NAMES)
     names = kept.items() if isinstance(kept, dict) else ()
     drawn = ((token, name) for token, name in names if token.startswith(tuple(f"{kind}:" for kind in SHAPES)))
@@ -74,7 +74,7 @@ def named_regions(map_run: str) -> dict[str, str]:
 
 
 def name_region(map_run: str, region: Region, name: str) -> None:
-    """Give a lasso or a box of a map a name, cut where it is too long; "" takes it away. Errors: RunBusy."""
+    """Name a lasso or a box of a map. Longer names are cut to LONGEST; "" removes the name. Errors: RunBusy."""
     choice.write(_folder(map_run), _file(region_token(region)), _region(region))
     with journal.changing(home()):
         names = {**named_regions(map_run), region_token(region): " ".join(shown(name).split())[:LONGEST]}
@@ -82,7 +82,7 @@ def name_region(map_run: str, region: Region, name: str) -> None:
 
 
 def region_token(region: Region | None) -> str:
-    """A region's short name; "" where none is picked, and for a search."""
+    """Return a region's token; "" for None and for a search."""
     if region is None or region["kind"] == "hits":
         return ""
     value = region["value"]
@@ -94,11 +94,11 @@ def region_token(region: Region | None) -> str:
 
 
 def region_of(map_run: str, token: str) -> Region:
-    """The region of a token, or of a lasso's name, on this map. Errors: ConfigError where there is none."""
+    """Return the region of a token, or of a lasso's name, on this map. Errors: ConfigError if there is none."""
     if ":" not in token:
         token = next((each for each, name in named_regions(map_run).items() if name == token), token)
     kind, _, value = token.partition(":")
-    # From an address: no map has as many points, and `int` refuses thousands of digits.
+    # The token may come from an address. No map has that many points, and `int` refuses thousands of digits.
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
     if kind in SHAPES:
         for kept in (_read_back(map_run, _file(token)), kept_region(map_run)):
@@ -114,7 +114,7 @@ def region_of(map_run: str, token: str) -> Region:
 
 
 def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
-    """`(m,)` the points of a region, drawn or not, ascending; all points of the map for None. kinds: see `classes`."""
+    """Return the points of a region, drawn or not, ascending `(m,)`; all points for None. kinds: see `classes`."""
     if region is None:
         return np.arange(len(kinds))
     value = region["value"]
@@ -137,14 +137,14 @@ def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntAr
 
 
 def scores_on_map(map_run: str, points: IntArray) -> FloatArray:
-    """`(k,)` the scores of those of `points` that have one."""
+    """Return the scores of those `points` that have one, `(k,)`."""
     values = colour_numbers(map_run, points, "score")
     return values[np.isfinite(values)]
 
 
 def _scoring(map_run: str, low: float, high: float) -> IntArray:
     values = colour_numbers(map_run, np.arange(len(get(map_run))), "score")
-    # A bound is written with six digits: what it was read off may lie a little outside.
+    # A bound is written with six digits, so the score that it came from may lie slightly outside.
     spare = 1e-5 * max(abs(low), abs(high))
     return np.flatnonzero((values >= low - spare) & (values <= high + spare))
 
@@ -160,9 +160,9 @@ def _bounds(text: str) -> tuple[float, float] | None:
 def write_region(
     selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
 ) -> Path:
-    """Write what a token names, as the page does: on the map of a choice, the newest that knows the token.
+    """Write the region of a token as the page does, from the choice's newest map that has the token.
 
-    budget: the kept one unless given; what is selected at it counts for a class. Errors: ConfigError, PathError.
+    budget: determines the class `selected`; by default the choice's own. Errors: ConfigError, PathError.
     """
     maps = list(alike(selection))
     if not maps:
@@ -174,13 +174,13 @@ def write_region(
 
 
 def region_file(selection: str, region: Region | None) -> str:
-    """The name of the file that holds a region, without its ending: the choice's, the budget, what is picked."""
+    """Return a file name for a region, without suffix: choice, budget and token."""
     now, picked = at(selection), region_token(region) or "search"
     return f"picked-{now.mark}-{now.budget.replace('%', 'pct')}-{picked}".replace(":", "-")
 
 
 def region_command(selection: str, token: str, output: str) -> str:
-    """The command line that writes a region to `output`, byte for byte what the page gives."""
+    """Return the command line that writes a region to `output`, with the same bytes as the page."""
     begins = ["python", "-m", "core", *projects.option(), "export", selection]
     return shlex.join([*begins, "--region", token, "--output", output])
 

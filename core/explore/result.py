@@ -258,23 +258,23 @@ class MapView:
         return kinds
 
     def draw(self, kinds: IntArray, n: int) -> IntArray:
-        """Up to `n` points to draw: those UMAP was fitted on where they are enough, else of all."""
-        # These lie where the layout wants them; the others only between their neighbours.
+        """Return up to `n` points to draw: of those that UMAP was fitted on if they are enough, else of all."""
+        # The layout placed the fitted points; the others are only interpolated between their neighbours.
         if n <= int(self.fitted.sum()):
             fitted = np.flatnonzero(self.fitted)
             return fitted[stratified(kinds[fitted], n, self.seed)]
         return stratified(kinds, n, self.seed)
 
     def lasso(self, polygon: Sequence[tuple[float, float]]) -> IntArray:
-        """Points in a polygon over the first two axes, drawn or not."""
+        """Return the points in a polygon over the first two axes, drawn or not."""
         return inside(self.xy[0], self.xy[1], polygon)
 
     def box(self, x0: float, x1: float, y0: float, y1: float) -> IntArray:
-        """Points in a box."""
+        """Return the points in a box over the first two axes, drawn or not."""
         return within(self.xy[0], self.xy[1], (x0, x1), (y0, y1))
 
     def points_of(self, rows: IntArray) -> IntArray:
-        """The points of some rows of D_C, ascending; rows that are not on the map are left out."""
+        """Return the points of `rows` of D_C, ascending; rows that are not on the map are left out."""
         return self._points(rows, self.n_task, len(self))
 
     def domain_rows(self, points: IntArray) -> IntArray:

@@ -39,21 +39,24 @@ Mode = Literal["substring", "words"]
 
 
 def options(selection: str, **more: object) -> dict[str, object]:
-    """Options for `start("map", ...)`: a choice's `select` run, its corpora, `sample`, `limit`, `seed` ... if given."""
+    """Return options of a `map` run for a choice: its `select` run, its corpora, and `more` (`sample`, `seed`, ...)."""
     run = run_of(selection)
     inputs = run.manifest.inputs
     return {"selection": run.id, "task": inputs["task"], "domain": inputs["domain"], **more}
 
 
 def finished(selection: str | None = None) -> list[Run]:
-    """Finished `map` runs (of one `select` run), newest first."""
+    """Return finished `map` runs, newest first; of one `select` run if given."""
     done = store().list("map", state="succeeded")
     return [run for run in done if selection in (None, run.manifest.config["selection"])]
 
 
 def of(selection: str) -> str | None:
-    """The newest map of a choice's run; else the newest that was made for another selection of the same corpora by the
-    same encoder, with this choice laid over it; None where there is neither."""
+    """Return the newest map that fits a choice (`alike`); None if there is none.
+
+    That is a map of the choice's own run, or else one of another selection from the same corpora by the same encoder,
+    with this choice laid over it.
+    """
     return next(alike(selection), None)
 
 
@@ -93,8 +96,7 @@ def result(map_run: str) -> MapResult:
 
 
 def get(map_run: str) -> MapView:
-    """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
-    (names and sizes), `selection` (the choice's id), `seed`, `of` (sentences of T_C and D_C in all)."""
+    """Return a finished map; its `selection` is the choice's id. Errors: RunError."""
     run_id, _, selection = map_run.partition("@")
     return replace(_get(run_id), selection=selection) if selection else _get(run_id)
 
@@ -106,9 +108,9 @@ def _get(run_id: str) -> MapView:
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
-    """`(n,)` uint8 indices into `CLASSES` (T_C, selected, filtered), hand edits counted.
+    """Return indices into `CLASSES` (T_C, selected, filtered), uint8 `(n,)`, including hand edits.
 
-    budget, keep: the choice's own unless given.
+    budget, keep: by default the choice's own.
     """
     mapped = get(map_run)
     return mapped.classes(chosen(mapped.selection, budget, keep).rows)
@@ -125,8 +127,7 @@ def kept_columns(map_run: str) -> dict[str, bool]:
 
 @kept_per_home(8)
 def further_columns(map_run: str) -> dict[str, bool]:
-    """{column of the files that the corpora came from: whether it holds numbers alone}, without those that say one
-    thing of all sentences."""
+    """Return {further column of the imported files: True if all values are numbers}, without constant columns."""
     corpora = (get(map_run).task, get(map_run).domain)
     names = sorted({name for corpus in corpora for name in value_names(corpus)})
     values = {name: set[str]().union(*(distinct_values(corpus, name) for corpus in corpora)) for name in names}
@@ -165,7 +166,7 @@ def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"
 def colour_names(
     map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
 ) -> list[str]:
-    """The names that colour `points`. class: as the choice has it; for another budget take `classes` instead."""
+    """Return the names that colour `points`. Classes are those of the choice; see `classes` for another budget."""
     mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
@@ -176,7 +177,7 @@ def colour_names(
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
-    """Tooltips of the points; plain text, to be escaped by who shows it. width: of the text, in characters."""
+    """Return tooltips of the points as plain text, which the caller must escape. width: of the text, in characters."""
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
@@ -185,7 +186,7 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
-    """{class in words: (how many of `points`, how many on the map)}: "47 of 412 selected"."""
+    """Return {class in words: (number among `points`, number on the map)}, for "47 of 412 selected"."""
     inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
     return {plainly(name): (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
 
@@ -200,15 +201,16 @@ def page_of(
     page: int = 0,
     size: int = 50,
 ) -> list[MapRow]:
-    """One page of a table; reads only that page's text.
+    """Return one page of a table; only its text is read.
 
-    descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.
+    descending: None sorts by score with the strategy's preference first, and other columns ascending. T_C has no
+    score and comes last.
     """
     mapped, scores = get(map_run), scored(get(map_run).selection)
     points = np.asarray(points, dtype=np.int64)
     keys = _keys(map_run, points, kinds, sort)
     down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
-    # Negated, not reversed: T_C's NaN sorts last either way, and ties keep their order.
+    # Negated instead of reversed, so that NaN of T_C sorts last and ties keep their order.
     here = points[np.argsort(-keys if down else keys, kind="stable")][page * size : (page + 1) * size]
     return mapped.table(here, kinds, scores)
 
@@ -221,9 +223,9 @@ def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatA
 
 @kept_per_home(8)
 def search(map_run: str, query: str, mode: Mode = "substring") -> Hits:
-    """Sentences that hold `query` (any case), in all of D_C and T_C, mapped or not.
+    """Find the sentences of D_C and T_C that contain `query`, ignoring case, on the map or not.
 
-    words: all its words, in any order. Returns `Hits(points, rows, task_rows)`.
+    mode: `words` finds sentences with all its words in any order.
     """
     return get(map_run).search(query, mode)
 
@@ -243,9 +245,9 @@ def _telling_words(map_run: str, points: bytes, n: int) -> list[Telling]:
 
 @exporting
 def export(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
-    """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last.
+    """Write sentences as .txt, .jsonl, .parquet or .csv with the writer of selections: best first, T_C last.
 
-    format: that of the path's name unless given.
+    format: by default that of the path's suffix.
     """
     mapped = get(map_run)
     scores = scored(mapped.selection)
@@ -282,9 +284,9 @@ def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str,
 
 
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:
-    """`n` selected sentences, each with the nearest filtered one on the map and their cosine.
+    """Return `n` selected sentences, each with the nearest filtered one on the map and their cosine.
 
-    Mahapatra et al. 2022, Fig. 3a. The selected ones are sampled with the map's seed, so that they show the whole
+    Mahapatra et al. 2022, Fig. 3a. The selected ones are a sample with the map's seed, which represents the whole
     selection, not only its top.
     """
     mapped = get(map_run)

@@ -1,4 +1,4 @@
-"""Words of corpora that are compared: cut by one rule on all sides (SOURCES.md, Words)."""
+"""Words of corpora to compare, tokenised by one rule on all sides (SOURCES.md, Words)."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,17 +10,20 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 
 
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
-    """Functions that cut each corpus's sentences to words: `own` where all of them came cut, else `retokenized`."""
+    """Return a function per corpus that cuts a sentence to words.
+
+    These are `own` if all corpora came tokenised, else `retokenized`.
+    """
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
-    # What our rule has cut need not be cut again.
+    # Text that our rule tokenised needs no second pass.
     return [own if rule or not any(by_rule) else retokenized for rule in by_rule]
 
 
 def own(sentence: Sentence) -> Sequence[str]:
-    """A sentence's own tokens, but letters where no blanks part words: there annotators cut as they like."""
+    """Return a sentence's tokens, in scripts without blanks its letters, because there annotators cut differently."""
     return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 
 def retokenized(sentence: Sentence) -> Sequence[str]:
-    """Its text cut by our rule, whoever cut it before."""
+    """Return the sentence's text tokenised by our rule."""
     return tokenize(sentence.text)

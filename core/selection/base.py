@@ -68,7 +68,7 @@ class Source:
             start = rows.stop
 
     def sentences(self) -> Iterator[Sentence]:
-        """The sentences that may be learnt from."""
+        """Return the sentences that may be learnt from."""
         start = 0
         for batch in self.corpus.batches():
             for row, sentence in enumerate(batch, start):
@@ -132,15 +132,15 @@ class Strategy(ABC):
 
     @abstractmethod
     def score(self, batch: Batch) -> FloatArray:
-        """`(len(batch),)`: each sentence's score depends on that sentence alone; NaN = could not be scored."""
+        """Return scores `(len(batch),)`. Each depends only on its own sentence; NaN if it could not be computed."""
 
     def learned(self) -> Arrays:
-        """Arrays that `explain` needs of a prepared strategy: they are kept beside the scores."""
+        """Return the arrays of a prepared strategy that `explain` needs; they are stored beside the scores."""
         return {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """The terms that a score is made of, from what was kept: in milliseconds, without torch or a model.
+        """Return the terms of a score from the stored arrays, in milliseconds, without torch or a model.
 
         Errors: KeyError or CorpusError where what it was made from is gone.
         """

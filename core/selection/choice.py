@@ -182,7 +182,7 @@ def _folders(run: Run) -> Sequence[Path]:
 
 
 def _spoilt(folder: Path, *, first: bool = False) -> Iterator[Path]:
-    """The files of a choice's folder that cannot be read. first: of a run's first choice, which needs none."""
+    """Return the unreadable files of a choice's folder. first: True for a run's first choice, which needs no files."""
     about, budget = folder / ABOUT, folder / BUDGET
     if (about.exists() or not first) and not _says_what_it_is(read_object(about)):
         yield about

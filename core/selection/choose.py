@@ -1,4 +1,4 @@
-"""Choosing: the one pure function that turns scores into S_C, for every strategy alike."""
+"""The pure function that turns scores into S_C, the same for every strategy."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 
 
 def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
-    """`(m,)` rows, best first, ties by row; rows that could not be scored (NaN) are left out."""
-    # One stable sort for both directions: turned round afterwards, ties would go to the last row.
+    """Return the rows `(m,)`, best first, ties by row, without rows that could not be scored (NaN)."""
+    # One stable sort for both directions, because reversing it would give ties to the last row.
     keys = -values if prefer == "high" else values
     order = np.argsort(keys, kind="stable")  # NaN sorts last
     return order[: len(order) - int(np.isnan(keys).sum())]
@@ -27,12 +27,12 @@ def choose(
     drop: Sequence[str] = FLAGS,
     order: IntArray | None = None,
 ) -> Selection:
-    """The best rows that no dropped flag withholds, up to the budget.
+    """Return the best rows up to the budget, without rows that a dropped flag withholds.
 
-    A smaller budget's selection is always the beginning of a larger one's (nested prefixes).
-    lengths: `(n,)` tokens. mask: `(n,)` uint8, bit i set where `FLAGS[i]` holds. drop: the flags that
-    withhold a row. order: `ranking(scores.values, scores.prefer)` if it is at hand; makes this O(n).
-    Errors: ConfigError where the budget is larger than the corpus or chooses nothing.
+    A smaller budget's selection is always the beginning of a larger one's (nested prefixes). lengths: `(n,)` tokens.
+    mask: `(n,)` uint8, bit i is set if `FLAGS[i]` holds. drop: flags that withhold a row. order:
+    `ranking(scores.values, scores.prefer)` if already computed, which makes this O(n). Errors: ConfigError if the
+    budget is larger than the corpus or selects nothing.
     """
     order = ranking(scores.values, scores.prefer) if order is None else order
     check_budget(budget, len(lengths), int(lengths.sum(dtype=np.int64)))
@@ -64,17 +64,17 @@ def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
 
 
 def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
-    """Number of `free` rows, best first, that the budget takes."""
-    # Inclusive either way: a threshold is the worst score that is still taken.
+    """Return the number of `free` rows, best first, that the budget takes."""
+    # Inclusive in both directions: a threshold is the worst score that is still taken.
     if budget.unit == "threshold":
         values = scores.values[free]
         return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
-    # side right: a row that fills the budget exactly still fits; the one that would pass it ends the prefix, though a
-    # shorter one behind it might fit, since only a prefix is nested.
+    # side right: a row that fills the budget exactly still fits. The first row that exceeds it ends the selection even
+    # if a later, shorter one would fit, because only prefixes are nested.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
-    # Of all of D_C, withheld rows too: 20% is the same number whatever the flags. One at least: a small share of a
-    # small corpus rounds to nothing, which nobody means.
+    # Of all of D_C, withheld rows included, so that 20% is the same number for all flags. At least one, because a small
+    # share of a small corpus rounds to nothing.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)

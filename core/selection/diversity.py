@@ -1,6 +1,6 @@
-"""Best first, but not the same thing twice: the head of a ranking put into another order (SOURCES.md, Diversity).
+"""Re-orders the head of a ranking so that similar sentences do not follow each other (SOURCES.md, Diversity).
 
-Both orders are nested: what a smaller budget takes is the beginning of what a larger one takes.
+Both orders are nested: a smaller budget takes the beginning of what a larger one takes.
 """
 
 import numpy as np
@@ -9,19 +9,19 @@ from core.errors import ConfigError
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer
 
-POOL = 5  # times the budget: the ranking's head that is re-ordered
-MOST = 20_000  # sentences chosen one by one: each looks at the whole pool
-_FITTED = 20_000  # rows that clusters are found in
+POOL = 5  # size of the re-ordered head of the ranking, in budgets
+MOST = 20_000  # most sentences chosen one by one, because each step compares with the whole pool
+_FITTED = 20_000  # rows that clusters are fitted on
 
 
 def mmr(
     vectors: FloatArray, scores: FloatArray, prefer: Prefer, n: int, *, trade: float = 0.7, report: Reporter
 ) -> IntArray:
-    """Maximal marginal relevance (Carbonell and Goldstein 1998): the first `n` indices, then all others in order.
+    """Return the first `n` indices by maximal marginal relevance (Carbonell and Goldstein 1998), then all others.
 
-    Each step takes the row with the largest `trade * relevance - (1 - trade) * largest cosine to what is taken`.
-    vectors: `(m, d)` unit rows, best score first. scores: `(m,)`; relevance is their place between the pool's ends.
-    Ties go to the better score. n x m x d products: 5,000 of 25,000 take about half a minute.
+    Each step takes the row with the largest `trade * relevance - (1 - trade) * largest cosine to a taken row`.
+    vectors: `(m, d)` unit rows, best score first. scores: `(m,)`; relevance is the score scaled to the pool's range.
+    Ties go to the better score. The cost is n x m x d products: 5,000 of 25,000 take about half a minute.
     Errors: ConfigError for more than `MOST`.
     """
     if n > MOST:
@@ -29,7 +29,7 @@ def mmr(
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     keys = np.asarray(scores if prefer == "high" else -scores, dtype=np.float64)
     spread = float(keys.max() - keys.min()) if len(keys) else 0.0
-    # Scaled to 0..1, so that `trade` weighs alike for every strategy's unit; equal scores leave diversity alone.
+    # Scaled to 0..1, so that `trade` has the same meaning for every unit. With equal scores only diversity counts.
     gain = trade * (keys - keys.min()) / spread if spread else np.zeros(len(keys))
     nearest = np.zeros(len(rows), dtype=np.float32)
     free = np.ones(len(rows), dtype=bool)
@@ -37,27 +37,27 @@ def mmr(
     for i in range(len(taken)):
         report.check()
         report.progress(i, len(taken), "sentences")
-        # argmax takes the first of equals, which is the better score.
+        # argmax returns the first of equals, which has the better score.
         best = int(np.argmax(np.where(free, gain - (1 - trade) * nearest, -np.inf)))
         taken[i], free[best] = best, False
         near = rows @ rows[best]
-        # Set, not maximised, at first: a cosine below 0 to the first row must not count as 0.
+        # The first row sets the values, so that a negative cosine to it does not count as 0.
         nearest = near if i == 0 else np.maximum(nearest, near)
     return np.concatenate([taken, np.flatnonzero(free)])
 
 
 def quota(vectors: FloatArray, n: int, *, seed: int = 0) -> IntArray:
-    """Every cluster in proportion to its size in the pool, best first in each: all `m` indices, interleaved.
+    """Return all `m` indices, interleaved so that each cluster appears in proportion to its size, best first.
 
-    About square root of `n` clusters by k-means. The j-th best of a cluster of size s stands at (j - 1/2) / s, so
-    that any beginning holds each cluster's share to within one. vectors: `(m, d)` unit rows, best score first.
+    k-means gives about sqrt(`n`) clusters. The j-th best of a cluster of size s is placed at (j - 1/2) / s, so every
+    prefix holds each cluster's share to within one. vectors: `(m, d)` unit rows, best score first.
     """
     from sklearn.cluster import MiniBatchKMeans
 
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    # At even distances through the ranking: its head alone would not hold the topics further down.
+    # Evenly spaced through the ranking, because its head alone would miss topics further down.
     fitted = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _FITTED)).astype(np.int64))]
-    # No more clusters than different rows: k-means would warn and leave some empty.
+    # At most as many clusters as distinct rows, because k-means would warn and leave some empty.
     k = max(min(round(n**0.5), len(np.unique(fitted, axis=0))), 1)
     label = MiniBatchKMeans(k, n_init=1, batch_size=4096, random_state=seed).fit(fitted).predict(rows)
     order = np.argsort(label, kind="stable")

@@ -16,7 +16,7 @@ LEGEND = {"title": None, "orient": "top"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreBins:
-    """All scores of D_C as a histogram, counted once a scoring.
+    """Histogram of all scores of D_C, counted once per scoring.
 
     edges: `(b + 1,)`, from the 0.1st to the 99.9th percentile; what lies outside counts in the outermost bins.
     counts: `(b,)`. log: the bins are of equal width in the logarithm (scores over several magnitudes).
@@ -33,7 +33,7 @@ class ScoreBins:
         return (low * high) ** 0.5 if self.log else (low + high) / 2
 
     def count(self, values: FloatArray) -> IntArray:
-        """`(b,)` how many of `values` fall into each bin."""
+        """Return the number of `values` in each bin, `(b,)`."""
         counts: IntArray = np.histogram(np.clip(values, self.edges[0], self.edges[-1]), self.edges)[0]
         return counts
 

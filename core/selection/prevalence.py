@@ -56,7 +56,7 @@ def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:
     corpus = job.corpus(config.task)
     if (n := len(np.unique(corpus.ids()))) < LEAST:
         raise CorpusError(
-            f"{corpus.name}: {n} different sentences are too few to tell what is like them; give {LEAST} or more."
+            f"{corpus.name}: {n} different sentences are too few to estimate what resembles them; give {LEAST} or more."
         )
     strategy = CrossFitted(ClassifierOptions(regularisation=REGULARISATION), config.seed)
     sources, _ = sources_of(ScoreConfig.parse(config.model_dump()), strategy, job)

@@ -32,7 +32,7 @@ _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 class SelectOptions(EncoderOptions, Flagging):
     """Options of every selection: flags that withhold sentences, encoder, diversity."""
 
-    keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
+    keep: tuple[str, ...] = option((), f"Flags that do not withhold a sentence: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
         "none",
         "Re-order the best five times the budget: quota gives every cluster its share, mmr takes what is unlike "

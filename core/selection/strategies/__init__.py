@@ -1,1 +1,1 @@
-"""One strategy a file, or a family of them: how it scores, what it keeps of what it learnt, how it explains."""
+"""Strategies, related ones in one file: each scores sentences, stores what it learnt, and explains a score."""

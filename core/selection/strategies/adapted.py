@@ -1,4 +1,4 @@
-"""`cos-mlm` and `cos-mlm-ner`: `cos-pretrained` by encoders that have read T_C (Mahapatra et al. 2022, 3.1)."""
+"""`cos-mlm` and `cos-mlm-ner`: `cos-pretrained` with encoders pre-trained on T_C (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal
@@ -16,7 +16,7 @@ class CosineMlmOptions(CosineOptions, AdaptedOptions):
 
 
 class CosineMlm(CosinePretrained):
-    """`cos-pretrained` with e(x) by B1, the encoder after masked language modelling on T_C."""
+    """`cos-pretrained` with e(x) from B1, the encoder after masked language modelling on T_C."""
 
     name: ClassVar[str] = "cos-mlm"
     in_short: ClassVar[str] = "the same, after reading your text"
@@ -36,13 +36,13 @@ class CosineMlmNerOptions(CosineMlmOptions):
 
     halves: Literal["unit", "raw"] = option(
         "unit",
-        "How the two embeddings are joined: each brought to length 1 first, so that both have equal say (unit), or "
+        "How the two embeddings are joined: each scaled to length 1 first, so that both weigh the same (unit), or "
         "as they are (raw), where the longer one rules.",
     )
 
 
 class CosineMlmNer(CosineMlm):
-    """`cos-pretrained` with e(x) = [e_B1(x); e_B2(x)], B2 being B1 after training as a tagger on L_C."""
+    """`cos-pretrained` with e(x) = [e_B1(x); e_B2(x)], where B2 is B1 after training as a tagger on L_C."""
 
     name: ClassVar[str] = "cos-mlm-ner"
     in_short: ClassVar[str] = "the same, after learning your labels too"
@@ -58,14 +58,14 @@ class CosineMlmNer(CosineMlm):
 
 
 class Joined:
-    """Several embeddings of one corpus as one, side by side; rows are computed on access.
+    """Several embeddings of one corpus, concatenated; rows are computed on access.
 
-    norms: `(n,)`, as in `Source`. Where all halves are alike, cosines are those of one half's unit vectors.
+    norms: `(n,)`, as in `Source`. If all halves are equal, cosines are those of one half's unit vectors.
     """
 
     def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:
-        """halves: `(vectors (n, d_i), norms (n,))`. raw: join them as they are, not after bringing each to length 1."""
-        # unit: 1 for every half of a sentence, 0 for an empty one, which must stay a row of zeros.
+        """halves: `(vectors (n, d_i), norms (n,))`. raw: join them without scaling each to length 1."""
+        # unit: 1 for each half of a sentence, 0 for an empty one, which must stay a row of zeros.
         lengths = np.stack([norms if raw else (norms > 0).astype(np.float32) for _, norms in halves])
         self.norms: FloatArray = np.sqrt((lengths**2).sum(axis=0))
         self._vectors = [vectors for vectors, _ in halves]
@@ -75,7 +75,7 @@ class Joined:
         return len(self.norms)
 
     def __getitem__(self, rows: Index, /) -> FloatArray:
-        """`(m, d_1 + d_2 + ...)` float32 rows of length 1 (0 for an empty sentence)."""
+        """Return float32 rows `(m, d_1 + d_2 + ...)` of length 1; 0 for an empty sentence."""
         parts = [
             np.asarray(vectors[rows], dtype=np.float32) * scale[rows][..., None]
             for vectors, scale in zip(self._vectors, self._scales, strict=True)

@@ -1,4 +1,4 @@
-"""Controls: what any strategy must beat before its cleverness counts (SOURCES.md, Random controls)."""
+"""Controls that every other strategy must beat (SOURCES.md, Random controls)."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -13,14 +13,14 @@ from core.stats.draws import uniform
 
 
 class Random(Strategy):
-    """Equal chances for every sentence: no paper of the five has this control, and it matters most."""
+    """Random sentences with equal chances, the most important control; none of the five papers has it."""
 
     name: ClassVar[str] = "random"
-    in_short: ClassVar[str] = "by lot: a control"
+    in_short: ClassVar[str] = "at random: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "chance"
     reads: ClassVar[Reads] = "ids"
-    summary: ClassVar[str] = "Picks sentences by lot, the same ones for the same seed."
+    summary: ClassVar[str] = "Picks sentences at random, the same ones for the same seed."
     trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
@@ -31,27 +31,27 @@ class Random(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """One part: the lot."""
+        """Return one part: the random number."""
         return Parts(parts=[Part(name=f"its lot under seed {evidence.seed}", value=evidence.score)])
 
 
-EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens; about equal shares of prose
+EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens; bins of about equal size in prose
 
 
 class LengthMatchedRandom(Strategy):
-    """Random sentences with T_C's distribution of lengths: tells "closer" from "merely as long".
+    """Random sentences with T_C's distribution of lengths, a control for strategies that only match lengths.
 
     Importance weights of 15 length bins, drawn without replacement by Gumbel top-k (as DSIR, Xie et al. 2023).
     """
 
     name: ClassVar[str] = "length-matched-random"
-    in_short: ClassVar[str] = "by lot, as long as yours: a control"
+    in_short: ClassVar[str] = "at random, as long as yours: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "log weight"
     summary: ClassVar[str] = "Picks at random, with the same distribution of sentence lengths as the task corpus."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
 
-    _log_weight: FloatArray  # (15,) of each bin of lengths
+    _log_weight: FloatArray  # (15,), per bin of lengths
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, domain = sources[Role.TASK], sources[Role.DOMAIN]
@@ -70,7 +70,7 @@ class LengthMatchedRandom(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """The log weight of its length, and noise (Gumbel top-k)."""
+        """Return two parts: the log weight of the length, and noise (Gumbel top-k)."""
         draw = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
         n = len(evidence.sentence.tokens)
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
@@ -86,5 +86,5 @@ class LengthMatchedRandom(Strategy):
 
 def _shares(lengths: IntArray) -> FloatArray:
     counts = np.bincount(np.digitize(lengths, EDGES), minlength=len(EDGES) + 1)
-    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # no bin is impossible
+    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # no bin has probability 0
     return result

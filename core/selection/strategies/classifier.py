@@ -1,4 +1,4 @@
-"""`classifier`: T_C told from a sample of D_C by meaning and by the words used (SOURCES.md, Domain classifier)."""
+"""`classifier`: separates T_C from a sample of D_C by meaning and by wording (SOURCES.md, Domain classifier)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -18,12 +18,12 @@ from core.text.words import tokenize
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    View = FloatArray | csr_matrix  # a row a sentence: its vector, or its words as tf-idf
-    Dealt = tuple[View, IntArray | None]  # and each row's fold; None: it is in none
+    View = FloatArray | csr_matrix  # one row per sentence: its vector, or its words as tf-idf
+    Dealt = tuple[View, IntArray | None]  # and each row's fold; None: the rows are in no fold
 
 
-_BUCKETS = 2**18  # of hashed words and word pairs
-_LOOKED_AT = 2_000  # sentences of each side when it is asked whether they share a word
+_BUCKETS = 2**18  # for hashed words and word pairs
+_LOOKED_AT = 2_000  # sentences per side in which a shared word is searched for
 _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "token_pattern": None}
 
 
@@ -31,7 +31,7 @@ class ClassifierOptions(Config):
     """Options of `classifier`."""
 
     sample: int = option(
-        20_000, "How many sentences of the domain corpus stand for 'everything else'.", unit="sentences", ge=100
+        20_000, "Number of sentences of the domain corpus that represent other text.", unit="sentences", ge=100
     )
     regularisation: float = option(10.0, "Inverse strength of the L2 penalty (scikit-learn's C).", gt=0)
     folds: int = option(
@@ -43,14 +43,14 @@ class DomainClassifier(Strategy):
     """The sum of two log-odds of "from T_C" against "from D_C", each in standard deviations over D_C's sample.
 
     Two logistic regressions, one on the embedding (length 1), one on hashed words and word pairs (binary tf-idf,
-    length 1): the first knows that a symphony is music, the second knows the register; each alone finds fewer.
-    Sentences of D_C are dealt into folds by their id, so copies of one sentence share a fold, and fold f is scored
-    by models trained on T_C and on the sampled sentences of the other folds. D_C holds sentences that belong to
-    T_C's domain too, so the score is a ranking, not a probability.
+    length 1). The first knows that a symphony is music, the second knows the register; each alone finds fewer.
+    Sentences of D_C are assigned to folds by their id, so copies of one sentence share a fold. Fold f is scored by
+    models trained on T_C and on the sampled sentences of the other folds. D_C also contains sentences of T_C's
+    domain, so the score is a ranking, not a probability.
     """
 
     name: ClassVar[str] = "classifier"
-    in_short: ClassVar[str] = "told apart from other text; the default"
+    in_short: ClassVar[str] = "like your text, unlike the rest; the default"
     unit: ClassVar[str] = "standard deviations"
     reads: ClassVar[Reads] = "both"
     summary: ClassVar[str] = (
@@ -61,12 +61,12 @@ class DomainClassifier(Strategy):
 
     options: ClassifierOptions
     idf: FloatArray  # (buckets,)
-    weights: list[FloatArray]  # a view: (folds, features + 1), intercept last, in standard deviations
+    weights: list[FloatArray]  # per view: (folds, features + 1), intercept last, in standard deviations
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        # Without alternating signs two words of one bucket add up, as `explain` takes them to.
+        # Without alternating signs, two words of one bucket add up, as `explain` assumes.
         self._hash = HashingVectorizer(n_features=_BUCKETS, binary=True, norm=None, alternate_sign=False, **_GRAMS)
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
@@ -77,7 +77,7 @@ class DomainClassifier(Strategy):
         rest_words = self._hash.transform(rest_texts)
         if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
             report.note(
-                "classifier: the task corpus and the domain corpus share no word, so wording tells nothing; are "
+                "classifier: the task corpus and the domain corpus share no word, so wording is no evidence; are "
                 "they in one language?"
             )
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
@@ -99,24 +99,24 @@ class DomainClassifier(Strategy):
         views: tuple[View, View] = (vectors, words)
         scores = [decide(view, weights, folds) for view, weights in zip(views, self.weights, strict=True)]
         result: FloatArray = np.asarray(sum(scores), dtype=np.float64)
-        result[~vectors.any(axis=1)] = np.nan  # an empty sentence looks like nothing
+        result[~vectors.any(axis=1)] = np.nan  # an empty sentence has no score
         return result
 
     def learned(self) -> Arrays:
-        """Weights of meaning and wording, and the words' idf."""
+        """Return the weights of meaning and wording, and the words' idf."""
         meaning, wording = self.weights
         return {"meaning": meaning, "wording": wording.astype(np.float32), "idf": self.idf.astype(np.float32)}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """w x + b of two linear models: the embedding's product, one term a word or word pair, both intercepts."""
+        """Return w x + b of two linear models: the embedding's product, a term per word or pair, both intercepts."""
         model = evidence.model
         fold = int(evidence.sentence.id, 16) % len(model["meaning"])
         if evidence.vector is None:
             raise CorpusError("the domain corpus's vectors are gone.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
-        # The same length-1 scaling as `_weighted`; 1.0 where the sentence has no word at all.
+        # Scaled to length 1 as in `_weighted`; 1.0 if the sentence has no words.
         length = sum(float(model["idf"][bucket]) ** 2 for bucket in grams) ** 0.5 or 1.0
         words = [
             Part(name=f"“{gram}”", value=float(model["idf"][bucket]) * float(wording[bucket]) / length)
@@ -134,15 +134,15 @@ class DomainClassifier(Strategy):
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
-        """The fold of each sentence of T_C that is embedded, and of each that is read; None: no model lacks any."""
+        """Return folds of T_C's embedded sentences and of those read as words; None: all models train on all."""
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """The models of each view of T_C and of the sample, whose rows are in `folds`."""
+        """Return the models of each view of T_C and of the sample, whose rows are in `folds`."""
         return [self._fit(task, rest, folds, report) for task, rest in views]
 
     def _fit(self, task: "Dealt", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
-        """`(folds, features + 1)`; out of fold, the sample's scores have mean 0 and deviation 1."""
+        """Return weights `(folds, features + 1)`; out of fold, the sample's scores have mean 0 and deviation 1."""
         from sklearn.linear_model import LogisticRegression
 
         rows, held = task
@@ -151,7 +151,7 @@ class DomainClassifier(Strategy):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
-                # Balanced: T_C is often far smaller than the sample, and the intercept would say little but that.
+                # Balanced, because T_C is often far smaller than the sample, which the intercept would only reflect.
                 C=self.options.regularisation,
                 class_weight="balanced",
                 solver="liblinear",
@@ -161,13 +161,13 @@ class DomainClassifier(Strategy):
             model.fit(_stacked(taught, rest[others]), np.repeat([1, 0], [taught.shape[0], len(others)]))
             weights[fold] = np.append(model.coef_[0], model.intercept_)
             report.progress(fold + 1, self.options.folds, "folds")
-        # Standardised out of fold, so that both views weigh alike: the scale of log-odds hangs on the penalty.
+        # Standardised out of fold, so that both views have equal weight; the scale of log-odds depends on the penalty.
         scores = decide(rest, weights, folds)
         weights[:, -1] -= scores.mean()
         return weights / max(float(scores.std()), 1e-12)
 
     def _weighted(self, words: "csr_matrix") -> "csr_matrix":
-        """Sparse `(n, buckets)` rows of counts as tf-idf rows of length 1."""
+        """Return sparse rows of counts `(n, buckets)` as tf-idf rows of length 1."""
         from scipy.sparse import csr_matrix
         from sklearn.preprocessing import normalize
 
@@ -179,13 +179,13 @@ class DomainClassifier(Strategy):
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """Words with a letter, lower-cased, of the first texts: two corpora of one language share one there already."""
+    """Return lower-cased words with a letter in the first texts, where corpora of one language share at least one."""
     words = (word for text in islice(texts, _LOOKED_AT) for word in tokenize(text.lower()))
     return {word for word in words if any(letter.isalpha() for letter in word)}
 
 
 def _stacked(above: "View", below: "View") -> "View":
-    """Two views of one sort as one."""
+    """Stack two views of one kind."""
     if isinstance(above, np.ndarray) or isinstance(below, np.ndarray):
         return np.concatenate([above, below])
     from scipy.sparse import vstack
@@ -194,14 +194,14 @@ def _stacked(above: "View", below: "View") -> "View":
 
 
 def decide(features: "View", weights: FloatArray, folds: IntArray) -> FloatArray:
-    """`(n,)`: each row's w x + b by its own fold's model."""
+    """Return each row's w x + b by its own fold's model, `(n,)`."""
     decisions: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
     result: FloatArray = decisions[np.arange(len(folds)), folds]
     return result
 
 
 def _grams_of_buckets(text: str, n: int) -> dict[int, str]:
-    """{bucket: the words or word pairs that fall into it} as the classifier hashes them into `n`."""
+    """Return {bucket: the text's words or word pairs in it}, hashed into `n` buckets as in the classifier."""
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.feature_extraction.text import HashingVectorizer
 

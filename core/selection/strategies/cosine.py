@@ -19,9 +19,9 @@ from core.selection.topics import Quota, best_k
 if TYPE_CHECKING:
     import torch
 
-BLOCK = 1024  # rows widened to float32 at a time: 1.5 MB at 384, so they are still in a core's cache when multiplied
+BLOCK = 1024  # rows converted to float32 at a time; 1.5 MB at width 384, so they stay in a core's cache
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
-_SAMPLE = 20_000  # rows of D_C that its mean and the covariance are estimated from
+_SAMPLE = 20_000  # rows of D_C from which its mean and the covariance are estimated
 
 
 class CosineOptions(Config):
@@ -46,11 +46,10 @@ class CosineOptions(Config):
 
 
 class CosinePretrained(Strategy):
-    """Cosine of e(x) to a query made of T_C's embeddings.
+    """Cosine of e(x) to a query computed from T_C's embeddings.
 
-    raw-mean: cos(e(x), mean e). unit-mean: the same over vectors of length 1. k-means: the largest cosine
-    to one of k spherical centroids; with a quota that of the sentence whose place it takes (`Quota`).
-    contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D).
+    raw-mean: cos(e(x), mean e). unit-mean: the same over vectors of length 1. k-means: the largest cosine to one of k
+    spherical centroids, with a quota corrected by `Quota`. contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D).
     """
 
     name: ClassVar[str] = "cos-pretrained"
@@ -67,10 +66,10 @@ class CosinePretrained(Strategy):
     Options: ClassVar[type[Config]] = CosineOptions
 
     options: CosineOptions
-    _queries: FloatArray  # (q, d) directions that stand for T_C
-    _shift: FloatArray | None = None  # (d,) whitening, with the rotation (d, d); None without
+    _queries: FloatArray  # (q, d), directions that represent T_C
+    _shift: FloatArray | None = None  # (d,), for whitening with a rotation (d, d); None without
     _rotation: FloatArray
-    _against: FloatArray | None = None  # (1, d) the mean of D_C, where the query is contrastive
+    _against: FloatArray | None = None  # (1, d), mean of D_C for a contrastive query
     _quota: Quota | None = None
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
@@ -97,11 +96,11 @@ class CosinePretrained(Strategy):
             result = self._quota.moved(near.argmax(axis=1), result)
         if self._against is not None:
             result -= self.options.contrast * cosine(vectors, self._against)[:, 0]
-        result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence points nowhere
+        result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence has no direction
         return result
 
     def learned(self) -> Arrays:
-        """The queries, the whitening and the mean of D_C."""
+        """Return the queries, the whitening and the mean of D_C."""
         arrays = {"queries": self._queries}
         if self._shift is not None:
             arrays |= {"shift": self._shift, "rotation": self._rotation}
@@ -110,7 +109,7 @@ class CosinePretrained(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """cos(x, q) is linear in q: each sentence of T_C has its share of it (SOURCES.md, Cosine to T_C)."""
+        """Return the share of each T_C sentence in cos(x, q), which is linear in q (SOURCES.md, Cosine to T_C)."""
         task, norms, rows = evidence.learnt_from()
         model = evidence.model
         vector: FloatArray = np.asarray(evidence.vector, dtype=np.float64)
@@ -141,7 +140,7 @@ class CosinePretrained(Strategy):
         return Parts(parts=shown)
 
     def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:
-        """`(q, d)` directions that stand for T_C."""
+        """Return directions that represent T_C, `(q, d)`."""
         if self.options.query == "k-means":
             from sklearn.cluster import KMeans
 
@@ -157,11 +156,11 @@ class CosinePretrained(Strategy):
         return result
 
     def _fit_whitening(self, task: FloatArray, domain: FloatArray) -> None:
-        """PCA whitening of T_C and a sample of D_C together (Su et al. 2021); test data has no part in it."""
-        # Both corpora: directions along which they differ must stay, and D_C alone would not know T_C's.
+        """Fit PCA whitening to T_C and a sample of D_C together (Su et al. 2021), without test data."""
+        # On both corpora, so that the directions along which they differ are kept.
         sample = np.concatenate([task, _sample(domain)]).astype(np.float64)
         self._shift = sample.mean(axis=0).astype(np.float32)
-        # Axes of next to no variance are held at 1e-5 of the widest: divided by their own they would be noise blown up.
+        # Variances are at least 1e-5 of the largest, since dividing by tiny ones would amplify noise.
         values, axes = np.linalg.eigh(np.cov(sample - self._shift, rowvar=False))
         self._rotation = (axes / np.sqrt(np.maximum(values, values.max() * 1e-5))).astype(np.float32)
 
@@ -171,7 +170,7 @@ class CosinePretrained(Strategy):
 
 
 def _sample(domain: FloatArray) -> FloatArray:
-    """Up to `_SAMPLE` rows at even distances: the same ones every time."""
+    """Return up to `_SAMPLE` evenly spaced rows, always the same ones."""
     rows = np.unique(np.linspace(0, len(domain) - 1, min(len(domain), _SAMPLE)).astype(np.int64))
     return np.asarray(domain[rows], dtype=np.float32)
 
@@ -191,7 +190,7 @@ class NeighbourOptions(Config):
 
 
 class Neighbours(Strategy):
-    """Mean cosine to the k nearest sentences of T_C: keeps the small topics that a mean loses."""
+    """Mean cosine to the k nearest sentences of T_C, which keeps small topics that a mean vector loses."""
 
     name: ClassVar[str] = "knn"
     in_short: ClassVar[str] = "near a few sentences of yours"
@@ -204,7 +203,7 @@ class Neighbours(Strategy):
     Options: ClassVar[type[Config]] = NeighbourOptions
 
     options: NeighbourOptions
-    _task: FloatArray  # (m, d) of length 1
+    _task: FloatArray  # (m, d), rows of length 1
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         self._task, _ = sources[Role.TASK].learnable()
@@ -217,7 +216,7 @@ class Neighbours(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """A k-th of the cosine to each of the k nearest sentences of T_C."""
+        """Return 1/k of the cosine to each of the k nearest sentences of T_C."""
         task, _, rows = evidence.learnt_from()
         near = unit(task) @ np.asarray(evidence.vector, dtype=np.float64)
         best = np.argsort(-near, kind="stable")[: evidence.options["neighbours"]]
@@ -231,10 +230,7 @@ class Neighbours(Strategy):
 
 
 def cosine(unit: FloatArray, queries: FloatArray, report: Reporter | None = None) -> FloatArray:
-    """Cosines `(n, q)` float32 of stored unit rows `(n, d)` with queries `(q, d)` of any length.
-
-    A query of zeros gives 0.
-    """
+    """Return float32 cosines `(n, q)` of stored unit rows `(n, d)` and queries `(q, d)` of any length; 0 for zeros."""
     import torch
 
     scaled = torch.from_numpy(_normalised(queries)).T.contiguous()
@@ -245,9 +241,9 @@ def cosine(unit: FloatArray, queries: FloatArray, report: Reporter | None = None
 
 
 def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter | None = None) -> FloatArray:
-    """Mean `(n,)` float32 of the `k` largest cosines of each unit row `(n, d)` with the targets `(t, d)`.
+    """Return the mean of each unit row's `k` largest cosines to the targets `(t, d)`, float32 `(n,)`; exact.
 
-    All targets where there are fewer than `k`. Exact, in memory for 1,024 x 1,024 cosines at a time.
+    With fewer than `k` targets, the mean over all. Holds 1,024 x 1,024 cosines at a time.
     """
     import torch
 
@@ -265,17 +261,17 @@ def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter |
 
 
 def _blocks(unit: FloatArray, report: Reporter) -> Iterator[tuple[int, "torch.Tensor"]]:
-    """First row and float32 tensor of each `BLOCK` rows."""
+    """Yield first row and float32 tensor of each `BLOCK` rows."""
     import torch
 
     for start in range(0, len(unit), BLOCK):
         report.check()
-        block = unit[start : start + BLOCK]  # mapped with mode "c" torch takes it as it is; read-only it must copy
+        block = unit[start : start + BLOCK]  # torch must copy a read-only block
         yield start, torch.from_numpy(block if block.flags.writeable else block.copy()).float()
 
 
 def _normalised(rows: FloatArray) -> FloatArray:
-    """Rows of length 1 in float32; rows of zeros stay."""
+    """Return float32 rows scaled to length 1; rows of zeros stay."""
     rows = np.asarray(rows, dtype=np.float32)
     unit: FloatArray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return unit

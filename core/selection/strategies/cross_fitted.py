@@ -1,4 +1,4 @@
-"""The classifier with T_C dealt into folds too, so that sentences of T_C and of D_C are scored on equal terms."""
+"""The classifier with T_C in folds too, so that scores of T_C's and of D_C's sentences are comparable."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -14,28 +14,27 @@ if TYPE_CHECKING:
     from core.selection.strategies.classifier import Dealt, View
 
 _LEAST_LIKE = 0.25  # a quantile of T_C's scores
-_TOGETHER = 50  # rows that share a fold: a few documents
+_TOGETHER = 50  # consecutive rows that share a fold, which is a few documents
 
 
 class CrossFitted(DomainClassifier):
-    """A sentence of either corpus is scored by models that saw neither it nor, but for the ends of a block, its
-    neighbours (SOURCES.md, Prevalence).
+    """Scores sentences of both corpora by models trained without the sentence and its block (SOURCES.md, Prevalence).
 
-    Rows go into folds by blocks: sentences of one document share words that no other has, so a model that has read
-    the document as T_C's gives its other sentences more than any sentence of D_C can have.
+    Folds consist of blocks of rows. Sentences of one document share rare words, so a model trained on part of a T_C
+    document would score the rest higher than any sentence of D_C.
     """
 
     name: ClassVar[str] = "prevalence"
 
-    _ids: IntArray  # (m,) ascending, of both corpora, and their folds
+    _ids: IntArray  # (m,), ids of both corpora, ascending
     _fold_of: IntArray
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         n = self.options.folds
         task, domain = sources[Role.TASK].corpus.ids(), sources[Role.DOMAIN].corpus.ids()
-        together = min(_TOGETHER, -(-len(task) // n))  # a small T_C fills every fold
+        together = min(_TOGETHER, -(-len(task) // n))  # so that a small T_C has rows in every fold
         folds = [np.arange(len(task)) // together % n, np.arange(len(domain)) // _TOGETHER % n]
-        # The first of equal sentences gives its fold to all, T_C's to D_C's.
+        # Equal sentences share the fold of the first one, and D_C's that of T_C's.
         self._ids, first = np.unique(np.concatenate([task, domain]), return_index=True)
         self._fold_of = np.concatenate(folds)[first]
         super().prepare(sources, report)
@@ -45,16 +44,16 @@ class CrossFitted(DomainClassifier):
         return folds
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Twice, the second time without what the first took for T_C's: it taught that T_C's own words are D_C's."""
+        """Fit twice, the second time without D_C's sentences that resemble T_C, which would mislabel T_C's words."""
         models = super()._fit_views(views, folds, report)
         alike = np.ones(len(folds), dtype=bool)
         for (task, rest), weights in zip(views, models, strict=True):
-            # By both views: a sentence that shares only T_C's subject, or only its wording, stays D_C's.
+            # Both views must agree: a sentence that shares only T_C's subject or only its wording stays.
             (rows, held), scores = task, decide(rest, weights, folds)
             assert held is not None
             alike &= scores >= np.quantile(decide(rows, weights, held), _LEAST_LIKE)
         others = np.flatnonzero(~alike)
-        if 2 * len(others) < len(folds):  # D_C is of T_C's kind: nothing would be left to tell it from
+        if 2 * len(others) < len(folds):  # D_C resembles T_C as a whole, so too little would be left
             return models
         return super()._fit_views([(task, rest[others]) for task, rest in views], folds[others], report)
 

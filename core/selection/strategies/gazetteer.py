@@ -1,4 +1,4 @@
-"""`gazetteer`: how many names of a list a sentence holds (CrossNER's "entity-level" corpus, offline)."""
+"""`gazetteer`: number of names from a list in a sentence (CrossNER's "entity-level" corpus, offline)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,8 +14,8 @@ from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Source, Strategy
 from core.selection.evidence import Arrays, Evidence, Part, Parts
 
-_END = ""  # no token is empty, so the key is free to mark the end of a name
-Trie = dict[str, "Trie"]  # the next word, and what may follow it
+_END = ""  # key that marks the end of a name; no token is empty
+Trie = dict[str, "Trie"]  # next word -> its continuations
 
 
 class GazetteerOptions(Config):
@@ -25,11 +25,10 @@ class GazetteerOptions(Config):
 
 
 class Gazetteer(Strategy):
-    """Longest matches from left to right, counted; of equal counts the denser sentence first (SOURCES.md, Gazetteer).
+    """Counts longest matches from left to right; ties go to the denser sentence (SOURCES.md, Gazetteer).
 
-    The list is L_C: the entity surfaces of a labelled corpus, or the lines of an unlabelled one.
-    The score is the count plus a density below 1, so that ties break without a second column. Names are cut as D_C's
-    text is, whoever cut them in L_C.
+    The list is L_C: the entities of a labelled corpus, or the lines of an unlabelled one. The score is the count plus
+    a density below 1, which breaks ties. Names are tokenised like D_C's text, not as in L_C.
     """
 
     name: ClassVar[str] = "gazetteer"
@@ -68,12 +67,12 @@ class Gazetteer(Strategy):
         return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)
 
     def learned(self) -> Arrays:
-        """Mark that L_C and D_C both came cut, so that names are looked up as L_C cuts them."""
+        """Return a mark if L_C and D_C both came tokenised, so that names keep L_C's tokens."""
         return {"own": np.ones(1, np.bool_)} if self._all_own else {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """One part a name of the list, and the density below 1 that breaks ties."""
+        """Return one part per name, and the density below 1 that breaks ties."""
         if evidence.labelled is None:
             raise CorpusError("The list of names is gone.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)
@@ -81,7 +80,7 @@ class Gazetteer(Strategy):
         strategy._read(Source(corpus=evidence.labelled), rule, Silent())
         tokens = rule(evidence.sentence)
         names = [Part(name=" ".join(tokens[start:end]), value=1.0) for start, end in strategy.matches(tokens)]
-        # One token more than there are: below 1 even where every token is a name.
+        # Divided by one token more, so that it is below 1 even if every token is a name.
         density = len(names) / (len(tokens) + 1)
         return Parts(parts=[*names, Part(name="names per token, a tie-break", value=density)])
 
@@ -92,7 +91,7 @@ class Gazetteer(Strategy):
         node[_END] = {}
 
     def matches(self, tokens: Sequence[str]) -> list[tuple[int, int]]:
-        """Spans of names, `(start, end)` in tokens, none overlapping another."""
+        """Return spans of names, `(start, end)` in tokens, without overlaps."""
         words = [self._fold(word) for word in tokens]
         spans, start = [], 0
         while start < len(words):
@@ -108,7 +107,7 @@ class Gazetteer(Strategy):
 
 
 def _longest(trie: Trie, words: Sequence[str], start: int) -> int:
-    """Tokens of the longest name that begins at `start`; 0 where none does."""
+    """Return the number of tokens of the longest name that begins at `start`; 0 if none does."""
     node, longest = trie, 0
     for length, word in enumerate(words[start:], 1):
         if word not in node:

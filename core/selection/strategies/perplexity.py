@@ -1,4 +1,4 @@
-"""`ngram-perplexity`: how much a sentence surprises a Kneser-Ney 5-gram model of T_C."""
+"""`ngram-perplexity`: perplexity of a sentence under a Kneser-Ney 5-gram model of T_C."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -22,10 +22,10 @@ class NgramOptions(Config):
 
 
 class NgramPerplexity(Strategy):
-    """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted, model trained on T_C.
+    """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted, under a model of T_C.
 
-    The uniform term spreads over the words of T_C and D_C together, so an unseen word costs the same
-    whatever T_C's size. Both are cut by one rule (SOURCES.md, Words). Corpora are compared the other way round
+    The uniform term covers the words of T_C and D_C together, so an unseen word costs the same for every size of T_C.
+    Both corpora are tokenised by one rule (SOURCES.md, Words). Comparisons of corpora use the other direction
     (SOURCES.md, Direction of perplexity).
     """
 
@@ -61,24 +61,24 @@ class NgramPerplexity(Strategy):
         return self._model.perplexities([self._words(sentence) for sentence in batch.sentences])
 
     def learned(self) -> Arrays:
-        """The n-gram model: its words as bytes, and of every order the keys, log10 probabilities and back-offs."""
+        """Return the n-gram model: words as bytes, and per order the keys, log10 probabilities and back-offs."""
         spelled = "\n".join(self._model.vocabulary).encode("utf-8", "surrogatepass")
         arrays: Arrays = {"words": np.frombuffer(spelled, dtype=np.uint8)}
         for n, table in enumerate(self._model.tables):
             of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
             arrays = {**arrays, **of_order}
-        # The key's name is that of scores which were kept before; `explain` looks for it.
+        # The key is that of older stored scores, in which `explain` looks for it too.
         return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """-log10 P of every token after those before it, over N + 1: they add up to the perplexity's logarithm."""
+        """Return -log10 P of every token given those before it, over N + 1; they add up to log10 of the perplexity."""
         model, fields = evidence.model, ("keys", "log_probs", "backoffs")
         orders = sum(name.startswith("keys") for name in model)
         tables = [NgramTable(**{field: model[f"{field}{n}"] for field in fields}) for n in range(orders)]
         words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
         scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
-        marks = ("<s>", "</s>", "<unk>")  # in a text they are unknown words
+        marks = ("<s>", "</s>", "<unk>")  # in a text these are unknown words
         own_words = (retokenized if "anew" in model else own)(evidence.sentence)
         tokens = [token if token not in marks else "<unk>" for token in own_words]
         n = len(tokens) + 1

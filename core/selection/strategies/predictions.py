@@ -1,4 +1,4 @@
-"""`ner-selected`: how many entities a tagger trained on L_C finds in a sentence (Mahapatra et al. 2022, 3.1)."""
+"""`ner-selected`: number of entities that a tagger trained on L_C finds in a sentence (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
@@ -14,8 +14,8 @@ from core.selection.evidence import Arrays, Evidence, Part, Parts, Spans
 
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
-_STEPS = 2.0**20  # a mean posterior's steps: so much of it breaks ties before density does; both fit a double
-HAIR = 1e-6  # of the tie-break where scores are no counts: below the distance of two shares of up to 1,000 tokens
+_STEPS = 2.0**20  # the mean posterior is quantised to 2^-20, so that density only breaks exact ties within a double
+HAIR = 1e-6  # factor of the tie-break if scores are not counts: below the distance of two shares of up to 1,000 tokens
 
 
 class PredictionOptions(AdaptedOptions):
@@ -36,15 +36,15 @@ class PredictionOptions(AdaptedOptions):
 
 
 class NerSelected(Strategy):
-    """The number of entities that B2 finds, plus a tie-break below 1, so that 3.97 says three entities.
+    """The number of entities that B2 finds, plus a tie-break below 1: 3.97 means three entities.
 
-    The tie-break: mean posterior of the entities (to 2^-20), then entities a token; then the row, as everywhere.
-    Several taggers give a mean of counts; the tie-break is then below one k-th, the distance of two such means.
+    Ties go by mean posterior of the entities (to 2^-20), then by entities per token, then by row. With k taggers the
+    score is a mean of counts, and the tie-break is below 1/k, the distance of two such means.
 
-    density: entities over tokens; ties alike, from the sixth decimal on.
-    rarity: the sum of 1 / log(2 + how many of its type were found in D_C) over the entities; ties likewise.
-    type-balanced: round r takes every type's r-th best sentence by count; the score is -r plus the tie-break, so -11.2
-    was taken in round 12. A sentence that two types take costs both their turn. Sentences without an entity come last.
+    density: entities over tokens, with the same tie-break from the sixth decimal on. rarity: sum over the entities of
+    1 / log(2 + number of entities of the type in D_C), with the same tie-break. type-balanced: round r takes every
+    type's r-th best sentence by count; the score is -r plus the tie-break, so -11.2 was taken in round 12. A sentence
+    that two types take counts as the turn of both. Sentences without entities come last.
     """
 
     name: ClassVar[str] = "ner-selected"
@@ -63,8 +63,8 @@ class NerSelected(Strategy):
     options: PredictionOptions
     _labelled: IntArray  # ids of L_C, ascending
     _types: tuple[str, ...]
-    _worth: FloatArray  # (t,) what an entity of each type adds under `rarity`
-    _rivals: list[FloatArray]  # (t,) arrays, ascending: every sentence's key under `type-balanced`
+    _worth: FloatArray  # (t,), value of an entity of each type under `rarity`
+    _rivals: list[FloatArray]  # t arrays, ascending: every sentence's key under `type-balanced`
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         domain = sources[Role.DOMAIN]
@@ -75,7 +75,7 @@ class NerSelected(Strategy):
         if self.options.rank not in ("rarity", "type-balanced"):
             return
         report.stage("counting the entities of the domain corpus")
-        # Both ranks look at all of D_C first: a type's rarity, or its queue of sentences, is no one sentence's own.
+        # Both ranks need all of D_C first: a type's rarity and its queue of sentences are properties of the corpus.
         counts, keys = np.zeros(len(self._types)), []
         for batch in domain.batches(self.reads):
             report.check()
@@ -100,12 +100,12 @@ class NerSelected(Strategy):
         return scores
 
     def learned(self) -> Arrays:
-        """The worth of an entity of each type, where that is not the same for all."""
+        """Return the value of an entity of each type, if types differ."""
         return {"types": np.array(self._types), "worth": self._worth} if self.options.rank == "rarity" else {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """One part an entity, and the tie-break (SOURCES.md, Predicted entities)."""
+        """Return one part per entity, and the tie-break (SOURCES.md, Predicted entities)."""
         if not evidence.spans:
             raise CorpusError("The predicted entities are gone.")
         counting, tokens = _may_count(evidence), evidence.sentence.tokens
@@ -123,7 +123,7 @@ class NerSelected(Strategy):
             rounds = round(fraction - evidence.score)
             taken = Part(name=f"taken in round {rounds:,}, a minus for each", value=-float(rounds))
             return Parts(parts=[taken, Part(name=tie, value=fraction)])
-        same = {"count": 1.0, "density": 1 / max(len(tokens), 1)}.get(rank, 0.0)  # what an entity of any type adds
+        same = {"count": 1.0, "density": 1 / max(len(tokens), 1)}.get(rank, 0.0)  # value of an entity of any type
         worth = {}
         if rank == "rarity":
             worth = dict(zip(evidence.model["types"].tolist(), evidence.model["worth"].tolist(), strict=True))
@@ -133,11 +133,11 @@ class NerSelected(Strategy):
         return Parts(parts=[*parts, Part(name=tie, value=fraction * (1.0 if rank == "count" else HAIR))])
 
     def _counts_and_ties(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
-        """`(n, t)` entities of each type, a mean over the taggers that may count, and the tie-break `(n,)`."""
+        """Return entities per type `(n, t)`, mean over the taggers that may count, and the tie-break `(n,)`."""
         k = len(batch.spans)
         assert k == self.options.folds
         may = np.ones((k, len(batch)), dtype=bool)
-        # A tagger finds every entity of a sentence that it was trained on, which says nothing of the sentence.
+        # A tagger finds every entity of its training sentences, so it does not count for them.
         if k > 1:
             copies = np.isin(batch.ids, self._labelled)
             may[:, copies] = fold(batch.ids[copies], k) == np.arange(k)[:, None]
@@ -150,35 +150,35 @@ class NerSelected(Strategy):
         total = counts.sum(axis=1)
         mean = np.clip(confidence / np.maximum(total, 1), 0, 1)
         counts /= may.sum(axis=0)[:, None]
-        density = counts.sum(axis=1) / (_lengths(batch) + 1)  # below 1: every entity has a token of its own
+        density = counts.sum(axis=1) / (_lengths(batch) + 1)  # below 1, because every entity has its own token
         return counts, tie_break(mean, density) / k
 
     def _rounds(self, of_type: FloatArray, fraction: FloatArray) -> FloatArray:
-        """`(n,)` the first round in which some type takes the sentence; ties share one."""
+        """Return the first round in which a type takes the sentence, `(n,)`; ties share a round."""
         n = len(self._rivals[0])
         rounds = np.full(len(of_type), n + 1.0)
         for counts, rivals in zip(of_type.T, self._rivals, strict=True):
-            # The sentences above this one in the type's queue: the round in which the type comes to it.
+            # The number of sentences before this one in the type's queue is the type's round for it.
             better = n - np.searchsorted(rivals, counts + fraction, side="right")
             rounds = np.where(counts > 0, np.minimum(rounds, better + 1), rounds)
         return rounds
 
 
 def tie_break(confidence: FloatArray, density: FloatArray) -> FloatArray:
-    """`(n,)` below 1: ordered by mean posterior, then by entities a token (below 1)."""
+    """Return the tie-break `(n,)`, below 1: ordered by mean posterior, then by entities per token (below 1)."""
     fraction: FloatArray = (np.floor(confidence * _STEPS) + density) / (_STEPS + 1)
     return fraction
 
 
 def fold(ids: IntArray, folds: int) -> IntArray:
-    """`(n,)` the fold a sentence of L_C belongs to, by its id, so that copies of one sentence share a fold."""
+    """Return the fold of each sentence of L_C by its id, `(n,)`, so that copies of one sentence share a fold."""
     return (ids.astype(np.uint64) % np.uint64(folds)).astype(np.int64)
 
 
 def _may_count(evidence: Evidence) -> Sequence[Spans]:
-    """The taggers that may count: where the sentence is in L_C, the one that never saw it.
+    """Return the taggers to average: for a sentence from L_C, only the fold that did not train on it.
 
-    Errors: CorpusError where L_C is gone.
+    Errors: CorpusError if L_C was removed.
     """
     k = len(evidence.spans)
     if k == 1:

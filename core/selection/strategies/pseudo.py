@@ -1,4 +1,4 @@
-"""`pseudo-perplexity`: how much a sentence surprises a masked language model of T_C (Mahapatra et al. 2022, 3.1)."""
+"""`pseudo-perplexity`: perplexity of a sentence under a masked language model of T_C (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from core.models.mlm import MaskedLM
 
-_SHARE = 0.15  # of a sentence's pieces hidden at a time under `sampled`
-_WIDTH = 1024  # rows of vocabulary-wide numbers held at a time: 125 MB at 30,000 pieces
+_SHARE = 0.15  # share of a sentence's pieces that one pass of `sampled` masks
+_WIDTH = 1024  # rows of vocabulary size held at a time: 125 MB at 30,000 pieces
 
 
 class PseudoOptions(AdaptedOptions):
@@ -38,9 +38,9 @@ class PseudoOptions(AdaptedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Input that the model reads at once: a sentence, or a window of one that is too long.
+    """Input that the model reads at once: a sentence, or a window of a long one.
 
-    sentence, window: their numbers, both from 0 on. words: which word each piece is of. places: of pieces to guess.
+    sentence, window: numbers from 0 on. words: number of each piece's word. places: of the pieces to predict.
     """
 
     sentence: int
@@ -52,7 +52,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pass:
-    """One reading. masked: places hidden from the model. targets: places whose piece it must guess."""
+    """One forward pass. masked: places hidden from the model. targets: places whose piece it predicts."""
 
     read: _Read
     masked: Sequence[int]
@@ -62,11 +62,11 @@ class _Pass:
 class PseudoPerplexity(Strategy):
     """exp(-(1/N) sum log p(piece | the others)) under B1, N the pieces of the sentence (Salazar et al. 2020).
 
-    exact: the piece itself is hidden, and those after it in the same word, so that a long word is not given away by
-    its own end (within-word left to right, Kauf and Ivanova 2023). sampled: the mean loss at the hidden pieces of
-    `passes` draws, which depend on id and seed alone. Per piece, as long sentences would lose otherwise; what is
-    left of chance in very short ones (SOURCES.md, Length bias) is met where all strategies meet it: they are scored,
-    and `select` withholds sentences of fewer than `min_tokens` tokens.
+    exact: masks the piece and those after it in the same word, so that a long word's end does not reveal it
+    (within-word left to right, Kauf and Ivanova 2023). sampled: mean loss at the masked pieces of `passes` draws, which
+    depend only on id and seed. The mean is per piece, because a sum would favour short sentences. Very short sentences
+    keep some noise (SOURCES.md, Length bias). They are scored, and `select` withholds those of fewer than `min_tokens`
+    tokens, as for all strategies.
     """
 
     name: ClassVar[str] = "pseudo-perplexity"
@@ -121,7 +121,7 @@ class PseudoPerplexity(Strategy):
             return np.exp(loss / guesses)
 
     def _reads(self, texts: Sequence[str]) -> list[_Read]:
-        """All that is read of `texts`; none of one without pieces."""
+        """Return the inputs of `texts`; none for a text without pieces."""
         if not texts:
             return []
         options = {"truncation": True, "max_length": max(LONGEST, self._longest), "return_special_tokens_mask": True}
@@ -139,8 +139,10 @@ class PseudoPerplexity(Strategy):
         return reads
 
     def _groups(self, reads: Sequence[_Read], batch: Batch) -> Iterator[list[_Pass]]:
-        """Every pass over `reads`, in batches. Further windows come last, by themselves: a sentence that needs none is
-        batched as if there were none."""
+        """Yield all passes over `reads` in batches.
+
+        Further windows get batches of their own at the end, so that they do not change the other batches.
+        """
         done, n = 0, len(batch.sentences)
         parts = [
             [pass_ for read in reads if bool(read.window) is further for pass_ in self._passes(read, batch)]
@@ -155,7 +157,7 @@ class PseudoPerplexity(Strategy):
                 batch.report.progress(n * done // sum(map(len, parts)), n, "sentences")
 
     def _passes(self, read: _Read, batch: Batch) -> Iterator[_Pass]:
-        """All passes over a sentence, or a window."""
+        """Yield all passes over one input."""
         if self.options.method == "exact":
             words = read.words
             for place in read.places:
@@ -164,7 +166,7 @@ class PseudoPerplexity(Strategy):
                     end += 1
                 yield _Pass(read=read, masked=range(place, end), targets=(place,))
         elif self.options.method == "sampled":
-            # Seeded by seed and id: the same draws in every chunk, after every resume.
+            # Seeded by seed and id, so that draws are the same in every chunk and after every resume.
             seed = (self.seed, int(batch.ids[read.sentence]), *((read.window,) if read.window else ()))
             places = np.array(read.places)
             random = np.random.default_rng(seed).random((self.options.passes, len(places)))
@@ -175,19 +177,19 @@ class PseudoPerplexity(Strategy):
             yield _Pass(read=read, masked=(), targets=list(read.places))
 
     def _budget(self, lengths: IntArray) -> int:
-        """Pieces a batch, and so few that no more than `_WIDTH` are asked for."""
+        """Return the most pieces per batch, such that at most `_WIDTH` are predicted."""
         usual = BUDGET.get(self._lm.model.device.type, BUDGET["cpu"])
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual
 
     def _losses(self, passes: Sequence[_Pass]) -> "torch.Tensor":
-        """-log p of every target piece, float64 on the model's device, pass by pass; the shortest sentence first."""
+        """Return -log p of every target piece, float64 on the model's device, pass by pass, shortest sentence first."""
         import torch
 
         from core.models.devices import to_device
 
         width = len(passes[-1].read.ids)
-        # No attention falls on padding, so any piece will do where a tokenizer has none of its own.
+        # Padding gets no attention, so any piece serves if the tokenizer has no padding piece.
         tokens = np.full((len(passes), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
         attend = np.zeros((len(passes), width), dtype=np.int64)
         for line, pass_ in enumerate(passes):
@@ -196,7 +198,7 @@ class PseudoPerplexity(Strategy):
             tokens[line, list(pass_.masked)] = self._lm.tokenizer.mask_token_id
         at = np.concatenate([line * width + np.asarray(pass_.targets) for line, pass_ in enumerate(passes)])
         pieces = np.concatenate([np.asarray(pass_.read.ids)[list(pass_.targets)] for pass_ in passes])
-        parts = [tokens, at, pieces, *([] if attend.all() else [attend])]  # without padding: a faster kernel
+        parts = [tokens, at, pieces, *([] if attend.all() else [attend])]  # without padding a faster kernel runs
         inputs, places, gold, *mask = to_device([torch.from_numpy(part) for part in parts], self._lm.model.device)
         with torch.inference_mode():
             logits = self._lm.logits(inputs, mask[0] if mask else None, places)
