@@ -356,7 +356,7 @@ _VERDICTS: dict[Word, str] = {
 
 
 def in_words(table: AssistTable) -> str:
-    """Say the result of one share in two sentences."""
+    """Return the result of one share in two sentences."""
     comparisons = []
     for arm, name, over_seeds in (
         ("random", "as many at random", None),

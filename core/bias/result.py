@@ -180,7 +180,7 @@ class Edit:
     before: str
     after: str
     kind: str
-    context_of: int | None = None  # missing in logs of older versions
+    context_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,9 +214,9 @@ class RebuildResult:
     changed: int
     wanted: int
     of: int
-    reached: str = ""  # missing in results of older versions
+    reached: str = ""
     pools: Mapping[str, Mapping[str, int]]
-    low_mentions: int = 0  # these two are missing in results of older versions
+    low_mentions: int = 0
     measured_mentions: int = 0
     output: str
     edits: str
@@ -337,7 +337,7 @@ CHANGES: tuple[Action, ...] = ("fix", "remove")
 class Review:
     """The decision on one label. mention: its row of `mentions.parquet`. type: the right type, with `fix` only.
 
-    time: seconds since 1970. by: the account that decided, "" in logs of older versions.
+    time: seconds since 1970. by: the account that decided; "" if unknown.
     """
 
     action: Action

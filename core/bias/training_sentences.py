@@ -399,9 +399,10 @@ def _script(letter: str) -> str:
 
 
 def read_names(path: Path) -> list[Sentence]:
-    """Empty lines are passed over. A name's words stand apart by blanks, as a CoNLL file's do by lines.
+    """Read a list of names: a name, a tab, and its type per line. Skip empty lines.
 
-    Errors: PathError; ReadError for the first line that is wrong, and where there is no name or far too many.
+    Blanks separate the words of a name. Errors: PathError; ReadError for the first wrong line, and if there is no name
+    or the file is too large.
     """
     if not path.is_file():
         raise PathError(f"{path}: there is no such file; check the path.")

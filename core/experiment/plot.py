@@ -198,13 +198,11 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
 
     Ma et al. 2023, Fig. 4 and 5.
 
-    The random set of the same size is dashed. Results of older versions did not store the share of mentions: they are
-    plotted over the share of sentences that was asked for. None if fewer than two shares were compared.
+    The random set of the same size is dashed. None if fewer than two shares were compared.
     """
     lines = _share_lines(rows)
     if len({share for points in lines.values() for share in points}) < 2:
         return None
-    realised = all(row.low_share is not None for points in lines.values() for row in points.values())
     tests = ["test set", *(plain(test.test) for test in rows[0].also)]
     fig = make_subplots(1, len(tests), subplot_titles=tests, horizontal_spacing=0.18 / len(tests))
     look = figure(380, x="", y="").layout
@@ -214,12 +212,12 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
     fig.update_annotations(font_size=13)
     for number, (encoder, points) in enumerate(lines.items()):
         base = baseline(next(iter(points.values())), rows)
-        at = {share: 100 * (row.low_share or 0.0) if realised else share for share, row in points.items()}
+        at = {share: 100 * (row.low_share or 0.0) for share, row in points.items()}
         for column in range(len(tests)):
             _draw_share(fig, (encoder, points), at=at, number=number, column=column, base=base)
     axis = {name: look.yaxis[name] for name in ("gridcolor", "zeroline", "automargin", "fixedrange")}
-    of = "mentions in the training set" if realised else "sentences asked for"
-    fig.update_xaxes(**axis, showgrid=False, title=f"low-CEIM share of {of}, percent", nticks=6)
+    title = "low-CEIM share of mentions in the training set, percent"
+    fig.update_xaxes(**axis, showgrid=False, title=title, nticks=6)
     fig.update_yaxes(**axis, nticks=6)
     fig.update_yaxes(title="score (F1, percent), mean of the seeds", col=1)
     return fig

@@ -1,7 +1,7 @@
 """Results of `experiment`, `study` and `halves` runs, and the files that they store beside them.
 
 artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for a spreadsheet and for people
-artifacts/study.csv, study.md                the same of a study
+artifacts/study.csv, study.md                table of a study
 artifacts/halves.npz                         for each half, the rows of the pool that it is tested on
 """
 
@@ -73,7 +73,7 @@ class ArmRow:
     nothing. unseen_f1: one value per seed, without test sentences that were trained on; empty if there are none.
     changed, wanted: mentions that a rebuilt L_C changed, and should have changed, mean over replicates.
     low_share, mentions: share of low-CEIM mentions, and number of measured mentions, of a training set drawn by CEIM,
-    mean over replicates. Stored results of older versions lack some of the fields that have a default.
+    mean over replicates.
     """
 
     arm: str
@@ -374,7 +374,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     if head.startswith("base+"):
         return same.get(f"base:{value}")
     bases = [other for name, other in same.items() if name.startswith("base:")]
-    if head != "low-share" or not bases:  # results of older versions compare shares with `none`
+    if head != "low-share":
         return same.get("none")
 
     # The name of a share does not contain its size. Of several random sets, take the one that fits its differences.
@@ -383,7 +383,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
         gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]
         return sum(gaps, abs(row.mean - row.delta - base.mean))
 
-    return min(bases, key=gap)
+    return min(bases, key=gap, default=None)
 
 
 def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:

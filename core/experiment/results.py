@@ -144,11 +144,11 @@ def _tagger_row(run: Run) -> TaggerRow:
         init=config["init"],
         train=corpus_name(config["train"]),
         seeds=len(config["seeds"]),
-        dev_f1=dev.f1 if dev else None,
-        dev_sd=dev.spread if dev else None,
+        dev_f1=dev.mean if dev else None,
+        dev_sd=dev.sd if dev else None,
         best_epoch=result.best_epoch if result else (),
-        f1=test.f1 if test else None,
-        sd=test.spread if test else None,
+        f1=test.mean if test else None,
+        sd=test.sd if test else None,
     )
 
 
@@ -204,7 +204,7 @@ def halves_note(rows: Sequence[ArmRow]) -> str:
 
 
 def type_reports(finetunes: Sequence[str]) -> Sequence[TypeReport]:
-    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty for older results."""
+    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty without one."""
     return tagger_tables.reports(_runs(finetunes))
 
 

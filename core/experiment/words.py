@@ -500,8 +500,7 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 def over(result: StudyResult, of: Asked) -> str:
     """Return the name of what the claim is compared with."""
-    planned = result.planned.against if result.planned else "its control"  # results of older versions
-    return "none" if of == "reading" else arm_words(result.control or planned)
+    return "none" if of == "reading" else arm_words(result.control)
 
 
 def study_answer(result: StudyResult) -> list[str]:

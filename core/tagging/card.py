@@ -305,4 +305,4 @@ def _vocabularies(folder: Path) -> list[Vocabulary]:
 
 
 def _once(vocabulary: Vocabulary) -> int:
-    return max(int(vocabulary.get("once", 0)), int(vocabulary["rare"]))  # folders of older versions have no `once`
+    return max(int(vocabulary["once"]), int(vocabulary["rare"]))

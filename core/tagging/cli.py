@@ -171,7 +171,7 @@ def _scores(run: Run) -> list[str]:
     test = result.test
     lines = [
         f"run          {run.id}",
-        f"score (F1)   {test.f1:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
+        f"score (F1)   {test.mean:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
     ]
     lines += [f"  {name:<14} {f1s[0]:6.2f}" for name, f1s in test.decodings.items()]
     width = max(14, *(len(line.type) for line in test.report))

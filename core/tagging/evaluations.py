@@ -40,10 +40,9 @@ class SplitScores:
     """Scores of one tagger on one split, in percent.
 
     micro_f1, precision, recall: exact entities, strict, with the tagger's own decoding. by_type: F1 by entity type.
-    decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`chance_f1`). macro_f1: mean
-    F1 over the types in the split. calibration: of the entities' confidences. unseen_f1: micro F1 without the sentences
-    that are in the training set; None if none or all are. report: seqeval's strict report, a line per type and `micro
-    avg`; empty in results of older versions.
+    decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`chance_f1`). macro_f1: mean F1 over
+    the types in the split. calibration: of the entities' confidences. unseen_f1: micro F1 without the sentences that
+    are in the training set; None if none or all are. report: seqeval's strict report, a line per type and `micro avg`.
     """
 
     micro_f1: float
@@ -51,7 +50,7 @@ class SplitScores:
     recall: float
     by_type: Mapping[str, float]
     decodings: Mapping[str, float]
-    lot: float = 0.0  # name of the key on disk; missing in results of older versions, like the next two
+    lot: float = 0.0
     macro_f1: float | None = None
     calibration: Calibration | None = None
     unseen_f1: float | None = None
@@ -109,16 +108,6 @@ class OverSeeds:
         """For each seed, True if its tagger scores better than chance on this split."""
         return [learnt(f1, lot) for f1, lot in zip_longest(self.micro_f1, self.lot, fillvalue=0.0)]
 
-    @property
-    def f1(self) -> float:
-        """Mean over seeds, computed because older versions stored a rounded `mean`."""
-        return mean(self.micro_f1)
-
-    @property
-    def spread(self) -> float | None:
-        """Standard deviation over seeds; None for one seed."""
-        return stdev(self.micro_f1) if len(self.micro_f1) > 1 else None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainInTest:
@@ -174,7 +163,7 @@ class WithVector:
     """Shares of words with a pretrained vector, 0 to 1.
 
     train: of the different words of the training set. tests: of the tokens of each test set. mean_cosine: of all pairs
-    of vectors; None in results of older versions.
+    of vectors; None if unknown.
     """
 
     train: float
@@ -195,9 +184,8 @@ class FinetuneResult:
     """Result of a `finetune` run.
 
     model: folder of the best seed on dev. test: of the first test set, None without one. tests: one per test set.
-    best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: of the training. train_in_test: None in
-    results of older versions. too_long: None unless the network is `span`. with_vector: None without pretrained
-    vectors.
+    best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: of the training. too_long: None unless the
+    network is `span`. with_vector: None without pretrained vectors.
     """
 
     model: str
@@ -224,7 +212,7 @@ class FinetuneResult:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
         without = (
-            f" Test score without what they share: {mean(unseen):.1f}; with it {self.test.f1:.1f}."
+            f" Test score without what they share: {mean(unseen):.1f}; with it {self.test.mean:.1f}."
             if unseen and self.test
             else ""
         )
@@ -273,7 +261,7 @@ def write_abstaining(run: Run, suffix: str, rows: Sequence[Abstaining]) -> None:
 
 
 def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
-    """Read precision and recall by least confidence; [] if an older version did not write them."""
+    """Read precision and recall by least confidence; [] if there are none."""
     path = _abstaining(run, suffix)
     if not path.exists():
         return []
@@ -430,14 +418,12 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
     tables: one per seed, to compute intervals by type; without them there are none.
     """
     values = [one.micro_f1 for one in results]
-    # By position, because older versions name the third decoding differently and lack the last.
-    scores = zip(*(one.decodings.values() for one in results), strict=False)
     return OverSeeds(
         micro_f1=values,
         mean=mean(values),
         sd=stdev(values) if len(values) > 1 else None,
         by_type={name: mean(one.by_type[name] for one in results) for name in results[0].by_type},
-        decodings={name: list(f1s) for name, f1s in zip(results[-1].decodings, scores, strict=False)},
+        decodings={name: [one.decodings[name] for one in results] for name in results[0].decodings},
         lot=[one.lot for one in results],
         macro_f1=[one.macro_f1 for one in results if one.macro_f1 is not None],
         calibration=[one.calibration for one in results if one.calibration],

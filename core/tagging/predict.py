@@ -203,7 +203,7 @@ EVALUATE = Kind(
     evaluate,
     EvaluateResult,
     title=lambda run: f"Test {run.tagger(run.config['model'])} on {run.corpus(run.config['test'])}",
-    outcome=lambda result, _: f"Score (F1) {result.test.f1:.1f}",
+    outcome=lambda result, _: f"Score (F1) {result.test.mean:.1f}",
     page="Results",
     here=True,
 )

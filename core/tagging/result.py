@@ -32,7 +32,7 @@ FAILED = 0.5  # share of the best seed's F1 below which a tagger did not learn (
 class TypeScores:
     """F1 of one entity type with taggers A and B, percent, mean over seeds. mentions: in the test set.
 
-    interval_a, interval_b: 95% intervals over seeds and sentences; None in results of older versions.
+    interval_a, interval_b: 95% intervals over seeds and sentences; None if unknown.
     """
 
     type: str
@@ -137,7 +137,7 @@ def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
 
 
 def reports(runs: Sequence[Run]) -> list[TypeReport]:
-    """Return seqeval's strict report, mean over all seeds of one variant; [] if an older version stored none."""
+    """Return seqeval's strict report, mean over all seeds of one variant; [] without one."""
     lines = [test.report if (test := read(run).test) else () for run in runs]
     if not all(lines):
         return []
@@ -154,7 +154,7 @@ def reports(runs: Sequence[Run]) -> list[TypeReport]:
 
 
 def decodings(runs: Iterable[Run]) -> dict[str, float]:
-    """Return mean F1 over all seeds of some runs, by decoding; {} for results of older versions."""
+    """Return mean F1 over all seeds of some runs, by decoding; {} without a test set."""
     f1s: dict[str, list[float]] = {}
     for test in (read(run).test for run in runs):
         for name, values in test.decodings.items() if test else ():

@@ -210,7 +210,7 @@ def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
 
 
 def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
-    """Return the mean over seeds in words; "" for results of older versions without it."""
+    """Return the mean over seeds in words; "" without scores."""
     return f" (score {mean(f1s):.1f} on the dev set{aside})" if f1s else ""
 
 

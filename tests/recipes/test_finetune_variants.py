@@ -32,7 +32,6 @@ from core.tagging import view as training
 from core.tagging.card import by_others
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed, _finetune
-from core.tagging.evaluations import SplitScores, over_seeds
 from core.tagging.predictions import read_spans
 from core.text.sentence import Entity, Prediction, Sentence
 from core.training import finetune as training_loop
@@ -440,19 +439,3 @@ def test_a_card_warns_if_other_software_reads_the_tagger_far_worse() -> None:
     assert "--no-constrained" in words
     words = by_others(scores(14.2, 59.3), context=8)
     assert "on dev F1 is 14.2 with each word decoded alone and 59.3 by `predict`" in words
-
-
-def outcome(f1: float, scorer: str) -> SplitScores:
-    decodings = {"viterbi": f1, "argmax": f1 - 1, scorer: f1 + 1}
-    return SplitScores(micro_f1=f1, precision=f1, recall=f1, by_type={"PER": f1}, decodings=decodings)
-
-
-def test_seeds_of_two_versions_are_averaged_over_their_common_decodings() -> None:
-    """A fine-tuning may be resumed after an update, which renames a scorer or adds a decoding."""
-    found = over_seeds([outcome(50.0, "an older name"), outcome(60.0, "cited_scorer")])
-    assert found.decodings == {"viterbi": [50.0, 60.0], "argmax": [49.0, 59.0], "cited_scorer": [51.0, 61.0]}
-    assert (found.mean, found.by_type) == (55.0, {"PER": 55.0})
-    older = outcome(60.0, "cited_scorer")
-    later = replace(older, decodings={**older.decodings, "constrained": 62.0})
-    assert "constrained" not in over_seeds([older, later]).decodings
-    assert over_seeds([later, later]).decodings["constrained"] == [62.0, 62.0]

@@ -107,8 +107,8 @@ def _finetuned(run_id: str) -> None:
     test, dev = tuned.test, tuned.dev.micro_f1
     with st.container(horizontal=True):
         if test:
-            of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {count(len(test.micro_f1), 'seed')}"
-            st.metric("Test score (F1)", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
+            of = "one seed" if test.sd is None else f"± {test.sd:.1f} over {count(len(test.micro_f1), 'seed')}"
+            st.metric("Test score (F1)", f"{test.mean:.1f}", of, delta_color="off", delta_arrow="off", width="content")
         if test and test.macro_f1:
             st.metric("Macro, all types alike", f"{mean(test.macro_f1):.1f}", width="content")
         st.metric(f"{terms.DECIDING.named}, best seed", f"{max(dev):.1f}", width="content")
