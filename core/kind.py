@@ -15,7 +15,7 @@ from core.models import hub
 from core.overruled import keep, overruled, refusal
 from core.runs.context import RunContext
 from core.runs.run import relative_to_home
-from core.runs.shared import run_or_reuse
+from core.runs.shared import find_or_create, run_or_reuse
 from core.runs.store import Run, RunStore, is_run_id, run_key
 from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
@@ -59,10 +59,8 @@ class Kind:
     run: takes the config and a `Job`, and returns a `result`. title, outcome: words for a list of runs; a kind without
     an outcome appears only inside other runs. page: the page that shows its runs; opens: the page shows one run by id.
     command: the words of its command, None if no command starts it alone; () stands for its name. positional: options
-    typed without their names. reuse: a finished run with the same key is reused. helped: work of other processes that
-    help with a run, which ends by `share.Over` when nothing is left; None: they wait. here: it computes in its own
-    process, whatever `--on` says. red_items: items of the data check that stop it, given its name, its options, and
-    the corpora.
+    typed without their names. reuse: a finished run with the same key is reused. here: it computes in its own process,
+    whatever `--on` says. red_items: items of the data check that stop it, given its name, its options, and the corpora.
     """
 
     name: str
@@ -76,7 +74,6 @@ class Kind:
     command: tuple[str, ...] | None = ()
     positional: tuple[str, ...] = ()
     reuse: bool = True
-    helped: Callable[[Any, "Job"], object] | None = None
     here: bool = False
     red_items: Callable[[str, Mapping[str, object], Library], Sequence[Check]] | None = None
 
@@ -103,30 +100,23 @@ class Job:
         return self.library.find(reference)
 
     def child(self, kind: str, **options: object) -> Run:
-        """A finished run of another kind with these options: found by its key, else made now, here."""
-        return self._child(kind, options, waits=True)
-
-    def child_if_free(self, kind: str, **options: object) -> Run:
-        """The same. Errors: RunBusy where another process is at it."""
-        return self._child(kind, options, waits=False)
-
-    def at_work(self, kind: str, **options: object) -> Run | None:
-        """That run while another process is at it; None: nobody is."""
-        known, store = self.kinds[kind], RunStore(self.home)
-        key = plan(known, known.config.parse(options), self.home).key
-        run = None if store.finished(key) else store.unfinished(key)
-        return run if run and run.lock.held() else None
-
-    def _child(self, kind: str, options: Options, *, waits: bool) -> Run:
-        known = self.kinds[kind]
-        wanted = plan(known, known.config.parse(options), self.home)
-        if not known.reuse:  # then it is this run's own, which finds it again when it resumes
-            wanted = replace(wanted, key=_own_key(wanted.key, self.context.run.id))
+        """Return a finished run of another kind with these options, found by its key or made here and now."""
+        known, wanted = self.kinds[kind], self._wanted(kind, options)
 
         def function(context: RunContext) -> Result:
             return _result(known, wanted.config, Job(self.home, context, self.kinds))
 
-        return run_or_reuse(self.context, function=function, **wanted.manifest(), waits=waits)
+        return run_or_reuse(self.context, function=function, **wanted.manifest())
+
+    def begun_child(self, kind: str, **options: object) -> Run:
+        """Return the same run, finished or not; the caller has the work done."""
+        return find_or_create(self.context, **self._wanted(kind, options).manifest())
+
+    def _wanted(self, kind: str, options: Options) -> "Plan":
+        known = self.kinds[kind]
+        wanted = plan(known, known.config.parse(options), self.home)
+        # Work that is not reused is this run's own, which finds it again when it resumes.
+        return wanted if known.reuse else replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
 
 def _own_key(key: str, of: str) -> str:
@@ -139,15 +129,6 @@ def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Resul
     kind = kinds[run.manifest.kind]
     config = kind.config.parse(dict(run.manifest.config))
     return lambda context: _result(kind, config, Job(run.home, context, kinds))
-
-
-def help_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], object] | None:
-    """Work of a process that helps with a run, given its context (`share.Aside`); None: nothing."""
-    kind = kinds[run.manifest.kind]
-    if (helped := kind.helped) is None:
-        return None
-    config = kind.config.parse(dict(run.manifest.config))
-    return lambda context: helped(config, Job(run.home, context, kinds))
 
 
 def _result(kind: Kind, config: Config, job: Job) -> Result:

@@ -1,8 +1,7 @@
-"""`python -m core.work work RUN --home HOME`: how a worker process begins; no page, no command, no figure is loaded.
-`help` in the place of `work`: a process that helps with a run for as long as another works on it; `--tied`: and for
-as long as whoever began it is there, who has the other end of its stdin.
+"""`python -m core.work work RUN --home HOME`: a worker process. It loads no page, no command and no figure.
 
-Exit 0 done, 2 the input was wrong, 1 a bug, 130 cancelled; what it has to say goes to stderr, which is worker.log.
+`--tied` ends it with the process that holds the other end of its stdin. Exit status: 0 done, 2 wrong input, 1 a bug,
+130 cancelled. Messages go to stderr, which is worker.log.
 """
 
 import argparse
@@ -12,32 +11,22 @@ import threading
 
 from core.errors import WinnowError, for_the_log
 from core.files import on_disk
-from core.kind import help_of, work_of
+from core.kind import work_of
 from core.kinds import KINDS
 from core.paths import home, private
 from core.runs import worker
-from core.runs.executors import share
 from core.runs.store import RunStore
 from core.shown import shown
 
 
 def work(run_id: str) -> int:
-    """Do the work of a run of this home; the exit status."""
+    """Work on a run of this home, and return the exit status."""
     run = RunStore(home()).get(run_id)
     return worker.work(run, work_of(run, KINDS))
 
 
-def help_with(run_id: str) -> int:
-    """Help with a run of this home until it has ended; the exit status."""
-    store = RunStore(home())
-    run = store.get(run_id)
-    while run.lock.held():
-        share.help_along(run, store, lambda each: help_of(each, KINDS))
-    return 0
-
-
 def _tie() -> None:
-    """End this process when whoever began it does: stdin then ends, of which nothing is ever read."""
+    """End this process when its stdin ends, on which nothing is ever sent."""
 
     def wait() -> None:
         os.read(0, 1)
@@ -47,9 +36,9 @@ def _tie() -> None:
 
 
 def main() -> int:
-    """The whole of a worker process; the exit status."""
+    """Run a worker process, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m core.work")
-    parser.add_argument("command", choices=["work", "help"])
+    parser.add_argument("command", choices=["work"])
     parser.add_argument("run")
     parser.add_argument("--home", required=True)
     parser.add_argument("--tied", action="store_true")
@@ -60,7 +49,7 @@ def main() -> int:
     try:
         private()
         with on_disk(home()):
-            return (help_with if options.command == "help" else work)(options.run)
+            return work(options.run)
     except WinnowError as error:
         print(shown(str(error)), file=sys.stderr)
         return 2

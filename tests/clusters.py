@@ -1,15 +1,13 @@
-"""A cluster of two machines that are one: two nodes of Ray on this host, behind a token, for tests."""
+"""Two nodes of Ray on this host, behind a token, which stand for a cluster of two machines."""
 
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 _STORE = 100 * 2**20  # bytes
@@ -18,7 +16,7 @@ TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "ab" * 32, "RAY_USAGE_STATS
 
 @contextmanager
 def token() -> Iterator[None]:
-    """One for all tests of a process: Ray remembers the first that it is given."""
+    """Set one token for all tests of a process, because Ray remembers the first that it is given."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in TOKEN.items():
             patch.setenv(name, value)
@@ -26,31 +24,18 @@ def token() -> Iterator[None]:
 
 
 class Second:
-    """The second of two nodes, and what becomes of it."""
+    """The second of two nodes."""
 
     def __init__(self, nodes: Any, node: Any) -> None:
         self._nodes, self._node = nodes, node
-        self._frozen = list[psutil.Process]()
 
     def kill(self) -> None:
         self._nodes.remove_node(self._node, allow_graceful=False)
 
-    def freeze(self) -> None:
-        """Let all its processes stand still, its workers too, as a machine does that swaps or has lost its network."""
-        heads = [psutil.Process(process.pid) for _, process in self._node.live_processes()]
-        self._frozen = [process for head in heads for process in (head, *head.children(recursive=True))]
-        for process in self._frozen:
-            process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        for process in self._frozen:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGCONT)
-
 
 @contextmanager
 def two_nodes() -> Iterator[tuple[str, Second]]:
-    """Two nodes of a processor each, under `token`: the cluster as of `--on`, and the second of them."""
+    """Start two nodes of one core each, under `token`. Yields the value of `--on`, and the second node."""
     with pytest.MonkeyPatch.context() as patch:
         folder = Path(tempfile.mkdtemp(prefix="winnow-", dir="/tmp"))  # a socket's path must be short
         (folder / "ray").mkdir()
@@ -58,11 +43,7 @@ def two_nodes() -> Iterator[tuple[str, Second]]:
         nodes = import_module("ray.cluster_utils").Cluster()
         try:
             _, node = (nodes.add_node(num_cpus=1, include_dashboard=False, object_store_memory=_STORE) for _ in "12")
-            second = Second(nodes, node)
-            try:
-                yield f"ray:{nodes.address}", second
-            finally:
-                second.thaw()
+            yield f"ray:{nodes.address}", Second(nodes, node)
         finally:
             nodes.shutdown()
             shutil.rmtree(folder, ignore_errors=True)

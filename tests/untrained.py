@@ -41,7 +41,7 @@ def without_training(**others: Work) -> Iterator[None]:
     }
     with pytest.MonkeyPatch.context() as patch:
         for kind, run in work.items():
-            patch.setitem(KINDS, kind, replace(KINDS[kind], run=run, helped=None, here=False, red_items=None))
+            patch.setitem(KINDS, kind, replace(KINDS[kind], run=run, here=False, red_items=None))
         patch.setattr("core.runs.context.CHECK_SECONDS", 0.0)  # else a run ends before it looks whether to stop
         yield
 

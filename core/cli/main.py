@@ -128,22 +128,15 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
     envvar="WINNOW_ON",
     expose_value=False,
     callback=lambda context, option, value: machine.compute_on(value),
-    help="Where chunks are computed, and an experiment's steps: local, ray (workers on this machine) or ray:HOST:PORT "
-    "(a cluster it is of).",
-)
-@click.option(
-    "--share",
-    envvar="WINNOW_SHARE",
-    expose_value=False,
-    callback=lambda context, option, value: machine.take_share(value),
-    help="Be one of several processes that share this run: 0/16 to 15/16, under any scheduler, one home.",
+    help="Where to compute chunks and the steps of an experiment: local (one process), ray (all cores and GPUs of this "
+    "machine) or ray:HOST:PORT (a cluster that it has joined).",
 )
 @click.option(
     "--mixed",
     is_flag=True,
     expose_value=False,
     callback=lambda context, option, value: machine.allow_mixed(value),
-    help="Take workers with other processors or versions too: a result equal to 4 digits, not to the byte.",
+    help="Accept workers with other processors or versions: the result is equal to 4 digits, not to the byte.",
 )
 @click.pass_context
 def main(context: click.Context, home: str | None, project: str | None, device: str | None) -> None:

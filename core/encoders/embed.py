@@ -14,7 +14,7 @@ from core.models.encoder import EncoderOptions
 from core.project_list import shared_home
 from core.reporter import Reporter
 from core.runs.chunks import About, Opened
-from core.runs.executors import spread
+from core.runs.spread import spread
 from core.training.on_device import on_device, worker_device
 
 LARGE = 20_000  # sentences; embedding more takes longer than compiling the map's code
@@ -35,7 +35,6 @@ class EmbedWork:
     encoder: str
     options: Mapping[str, Any]
     card: bool = True
-    exact: bool = False
 
     @property
     def stage(self) -> str:
@@ -75,4 +74,4 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
     return EmbedResult(rows=len(corpus), dimension=about["dimension"])
 
 
-KIND = Kind("embed", EmbedConfig, run, EmbedResult, command=None, helped=run)
+KIND = Kind("embed", EmbedConfig, run, EmbedResult, command=None)

@@ -5,26 +5,27 @@ steps that need a run that it does not find cannot have finished either.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from core import cards
 from core.bias.difficulty import DifficultyOptions
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ModelError
 from core.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
-from core.experiment.fan import at_once, wall
 from core.experiment.steps import CHECK, Stages, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
 from core.models.networks import ON_ENCODER
 from core.reporter import Parted, Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
+from core.runs.where import Where
 from core.selection import STRATEGIES, strategy_options
 from core.tagging import estimate
 from core.tagging.calibrate import CalibrateResult
@@ -340,6 +341,26 @@ class Seconds:
         return new
 
 
+def at_once() -> int:
+    """Return the number of steps that run at once, one per card; 1 without `--on ray`."""
+    return max(len(cards.usable()), 1) if Where.asked().on == "ray" else 1
+
+
+def wall(steps: Sequence[Step], seconds: Mapping[Step, float], at_once: int) -> float:
+    """Return the seconds that `steps` take if `at_once` processes each take the next ready step."""
+    free, ends, left = [0.0] * at_once, dict[Step, float](), list(steps)
+    while left:
+        at = min(range(at_once), key=free.__getitem__)
+        ready = {
+            step: max(map(ends.__getitem__, step.needs), default=0.0) for step in left if ends.keys() >= {*step.needs}
+        }
+        # Of steps that could start at the same time, take the first in order.
+        step = min(ready, key=lambda step: max(ready[step], free[at]))
+        free[at] = ends[step] = max(ready[step], free[at]) + seconds.get(step, 0.0)
+        left.remove(step)
+    return max(ends.values(), default=0.0)
+
+
 class NotYet(Exception):
     """Raised by `Lookup` for a run that has not finished."""
 
@@ -446,20 +467,21 @@ def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str
 class Clock:
     """Reports each step as it starts: its name, the number of finished steps, and the seconds left in all."""
 
-    def __init__(self, steps: Sequence[Priced], report: Parted, at_once: Callable[[], int] = lambda: 1) -> None:
-        """at_once: returns the current number of processes."""
-        self.steps, self.report, self._at_once = steps, report, at_once
+    def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
+        self.steps, self.report, self._at_once = steps, report, 1
         self._done: Collection[int] = ()
         self._planned = self._passed = 0.0
         self._begun: tuple[float, float] | None = None  # start and planned seconds of the running step
 
-    def next(self, at: int, done: Collection[int] | None = None) -> None:
+    def next(self, at: int, done: Collection[int] | None = None, at_once: int = 1) -> None:
         """Report that a step starts and the previous one has ended.
 
-        at: number of the step, from 0. done: numbers of the finished steps; None: all before it.
+        at: number of the step, from 0. done: numbers of the finished steps; None: all before it. at_once: number of
+        steps that run at once.
         """
         self._end()
         self._done = range(at) if done is None else done
+        self._at_once = at_once
         step = self.steps[at]
         name = f"{step.line}: {_WORDS[step.kind]}{f' on {step.what}' if step.what else ''}"
         left = self.left()
@@ -472,7 +494,7 @@ class Clock:
     def left(self) -> float:
         """Return the seconds of this step and all later ones."""
         left = sum(step.seconds for i, step in enumerate(self.steps) if i not in self._done)
-        return self._pace() * left / self._at_once()
+        return self._pace() * left / self._at_once
 
     def _pace(self) -> float:
         """Return the elapsed seconds per planned second."""

@@ -8,19 +8,19 @@ unless the variant is about them. The best epoch is chosen on dev; each fine-tun
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
+from core import cards
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment import leaderboard, tables
 from core.experiment.config import ExperimentConfig, HalvesConfig
-from core.experiment.cost import Clock, calibration_options, cost
-from core.experiment.fan import Helpers, helpers, run_steps
+from core.experiment.cost import Clock, at_once, calibration_options, cost
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
 from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write_halves
 from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
@@ -30,13 +30,16 @@ from core.importing.result import read_audit
 from core.kind import Job, Kind
 from core.results import IntArray
 from core.runs import result as results
-from core.runs.executors.share import Over
+from core.runs.on_ray import RunsOnRay
 from core.runs.store import Run, RunStore
+from core.runs.where import LOCAL, Where
 from core.selection.choose import check_budget
 from core.stats.draws import dealt
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
+
+LOOK = 1.0  # seconds between two looks at steps in progress elsewhere
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
@@ -45,8 +48,9 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
-    with helpers(job) as helping:
-        stages, finished, test = _make_runs(config, job, helping)
+    if len(cards.usable()) > 1 and Where.asked().on == LOCAL:
+        job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
+    stages, finished, test = _make_runs(config, job)
     if test:
         job.context.note(test.why)
     job.context.stage("comparing the variants")
@@ -73,37 +77,26 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
         check_budget(budget, domain.n_sentences, domain.n_tokens)
 
 
-def help_along(config: ExperimentConfig, job: Job) -> None:
-    """Make free steps next to the process that runs the experiment. Errors: Over when all steps are done."""
-    with helpers(job) as helping:
-        _make_runs(config, job, helping)
-    raise Over
-
-
-def _make_runs(
-    config: ExperimentConfig, job: Job, helping: Helpers
-) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
-    """Make or find the runs, block by block, until the planned test ends the experiment; other processes may help."""
+def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
+    """Make or find the runs, block by block, until the planned test ends the experiment."""
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
     others = {
         encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
         for encoder in config.encoders
     }
     priced = cost(config, measured, job.home, job.kinds, others)
-    stages, clock = Stages(config, job), Clock(priced.steps, job.context, lambda: helping.n)
+    stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
     runs: dict[Step, Run] = {}
     blocks = in_order(planned, config.stops)
     places = {step: i for i, step in enumerate(step for block in blocks for step in block if step.kind != CHECK)}
 
-    def begins(step: Step) -> None:
-        if not priced.steps[places[step]].finished:
-            helping.before(step)
-        clock.next(places[step], {places[each] for each in runs})
+    def begins(step: Step, at_once: int) -> None:
+        clock.next(places[step], {places[each] for each in runs}, at_once)
 
     for number, block in enumerate(blocks):
-        run_steps(block, runs, job, begins)
+        make_steps(block, runs, job, begins)
         finished = [
             FinishedLine(
                 cell=line.cell,
@@ -115,6 +108,52 @@ def _make_runs(
         if test := planned_test(config, finished, number):
             break
     return stages, finished, test
+
+
+Begins = Callable[[Step, int], None]  # called with each step that starts, and the number of steps at once
+
+
+def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
+    """Make or find the runs of `steps`, which are in order, and add them to `runs`.
+
+    This process makes them one by one. With `--on` a cluster, or `ray` on several cards, it makes the selections,
+    whose chunks Ray computes; then Ray runs each other step in a process of its own.
+    """
+    on = Where.asked().on
+    alone = on == LOCAL or (on == "ray" and at_once() == 1)
+    here = [step for step in steps if alone or step.kind in ("halves", "select")]
+    for step in here:
+        options = step.options(runs)
+        if step.kind != CHECK:
+            begins(step, 1)
+            runs[step] = job.child(step.kind, **options)
+    if len(here) < len(steps):
+        with RunsOnRay(job.context, on) as on_ray:
+            _make_on_ray([step for step in steps if step not in here], runs, job, begins, on_ray)
+
+
+def _make_on_ray(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins: Begins, on_ray: RunsOnRay) -> None:
+    left, waits = list(steps), ""
+    while left:
+        busy = ""
+        for step in [step for step in left if all(need in runs for need in step.needs)]:
+            if step.kind == CHECK:
+                step.options(runs)
+                left.remove(step)
+            elif on_ray.free:
+                run = job.begun_child(step.kind, **step.options(runs))
+                if run.state().state == "succeeded":
+                    runs[step] = run
+                    left.remove(step)
+                elif on_ray.begin(run):
+                    begins(step, on_ray.n)
+                else:
+                    busy = run.id
+        if not on_ray.at_work and waits != busy:  # all that is ready is in progress in other processes
+            job.context.waiting(busy or None)
+            waits = busy
+        on_ray.wait(LOOK)
+        job.context.check()
 
 
 def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:
@@ -137,7 +176,6 @@ KIND = Kind(
     outcome=lambda finding, _: " ".join(finding.parts),
     page="Training",
     opens=True,
-    helped=help_along,
     red_items=red_items,
 )
 

@@ -20,11 +20,9 @@ from core import cards
 from core.cards import Card, Load
 from core.errors import ConfigError
 from core.projects.home import machine_home
-from core.runs import executors
-from core.runs.executors import share
-from core.runs.executors.checkup import Machine, examine
+from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
-from core.runs.where import LOCAL, MIXED, ON, SHARE, Where
+from core.runs.where import LOCAL, MIXED, ON, checked
 
 FRESH = 5.0  # seconds to cache a card's free memory: without NVIDIA's library each question starts a process
 _ROOT = Path(__file__).resolve().parents[2]
@@ -70,15 +68,7 @@ def compute_on(where: str | None) -> None:
     """Compute on the place that `--on` names, in this process and its workers. Errors: ConfigError."""
     if where:
         os.environ[ON] = where
-    executors.on()
-
-
-def take_share(given: str | None) -> None:
-    """Make this process one of several that share a run. Errors: ConfigError for a wrong share."""
-    if given:
-        os.environ[SHARE] = given
-    if share.share() and Where.asked().on != LOCAL:
-        raise ConfigError("share: is for processes that share a run without an engine; give --on or --share, not both.")
+    checked()
 
 
 def allow_mixed(wanted: bool) -> None:
@@ -149,41 +139,40 @@ class Cluster:
         kinds = sorted({machine.computer for machine in self.machines})
         if len(kinds) > 1:
             return f"would differ in the last digits, so workers are refused without --mixed: {', '.join(kinds)}."
-        return "one kind of machine, and the packages of here; every run compares the numbers of its workers too."
+        return "one kind of machine with the packages of this one; every run also compares what its workers compute."
 
     @property
     def privacy(self) -> list[str]:
         """Say what would leave this machine, and what protects it."""
         if self.on == "ray":
             return [
-                "Nothing leaves this machine; ports of Ray are open on it while a run lasts, behind a token of its own."
+                "Nothing leaves this machine. While a run lasts, Ray's ports are open on it, behind a token of the run."
             ]
         open_to = [machine.name for machine in self.machines if machine.answers and not machine.guarded]
         guard = (
-            f"No token is asked for on {', '.join(open_to)}: who reaches its ports runs code there, so it is not used."
+            f"No token is required on {', '.join(open_to)}: its ports run anybody's code, so Winnow does not use it."
             if open_to
-            else "A token is asked for, which is no encryption: keep the cluster on a network of its own."
+            else "A token is required, but it does not encrypt: keep the cluster on a network of its own."
         )
         return [
-            "Sentences go to these machines and numbers come back, in the clear; Winnow writes nothing of them there.",
+            "Sentences go to these machines and numbers come back, in clear text. Winnow writes no sentence there.",
             guard,
-            "Ray's usage reports are its starter's to switch off (RAY_USAGE_STATS_ENABLED=0 before ray start); this "
-            "process can do it for itself alone.",
+            "Whoever starts Ray must switch off its usage reports (RAY_USAGE_STATS_ENABLED=0 before ray start); Winnow "
+            "does so for its own process only.",
         ]
 
     @property
     def home(self) -> str:
-        """Say which machines could share an experiment."""
+        """Say which machines could take steps of an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
-            return "one machine: nothing to share."
+            return "on this machine."
         blind = [machine.name for machine in self.machines if not machine.sees_home]
         if blind:
             return (
-                f"not seen from {', '.join(blind)}: these score by words, compute with no other model than they have "
-                "at the same path (as the encoder that comes with Winnow), and take no steps of "
-                "an experiment, by --on or --share."
+                f"not seen from {', '.join(blind)}: these compute only with models that they have at the same path "
+                "(such as the encoder that comes with Winnow), and take no steps of an experiment."
             )
-        return "seen from all machines: each also takes steps of an experiment, by --on, or a --share of any run."
+        return "seen from all machines: each also takes steps of an experiment."
 
     def as_json(self) -> dict[str, object]:
         """Return the cluster with all sentences, for `--json`."""
@@ -203,7 +192,7 @@ class Cluster:
 
 def checked_cluster(on: str) -> Cluster:
     """Examine the cluster that `--on` names. Errors: ConfigError, ResourceError if it cannot be reached."""
-    where = executors.on(on)
+    where = checked(on)
     if where == LOCAL:
-        raise ConfigError("on: local is this process, which doctor without --on tells of; give ray or ray:HOST:PORT.")
+        raise ConfigError("on: local is this process, which doctor without --on describes; give ray or ray:HOST:PORT.")
     return Cluster(on=where, machines=examine(where.removeprefix("ray").removeprefix(":"), machine_home()))

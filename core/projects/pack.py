@@ -26,8 +26,8 @@ from core.runs.store import RunStore
 
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
-# In a run's folder. Checkpoints hold pickles; the place of a run names machines that a resumed run would use again.
-OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
+# In a run's folder. Checkpoints hold pickles; where.json names a cluster that a resumed run would use again.
+OF_THE_PROCESS = ("lock", "cancel", "rank-error", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 _STORED = (".npy", ".parquet", ".safetensors")  # compressed already, or numbers that hardly shrink
 _MODEL = ("artifacts", "model")

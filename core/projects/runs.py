@@ -12,19 +12,18 @@ from core.corpora.checks import Check
 from core.errors import ConfigError, CorpusError, RunBusy
 from core.importing.result import AddResult
 from core.importing.view import roles
-from core.kind import help_of, plan, register, resolve, work_of
+from core.kind import plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
 from core.kinds import KINDS
 from core.projects.audit import note, noted, ready
 from core.projects.home import home, library, store
 from core.projects.removals import runs_with_roles
 from core.results import Role
-from core.runs import executors, launch, worker
+from core.runs import launch, worker
 from core.runs.events import Event, RunState, State
-from core.runs.executors import share
 from core.runs.result import read
-from core.runs.run import Result, Run
-from core.runs.where import LOCAL, ON, Where, shares
+from core.runs.run import Run
+from core.runs.where import LOCAL, ON, Where, checked, ray_installed
 from core.selection import STRATEGIES
 from core.shown import brief
 from core.training import on_device
@@ -79,16 +78,15 @@ def finished(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def places() -> tuple[str, ...]:
-    """Places where runs may compute, as of `--on`, the usual first; one alone where there is nothing to choose."""
-    if not executors.installed():
+    """Values of `--on` to choose from, the default first; only one if there is nothing to choose."""
+    if not ray_installed():
         return (LOCAL,)
     return tuple(dict.fromkeys((Where.asked().on, LOCAL, "ray")))
 
 
 def place(run_id: str) -> Where:
-    """Place where a run computes, or computed last, with the machines that were at it. Errors: RunError."""
-    where = Where.read(path := store().get(run_id).path)
-    return replace(where, nodes=(*where.nodes, *shares(path)))
+    """Return the place where a run computes, or computed last. Errors: RunError."""
+    return Where.read(store().get(run_id).path)
 
 
 def begun(kind: str, options: Mapping[str, object]) -> Run | None:
@@ -99,7 +97,7 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def clusters() -> list[str]:
-    """Clusters that runs at work have their sentences read on, as of `--on`."""
+    """Return the clusters, as of `--on`, that read sentences of running runs."""
     on = (Where.read(run.path).on for run in at_work())
     return sorted({place for place in on if place.startswith("ray:")})
 
@@ -112,7 +110,7 @@ def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway:
     Errors: ConfigError, CorpusError for options that cannot work; ConfigError for a red item of the data check.
     """
     ready()
-    where = replace(Where.asked(), on=executors.on(on))
+    where = replace(Where.asked(), on=checked(on))
     run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
         with suppress(RunBusy):  # somebody is at it already
@@ -135,7 +133,7 @@ def execute(
     if run.state().state != "succeeded":
         _note_start(run)
         _send(run, Where.asked())
-    _work(run, listener)
+    worker.execute(run, work_of(run, KINDS), listener=listener)
     return run
 
 
@@ -152,13 +150,6 @@ def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -
     """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
     known = KINDS[kind]
     return register(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
-
-
-def _work(run: Run, listener: Callable[[Event], None] | None) -> Result:
-    """Do the work of a run here and now, alone or with those that share it: its result."""
-    if share.share() is None:
-        return worker.execute(run, work_of(run, KINDS), listener=listener)
-    return share.take_part(run, work_of(run, KINDS), store(), lambda run: help_of(run, KINDS), listener=listener)
 
 
 def _note_start(run: Run) -> None:
@@ -184,7 +175,7 @@ def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
     with noted("resume", runs=[run_id]):
         _settle_consent(run, agreed)
         if on:
-            _send(run, replace(Where.read(run.path), on=executors.on(on)))
+            _send(run, replace(Where.read(run.path), on=checked(on)))
         _launch(run)
 
 
@@ -233,9 +224,9 @@ def _settle_consent(run: Run, agreed: bool) -> None:
 
 
 def _send(run: Run, where: Where) -> None:
-    """Keep where a run is to compute, with the machines that it was on."""
-    if not run.lock.held():  # else whoever works on it is there already
-        replace(where, nodes=Where.read(run.path).nodes).keep(run.path)
+    """Write down where a run is to compute."""
+    if not run.lock.held():  # otherwise a process works on it already
+        where.keep(run.path)
 
 
 def _launch(run: Run) -> None:
@@ -265,7 +256,7 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agree
         before = Where.read(run.path)
         os.environ |= replace(before, mixed=before.mixed or Where.asked().mixed).environment
     _send(run, Where.asked())
-    return _work(run, listener)
+    return worker.execute(run, work_of(run, KINDS), listener=listener)
 
 
 def with_corpora(

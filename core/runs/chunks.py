@@ -1,41 +1,53 @@
-"""Long computations in pieces that survive: a chunk is finished if and only if its file is there."""
+"""Computation in chunks: each is a file in the run's folder for chunks, and a file that is there is not made again.
 
+Whoever computes a chunk, its file has the same bytes, so a run can be resumed on another machine. Chunk files are
+deleted with the run, or earlier by the kind of run that made them.
+"""
+
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from core.files import TEMPORARY, save_array_atomic
+from core.errors import ResourceError
+from core.files import TEMPORARY, read_object, save_array_atomic, write_atomic
 from core.reporter import Reporter
 from core.runs.context import RunContext
+from core.runs.where import Where
 
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
-About = Mapping[str, Any]  # what a work says of its model
-PROBES = "*.probe"  # in a run's folder for chunks: what the first to make some came to of the same items
+About = Mapping[str, Any]  # what a work says about its model
+PROBES = "*.probe"  # files in the folder for chunks, see `Chunks.hold_to_first`
+PROBED = 64  # items that every worker computes first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """A work with its model loaded.
 
-    compute: rows -> an array, of the same bytes whenever and wherever it is asked. ahead: what may be done of rows in a
-    thread, while those before them are computed. about: what the work's `read` and the run's result ask of the model.
+    compute: rows -> an array, of the same bytes on every call. ahead: the part of the work on rows that a thread may do
+    while the rows before them are computed. about: what the work's `read` and the run's result need of the model.
     """
 
     compute: Callable[[Any, Reporter], Array]
     ahead: Callable[[Any], Any] | None = None
     about: About = field(default_factory=dict)
 
+    def array(self, rows: Any, report: Reporter) -> Array:
+        """Compute rows that nothing was done ahead for."""
+        return self.compute(self.ahead(rows) if self.ahead else rows, report)
+
 
 class Work(Protocol):
-    """Computation on every chunk, in halves that two machines may do; it pickles, without what `read` needs.
+    """Computation on every chunk. It can be pickled; `read` runs beside the home, the rest on any machine.
 
-    stage: its name while it is done. card: whether a GPU is of use to it. exact: it counts and compares whole numbers,
-    which no processor does differently, and its model has nothing to say.
+    stage: name of the stage. card: True if a GPU makes it faster.
     """
 
     @property
@@ -44,21 +56,18 @@ class Work(Protocol):
     @property
     def card(self) -> bool: ...
 
-    @property
-    def exact(self) -> bool: ...
-
     def read(self, start: int, stop: int, about: About) -> Any:
-        """Rows of these items, where the home is; they pickle. about: of what `open` gave."""
+        """Return the rows of these items; they can be pickled. about: from `open`."""
 
     def open(self, report: Reporter) -> Opened:
-        """Load the model, where the device is: once a process."""
+        """Load the model. Called once per process, on the machine that computes."""
 
     def device(self) -> tuple[str, str]:
-        """Device that `open` computes on in a process that has a device to itself, in words; and the machine's name."""
+        """Return the device of a process that has one to itself, in words, and its name."""
 
 
 class Part:
-    """A reporter for a part of the work: its progress counts on from what is done already."""
+    """A reporter for a part of the work, whose progress continues from what is done already."""
 
     def __init__(self, context: Reporter, done: int, total: int, unit: str) -> None:
         self._context, self._done, self._total, self._unit = context, done, total, unit
@@ -69,63 +78,82 @@ class Part:
 
 
 class Chunks:
-    """`chunks/<name>-000012.npy` for every `size` of `n` items: all `paths` in order, and which are `missing`.
+    """Files `<name>-000012.npy` for every `size` of `n` items.
 
-    probe: where it is kept what whoever made the first of them is known by.
+    paths: all files in order. missing: numbers of the chunks that are still to be computed.
     """
 
     def __init__(
-        self,
-        context: RunContext,
-        n: int,
-        size: int,
-        name: str,
-        *,
-        unit: str = "sentences",
-        folder: Path | None = None,
-        alone: bool = True,
+        self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
     ) -> None:
-        """unit: what the items are called in the progress. folder: not the run's for chunks, but where they stay.
-        alone: no other process writes there, so that what is half written was left behind."""
+        """unit: name of the items in the progress. folder: where the files stay; None: the run's folder for chunks."""
         folder = folder or context.run.chunks
         self.context, self._n, self._size, self._unit = context, n, size, unit
         self.paths = [folder / f"{name}-{i:06d}.npy" for i in range(-(-n // size))]
-        for leftover in folder.glob(TEMPORARY) if alone else ():
+        for leftover in folder.glob(TEMPORARY):
             leftover.unlink()
         self.missing = [i for i, path in enumerate(self.paths) if not path.exists()]
-        self.probe = context.run.chunks / PROBES.replace("*", name)
-        if alone and len(self.missing) == len(self.paths):
-            self.probe.unlink(missing_ok=True)  # of who has made none: they are begun anew
+        self._probe = context.run.chunks / PROBES.replace("*", name)
+        if len(self.missing) == len(self.paths):
+            self._probe.unlink(missing_ok=True)
         self._done = n - sum(stop - start for start, stop in map(self.bounds, self.missing))
 
     def bounds(self, i: int) -> tuple[int, int]:
-        """The first item of a chunk, and the one behind its last."""
+        """Return the first item of a chunk, and the one after its last."""
         return i * self._size, min((i + 1) * self._size, self._n)
 
+    @property
+    def probed(self) -> tuple[int, int]:
+        """The first items, which every worker computes to be compared; start and stop."""
+        return 0, min(PROBED, self.bounds(0)[1])
+
+    def hold_to_first(self, node: str, array: Array) -> None:
+        """Refuse a worker whose `array` of the `probed` items differs from that of the run's first worker.
+
+        Processors differ in their last digits (with AMX on and off, not one of 192 vectors is the same), and nothing
+        else shows it. The first worker's digest outlives this process. Errors: ResourceError without `--mixed`.
+        """
+        if len(self.paths) < 2:
+            return
+        digest = sha256(f"{array.dtype} {array.shape}".encode() + array.tobytes()).hexdigest()
+        first = read_object(self._probe)
+        if first is None:
+            write_atomic(self._probe, json.dumps({"node": node, "probe": digest}).encode())
+        elif first.get("probe") != digest:
+            refuse(
+                self.context,
+                f"worker on {node}: computes other numbers for the same {PROBED} sentences than the one on "
+                f"{first.get('node')} (another processor or card)",
+                "use nodes of one kind, resume the run where it started, or remove it and start again",
+            )
+
     def begin(self) -> Part:
-        """The reporter of a chunk that is made now; a wish to cancel ends it here. Errors: Cancelled."""
+        """Return the reporter of a chunk that starts now. Errors: Cancelled."""
         self.context.check()
         self.context.progress(self._done, self._n, self._unit)
         return Part(self.context, self._done, self._n, self._unit)
 
     def keep(self, i: int, array: Array) -> None:
-        """Write a chunk that was missing."""
+        """Write a missing chunk."""
         save_array_atomic(self.paths[i], array)
-        self.arrived(i)
-
-    def arrived(self, i: int) -> None:
-        """A chunk that was missing is there."""
         start, stop = self.bounds(i)
         self._done += stop - start
         self.context.progress(self._done, self._n, self._unit)
 
 
+def refuse(context: RunContext, what: str, way_out: str) -> None:
+    """Refuse a worker that would make other bytes; with `--mixed`, note it instead. Errors: ResourceError."""
+    if not Where.asked().mixed:
+        raise ResourceError(f"{what}; {way_out}, or give --mixed.")
+    context.note(f"{what}. --mixed allows it: this result is equal to about 4 digits, not to the byte.")
+
+
 def chunked(
     context: RunContext, n: int, size: int, compute: Compute, name: str, *, unit: str = "sentences"
 ) -> list[Path]:
-    """The files of all chunks, in order; those already there are not made again.
+    """Compute the missing chunks in this process, and return all files in order.
 
-    compute: (start, stop, report) -> an array for these items, of the same bytes whenever it is asked.
+    compute: (start, stop, report) -> an array for these items, of the same bytes on every call.
     """
     chunks = Chunks(context, n, size, name, unit=unit)
     for i in chunks.missing:

@@ -46,11 +46,6 @@ class RunContext(Reporter):
         """Return True after SIGTERM, here or in the parent."""
         return self._terminated or (self._parent is not None and self._parent.terminated)
 
-    @property
-    def unwanted(self) -> bool:
-        """Return True if a user cancelled the run or one that needs it, and did not only stop this process."""
-        return self.run.cancel_file.exists() or (self._parent is not None and self._parent.unwanted)
-
     def terminate(self) -> None:
         """Handle SIGTERM: the next `check()` raises Cancelled, here and in the parent."""
         self._terminated = True
@@ -98,7 +93,7 @@ class RunContext(Reporter):
             return
         self._checked = now
         if self.terminated or self.run.cancel_file.exists():
-            raise Cancelled(f"run {self.run.id}: was stopped on request; resume it to go on where it was.")
+            raise Cancelled(f"run {self.run.id}: was stopped on request; resume it to continue.")
         if self._parent:
             self._parent.check()
         self._write_progress_if_due()

@@ -69,5 +69,11 @@ def _length(intervals: Iterable[Interval]) -> float:
 
 
 def _overlap(own: Iterable[Interval], children: list[Interval]) -> float:
-    """Return the seconds that lie in both. Children do not overlap, because a process runs one child at a time."""
-    return sum(max(0.0, min(end, e) - max(start, s)) for start, end in own for s, e in children)
+    """Return the seconds of `own` while at least one child ran; on Ray, children overlap one another."""
+    merged: list[Interval] = []
+    for start, end in sorted(children):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((start, end))
+    return sum(max(0.0, min(end, e) - max(start, s)) for start, end in own for s, e in merged)

@@ -14,7 +14,7 @@ from core.errors import RunBusy, RunError
 from core.runs.events import RunState
 from core.runs.lock import Worker, aside
 from core.runs.run import Run
-from core.runs.where import LOCAL, ON, Where
+from core.runs.where import Where
 
 GRACE = 12.0  # seconds from cancelling to SIGKILL, so that a device is free within 15
 POLL = 0.25  # seconds between two checks of a run that was cancelled
@@ -42,18 +42,13 @@ def start(run: Run, *, module: str = "core.work") -> None:
         run.lock.release()
 
 
-def helper(
-    run: Run, *, environment: Mapping[str, str] = os.environ, tied: bool = False, module: str = "core.work"
-) -> subprocess.Popen[bytes]:
-    """A process that helps with a run until nobody works on it any more; in the session of who calls.
-
-    It makes its chunks itself: workers of an engine may wait for cards that others have who wait for it. tied: it is
-    killed with this process.
-    """
-    command = [sys.executable, "-m", module, "help", run.id, "--home", str(run.home), *(["--tied"] if tied else [])]
-    stdin = subprocess.PIPE if tied else subprocess.DEVNULL
+def tied(run: Run, environment: Mapping[str, str], *, module: str = "core.work") -> subprocess.Popen[bytes]:
+    """Spawn a worker that ends when this process does, in its session."""
+    command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home), "--tied"]
     with run.log_file.open("ab") as log:
-        return subprocess.Popen(command, stdin=stdin, stdout=log, stderr=log, cwd=_ROOT, env={**environment, ON: LOCAL})
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=_ROOT, env=dict(environment)
+        )
 
 
 def _spawn(run: Run, module: str) -> None:

@@ -118,7 +118,7 @@ class Run:
         self.events_file, self.result_file = path / EVENTS, path / RESULT
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
-        self.companion_file = path / "companion"  # why a process that shared the run's work failed, in a sentence
+        self.rank_error_file = path / "rank-error"  # why another process of torchrun failed, in a sentence
         self.brought_file = path / BROUGHT
         self.lock = Lock(path / "lock")
         self._state, self._offset, self._guard = RunState(), 0, threading.Lock()

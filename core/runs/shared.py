@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from core.errors import RunBusy, RunError
+from core.errors import RunError
 from core.files import write_atomic
 from core.project_list import shared_home
 from core.runs.context import RunContext
@@ -23,6 +23,28 @@ TURN = 120.0  # seconds in which the next part of a run takes the device before 
 _devices_held: set[Path] = set()
 
 
+def find_or_create(
+    context: RunContext,
+    kind: str,
+    config: Mapping[str, object],
+    inputs: Mapping[str, str],
+    *,
+    seed: int | None = None,
+    versions: Mapping[str, str],
+    key: str,
+) -> Run:
+    """Return the run with `key`: a finished one, which is noted; an unfinished one; or else a new child."""
+    store = RunStore(context.run.home)
+    with store.critical():
+        if run := store.finished(key):
+            context.emit("note", {"text": f"{kind}: reusing {run.id}", "reused": run.id})
+            context.child(run)
+            return run
+        return store.unfinished(key) or store.create(
+            kind, config, inputs, seed=seed, versions=versions, key=key, parent=context.run.id
+        )
+
+
 def run_or_reuse(
     context: RunContext,
     kind: str,
@@ -33,26 +55,19 @@ def run_or_reuse(
     seed: int | None = None,
     versions: Mapping[str, str],
     key: str,
-    waits: bool = True,
 ) -> Run:
-    """Return a succeeded run with `key`: a finished one, else an unfinished one resumed here, else a new child.
+    """Return the run of `find_or_create`, after working on it if it is not finished.
 
-    It runs in this process, and its events are relayed to `context`. If another process works on it, wait for that.
-    Errors: any error of the child; RunBusy if another process works on it and `waits` is False.
+    It runs in this process, and its events are relayed to `context`. If another process works on it, this one waits.
+    Errors: whatever ends the child ends the caller.
     """
     if _devices_held:
-        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; start it before.")
-    store = RunStore(context.run.home)
-    with store.critical():
-        if run := store.finished(key):
-            context.emit("note", {"text": f"{kind}: reusing {run.id}", "reused": run.id})
-            context.child(run)
-            return run
-        run = store.unfinished(key) or store.create(
-            kind, config, inputs, seed=seed, versions=versions, key=key, parent=context.run.id
-        )
+        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; make it before.")
+    run = find_or_create(context, kind, config, inputs, seed=seed, versions=versions, key=key)
+    if run.state().state == "succeeded":
+        return run
     context.child(run)
-    with _waited_for([run.lock], context, run.id, name=run.id, patient=waits):
+    with _waited_for([run.lock], context, run.id, name=run.id):
         run.cancel_file.unlink(missing_ok=True)
         attempt(run, function, parent=context)
     return run
@@ -121,13 +136,12 @@ def _waited_for(
     run: str,
     *,
     name: str | None = None,
-    patient: bool = True,
     turn: _Turn | None = None,
 ) -> Iterator[Path]:
     """Hold one of `locks` for `run`, and yield its file.
 
     name: the run to report as waited for; None: the run of the process that holds the lock. turn: place of the run in
-    the queue for a device. Errors: RunBusy if all are held and `patient` is False.
+    the queue for a device.
     """
     announced = None
     # Trying all locks takes 0.2 s, so that a cancellation is noticed in between.
@@ -143,8 +157,6 @@ def _waited_for(
         context.check()
         if not free:
             time.sleep(0.2)
-        if not patient:
-            raise RunBusy(f"run {run}: is being worked on by another process; wait for it.")
         holder = locks[0].holder()
         waits_for = name or (holder.run if holder else next(filter(None, places.values()), None))
         if waits_for and waits_for not in (announced, run):  # the holder may be another process of this run

@@ -16,7 +16,6 @@ from core.runs.context import Listener, RunContext
 from core.runs.events import OUT_OF_MEMORY, Data, Ending, EventLog
 from core.runs.lock import Worker, aside
 from core.runs.run import Result, Run
-from core.runs.where import SHARE
 from core.shown import shown
 
 Compute = Callable[[RunContext], Result]
@@ -69,7 +68,7 @@ def attempt(
         context = RunContext(run, log, listener=listener, parent=parent)
         try:
             with _terminable(context):
-                run.companion_file.unlink(missing_ok=True)
+                run.rank_error_file.unlink(missing_ok=True)
                 context.emit("started", {"pid": me.pid, "created": me.created})
                 forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
@@ -102,15 +101,13 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, 
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
-    if not own and (ended := _failure_of_companion(run)):  # the cause, whatever error followed in this process
-        return "failed", ResourceError(f"run {run.id}: a process that shared its work has failed: {ended}")
+    if not own and (ended := _failure_of_other_rank(run)):  # the cause, whatever error followed in this process
+        return "failed", ResourceError(f"run {run.id}: another process of torchrun has failed: {ended}")
     if isinstance(error, KeyboardInterrupt):
         context.terminate()
     if isinstance(error, Cancelled) or context.terminated:
-        sentence = f"run {run.id}: was stopped on request; resume it to go on where it was."
-        # If only this one of several processes was stopped, as at its time limit, the others go on.
-        left = context.terminated and os.environ.get(SHARE) and not context.unwanted
-        return None if left else "cancelled", error if isinstance(error, Cancelled) else Cancelled(sentence)
+        sentence = f"run {run.id}: was stopped on request; resume it to continue."
+        return "cancelled", error if isinstance(error, Cancelled) else Cancelled(sentence)
     if isinstance(error, WinnowError):
         return "failed", error
     problem = ""
@@ -125,9 +122,9 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, 
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
 
 
-def _failure_of_companion(run: Run) -> str:
+def _failure_of_other_rank(run: Run) -> str:
     try:
-        return run.companion_file.read_text(encoding="utf-8", errors="replace")
+        return run.rank_error_file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 

@@ -24,8 +24,8 @@ from core.models.encoder import EncoderOptions, encoder_options
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray, Role, Rows
 from core.runs.chunks import About, Opened, Part
-from core.runs.executors import spread
 from core.runs.run import Run
+from core.runs.spread import spread
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
 from core.selection.base import AdaptedOptions, Batch, Source, Strategy
 from core.selection.choose import ranking
@@ -87,7 +87,6 @@ class ScoreWork:
     strategy: Strategy
     domain: Source
     sources: Mapping[Role, Source] | None
-    exact: bool = False
 
     def __getstate__(self) -> dict[str, object]:
         # Vectors stay with the process that reads.
@@ -289,4 +288,4 @@ def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], l
     return tuple(read_spans(run) for run in runs), [run.id for run in runs]
 
 
-KIND = Kind("score", ScoreConfig, run, ScoreResult, command=None, helped=run)
+KIND = Kind("score", ScoreConfig, run, ScoreResult, command=None)

@@ -22,7 +22,6 @@ from core.models.vocabulary_fit import SAMPLE, note_fit
 from core.reporter import Silent
 from core.results import BoolArray
 from core.runs.context import Parts, RunContext
-from core.runs.executors.share import CLAIMS
 from core.runs.lock import locked
 from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
@@ -324,7 +323,7 @@ class Seeds:
 
     def settling(self) -> AbstractContextManager[None]:
         """Lock to hold while keeping a tagger and writing its outcome, so that processes do it in turn."""
-        return locked(self.run.path / CLAIMS / "tagger", patience=_PATIENCE) if self.of > 1 else nullcontext()
+        return locked(self.run.path / "claims" / "tagger", patience=_PATIENCE) if self.of > 1 else nullcontext()
 
     def keep(self, tagger: "Tagger") -> None:
         """Replace the run's model by `tagger`."""

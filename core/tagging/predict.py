@@ -16,7 +16,7 @@ from core.models.fingerprint import fingerprint
 from core.reporter import Reporter
 from core.runs import chunks
 from core.runs.chunks import Opened
-from core.runs.executors import spread
+from core.runs.spread import spread
 from core.runs.store import is_run_id
 from core.selection.evidence import flat
 from core.shown import count
@@ -90,7 +90,6 @@ class TagWork:
     model: str
     constrained: bool
     card: bool = True
-    exact: bool = False
 
     @property
     def stage(self) -> str:
@@ -195,7 +194,6 @@ TAG = Kind(
     outcome=found_in_words,
     page="Explore",
     command=None,
-    helped=tag,
 )
 EVALUATE = Kind(
     "evaluate",

@@ -146,7 +146,7 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
         # The first process reads this file and fails with the text. If it has ended, this error is only a consequence.
         if run.lock.held():
             with suppress(OSError):
-                write_atomic(run.companion_file, _in_words(error).encode("utf-8", "replace"))
+                write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))
         raise
 
 

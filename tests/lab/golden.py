@@ -276,7 +276,7 @@ def compute(parts: Sequence[str]) -> Values:
     values: Values = {}
     settings = {"OMP_NUM_THREADS": "1", "WINNOW_DEVICE": "cpu", "WINNOW_OFFLINE": "1"}
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, settings | {"WINNOW_HOME": f"{folder}/home"}):
-        for name in ("WINNOW_PROJECT", "WINNOW_SHARE", "WINNOW_ON"):
+        for name in ("WINNOW_PROJECT", "WINNOW_ON"):
             os.environ.pop(name, None)
         core("samples")
         for part in parts:

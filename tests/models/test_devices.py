@@ -8,7 +8,7 @@ import torch
 
 from core.models import devices
 from core.models.devices import pick_dtype, side_by_side, single_threads
-from core.runs.executors.local import Ahead
+from core.runs.spread import Ahead
 
 
 @pytest.fixture(autouse=True)

@@ -396,10 +396,10 @@ def under_torchrun(module: str, home: Path, config: Mapping[str, Any], *more: st
 def test_a_run_fails_with_the_error_of_a_torchrun_process(corpora: Corpora, home: Path) -> None:
     assert under_torchrun("tests.recipes.failing_rank", home, corpora).returncode != 0
     [run] = RunStore(home).list("finetune")
-    said = f"run {run.id}: a process that shared its work has failed: tiny: has no such layer; name another."
+    said = f"run {run.id}: another process of torchrun has failed: tiny: has no such layer; name another."
     assert (run.state().state, run.state().error) == ("failed", said)
     assert runs.go_on(run.id)["dev"]
-    assert (run.state().state, run.companion_file.exists()) == ("succeeded", False)
+    assert (run.state().state, run.rank_error_file.exists()) == ("succeeded", False)
 
 
 def test_processes_of_torchrun_share_the_seeds(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from core.runs import RunContext, RunStore, execute, run_or_reuse
 from core.runs.curves import Curve, Curves
+from core.runs.durations import _overlap
 from core.runs.events import Event, EventLog
 from core.runs.run import Run
 
@@ -85,3 +86,7 @@ def test_a_run_names_those_it_needs_made_or_found(run: Run, tmp_path: Path) -> N
     made = execute(run, needs_two)["c"]
     assert Curves(run).children() == [made]
     assert store.get(made).state().state == "succeeded"
+
+
+def test_children_that_overlap_on_ray_are_subtracted_once() -> None:
+    assert _overlap([(0.0, 10.0)], [(1.0, 4.0), (2.0, 6.0), (8.0, 12.0)]) == 7.0

@@ -1,28 +1,34 @@
-"""Where a run computes: kept beside it, handed to its worker, of no weight for its key; and the machines it was on."""
+"""Where a run computes: kept beside it, handed to its worker, no part of its key; and `doctor --on`."""
 
+import json
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from core.cli.main import run_main
 from core.config import Config
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.kind import Kind, work_of
 from core.kinds import KINDS
-from core.projects import runs
-from core.runs import executors, launch
-from core.runs.executors.machines import Machines
-from core.runs.where import Node, Where
+from core.projects import machine, runs
+from core.projects.machine import Cluster
+from core.runs import launch
+from core.runs.ray_engine import Machine
+from core.runs.where import Where
 from core.runs.worker import execute
+from tests.conftest import Command
 from tests.finished import corpora
 from tests.runs.works import begun
 
 CLUSTER = "ray:head:6379"
-WARD = {"NodeID": "ab12", "NodeManagerHostname": "ward3", "Alive": True, "Resources": {"CPU": 8.0, "GPU": 2.0}}
-TWIN = {**WARD, "NodeID": "cd34"}
+WARD = Machine(name="ward3", cores=8, cards=0, computer="Xeon", sees_home=True, guarded=True)
+OTHER = replace(WARD, name="ward4")
 
 
 @pytest.fixture
@@ -40,7 +46,7 @@ def spawned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         return SimpleNamespace(pid=2**30, wait=lambda: 0)
 
     monkeypatch.setattr(launch, "subprocess", SimpleNamespace(Popen=popen, DEVNULL=subprocess.DEVNULL))
-    monkeypatch.setattr(executors, "find_spec", lambda name: name)
+    monkeypatch.setattr("core.runs.where.find_spec", lambda name: name)
     return told
 
 
@@ -62,11 +68,10 @@ def test_a_run_is_sent_where_it_was_asked_to_and_resumed_there_or_here(
     assert runs.start("select", options(made)) == run_id  # the place is not part of the key
     assert spawned[-1]["WINNOW_ON"] == "local"
     assert not (run.path / "where.json").exists()
-    node = Node(name="ward3", cores=8, cards=2, chunks=3)
-    Where(on=CLUSTER, nodes=(node,)).keep(run.path)
+    Where(on=CLUSTER).keep(run.path)
     runs.resume(run_id, "local")
     assert spawned[-1]["WINNOW_ON"] == "local"
-    assert runs.place(run_id) == Where(nodes=(node,))
+    assert runs.place(run_id) == Where()
     launch.start(begun(run.home, "here"))
     assert spawned[-1] == {"WINNOW_ON": "local", "WINNOW_MIXED": ""}
 
@@ -78,7 +83,7 @@ def test_the_place_of_this_process_is_the_default_and_mixed_is_asked_for_anew(
     monkeypatch.setenv("WINNOW_MIXED", "")
     assert runs.places() == (CLUSTER, "local", "ray")
     run_id, asked = runs.start("select", options(made)), list[Where]()
-    monkeypatch.setattr(runs, "_work", lambda run, listener: asked.append(Where.asked()))
+    monkeypatch.setattr("core.runs.worker.execute", lambda run, function, listener: asked.append(Where.asked()))
     monkeypatch.setenv("WINNOW_MIXED", "1")
     runs.go_on(run_id)
     assert asked == [Where(on=CLUSTER, mixed=True)]
@@ -101,9 +106,9 @@ def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
 def test_nowhere_is_refused_before_there_is_a_run(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match="nowhere to compute"):
+    with pytest.raises(ConfigError, match="is no place to compute"):
         runs.start("select", options(made), "the moon")
-    monkeypatch.setattr(executors, "find_spec", lambda name: None)
+    monkeypatch.setattr("core.runs.where.find_spec", lambda name: None)
     assert runs.places() == ("local",)
     with pytest.raises(ConfigError, match=r"Ray is not installed; .*requirements-cluster\.txt"):
         runs.start("select", options(made), "ray")
@@ -111,43 +116,10 @@ def test_nowhere_is_refused_before_there_is_a_run(
     assert not spawned
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"on": 3}', '{"nodes": 3}', '{"nodes": [{}]}', '{"nodes": ["a"]}', '{"mixed": "yes"}']
-)
+@pytest.mark.parametrize("text", ["", "[]", '{"on": 3}', '{"mixed": "yes"}'])
 def test_a_spoilt_file_is_no_place(tmp_path: Path, text: str) -> None:
     (tmp_path / "where.json").write_text(text)
     assert Where.read(tmp_path) == Where()
-
-
-def test_machines_say_who_made_what_and_what_died(home: Path) -> None:
-    run, notes = begun(home, "one"), list[str]()
-    context: Any = SimpleNamespace(root=run, note=lambda text, passing: notes.append(text))
-    for _ in range(2):  # resumed: what was made before counts
-        machines = Machines(context, "ray", mixed=False)
-        machines.seen([WARD, TWIN])
-        machines.begun("ab12")
-        machines.begun("cd34")
-        machines.finished("ab12")
-        machines.lost("cd34", ready=True)
-        machines.seen([WARD, {**TWIN, "Alive": False, "Resources": {}}])
-        assert notes.pop() == "Node ward3 cd34 is gone."
-        machines.seen([WARD, {**TWIN, "Alive": False, "Resources": {}}])
-        assert [(node.name, node.workers, node.gone) for node in Where.read(run.path).nodes] == [
-            ("ward3 ab12", 1, False),
-            ("ward3 cd34", 0, True),
-        ]
-        machines.over()
-    assert Where.read(run.path).nodes == (
-        Node(name="ward3 ab12", cores=8, cards=2, chunks=2),
-        Node(name="ward3 cd34", cores=8, cards=2, lost=2, gone=True),
-    )
-    assert not notes
-    killed = begun(home, "killed")
-    Where(on="ray", nodes=(Node(name="ward1", cores=8, cards=2, workers=3, chunks=5),)).keep(killed.path)
-    context.root = killed
-    Machines(context, "ray", mixed=False).seen([WARD])
-    left = [(node.name, node.workers, node.chunks) for node in Where.read(killed.path).nodes]
-    assert left == [("ward1", 0, 5), ("ward3", 0, 0)]  # the workers of a killed process are gone
 
 
 def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,3 +135,66 @@ def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, m
     Where(on=CLUSTER).keep(tmp_path)
     assert len(placed) == 2
     assert Where.read(tmp_path).on == CLUSTER
+
+
+@pytest.mark.parametrize(
+    ("on", "sentence"),
+    [
+        ("the moon", "'the moon' is no place to compute; give local, ray (this machine) or ray:HOST:PORT"),
+        ("ray:head", "'ray:head' is no place to compute"),
+    ],
+)
+def test_an_invalid_place_is_an_error_of_one_sentence(
+    on: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WINNOW_ON", "")  # restored after the test
+    monkeypatch.setattr(sys, "argv", ["winnow", "--on", on, "samples"])
+    assert run_main() == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_cluster_of_one_kind_is_fit() -> None:
+    fit = Cluster(on="ray:ward3:6379", machines=[WARD, OTHER])
+    assert not fit.bad
+    assert fit.bytes.startswith("one kind of machine")
+    assert fit.home == "seen from all machines: each also takes steps of an experiment."
+    assert "in clear text" in fit.privacy[0]
+    assert "A token is required, but it does not encrypt" in fit.privacy[1]
+    assert "usage reports" in fit.privacy[2]
+    assert fit.lines[0].split() == ["ward3", "8", "cores", "0", "GPUs", "Xeon"]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (
+            replace(OTHER, computer="EPYC"),
+            "would differ in the last digits, so workers are refused without --mixed: EPYC",
+        ),
+        (replace(OTHER, differs=("numpy 1.0, here 2.0",)), "ward4 has numpy 1.0, here 2.0"),
+        (replace(OTHER, answers=False), "no answer from ward4"),
+        (replace(OTHER, guarded=False), "No token is required on ward4"),
+    ],
+)
+def test_what_would_be_refused_is_said_before(other: Machine, words: str) -> None:
+    bad = Cluster(on="ray:ward3:6379", machines=[WARD, other])
+    assert bad.bad
+    assert words in "\n".join(bad.lines)
+    lines = Cluster(on="ray:ward3:6379", machines=[WARD, replace(OTHER, sees_home=False)]).lines
+    [home] = [line for line in lines if line.startswith("home: ")]
+    assert home.startswith("home: not seen from ward4: ")
+    assert home.endswith("and take no steps of an experiment.")
+
+
+def test_the_command_exits_2_if_a_run_would_be_refused(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    monkeypatch.setenv("WINNOW_ON", "local")
+    monkeypatch.setattr("core.runs.where.find_spec", lambda name: name)
+    machines = [replace(WARD, guarded=False)]
+    monkeypatch.setattr(machine, "examine", lambda address, home: machines)
+    with pytest.raises(SystemExit) as left:
+        command("doctor", "--on", "ray:ward3:6379", "--json")
+    assert left.value.code == 2
+    code, out, said = command("doctor", "--on", "local")
+    assert code == 2
+    assert json.loads(out)["machines"][0]["name"] == "ward3"  # of the command before
+    assert "doctor without --on describes" in said

@@ -1,7 +1,11 @@
-"""A work for the tests of executors: it needs no model, and does to its process what a test asks for; and its run."""
+"""A `Work` for tests: it needs no model, and does to its process what a test asks for.
+
+`python -m tests.runs.works HOME RUN FATE` works on a run of it in a process of its own.
+"""
 
 import os
 import signal
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -15,7 +19,7 @@ from core.errors import ModelError
 from core.reporter import Reporter
 from core.runs.chunks import Array, Opened, Work
 from core.runs.context import RunContext
-from core.runs.executors import spread
+from core.runs.spread import spread
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
 from tests.patience import until
@@ -23,14 +27,15 @@ from tests.patience import until
 
 @dataclass(frozen=True)
 class Squares:
-    """i * i for each item. once: a folder in which processes leave their marks; the first to come meets `fate`.
-    off: by how much another processor is."""
+    """Compute i * i for each item.
+
+    once: a folder in which processes leave marks; the first one there meets `fate`. off: error of another processor.
+    """
 
     once: Path
     fate: str = ""
     stage: str = "squaring"
     card: bool = False
-    exact: bool = False
     off: int = 0
 
     def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[int]:
@@ -55,9 +60,6 @@ class Squares:
                 (self.once / "pausing").touch()
                 until(lambda: b"is gone" in (self.once / "events.jsonl").read_bytes())
                 return np.array([row * row for row in rows])
-            if self.fate == "together":  # nobody does all of it before another has come
-                until(lambda: len(list(self.once.glob("process-*"))) > 1)
-                return np.array([row * row for row in rows])
             with suppress(FileExistsError):
                 (self.once / self.fate).mkdir()
                 self._meet(rows)
@@ -81,7 +83,7 @@ def begun(home: Path, name: str) -> Run:
 
 
 def made(run: Run, on: str, work: Work, n: int, size: int) -> list[bytes]:
-    """The chunks of a run that is all this work."""
+    """Return the bytes of the chunks of a run that does this work only."""
     files = list[bytes]()
 
     def function(context: RunContext) -> dict[str, object]:
@@ -93,3 +95,9 @@ def made(run: Run, on: str, work: Work, n: int, size: int) -> list[bytes]:
 
     execute(run, function)
     return files
+
+
+if __name__ == "__main__":
+    home, run_id, fate = sys.argv[1:]
+    run = RunStore(Path(home)).get(run_id)
+    made(run, os.environ["WINNOW_ON"], Squares(run.path, fate), 40, 4)

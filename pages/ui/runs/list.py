@@ -11,7 +11,6 @@ from core.runs.run import Run
 from pages.ui.frame import guard
 from pages.ui.runs.links import link
 from pages.ui.runs.panel import POLL, headline, progress
-from pages.ui.runs.where import machines
 from pages.ui.widgets import plain
 
 SHOWN = 8
@@ -54,4 +53,3 @@ def _row(run: Run, state: RunState) -> None:
             progress(state)
         elif line := state.error or (outcome(run) if state.state == "succeeded" else ""):
             st.caption(plain(line))
-        machines(run.id)

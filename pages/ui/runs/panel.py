@@ -11,7 +11,7 @@ from core.runs.events import RunState
 from core.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
-from pages.ui.runs.where import machines, where
+from pages.ui.runs.where import where
 from pages.ui.runs.words import ending, pace, removed, share, stage, stopped, title, waited_for, when, whole
 from pages.ui.widgets import plain
 
@@ -61,7 +61,6 @@ def _live(run_id: str, was_active: bool, what: str) -> None:
             _ending(run_id, state)  # in the place of the progress, so that nothing below it moves
         if words := overruled(runs.get(run_id)):
             st.warning(plain(words), icon=":material/gavel:")
-        machines(run_id)
         _details(run_id, state)
 
 

@@ -27,7 +27,7 @@ from core.projects import view as projects
 from core.runs import journal
 from core.runs.curves import Curves
 from core.runs.store import Run
-from core.runs.where import Node, Where
+from core.runs.where import Where
 from core.selection import choices
 from core.selection import view as selections
 from core.similarity import view as similarity
@@ -51,7 +51,7 @@ pretrain:
 """
 
 
-WHERE = Where(on="ray", mixed=True, nodes=(Node(name="b", cores=8, cards=1, chunks=3, lost=1),))
+WHERE = Where(on="ray", mixed=True)
 LASSO: regions.Region = {"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}
 
 

@@ -1,4 +1,4 @@
-"""Who makes chunks makes no difference: this process, a worker of Ray or two, and whatever becomes of them."""
+"""Chunks on two nodes of Ray have the bytes of one process, whatever happens to a worker, a node or the run."""
 
 import os
 import signal
@@ -17,10 +17,11 @@ from core import cards
 from core.encoders.embed import EmbedWork
 from core.errors import Cancelled, ModelError
 from core.projects.machine import checked_cluster
-from core.runs.executors import checkup, engine, on_ray
+from core.runs import ray_engine
+from core.runs.lock import Lock
+from core.runs.on_ray import Actor
 from core.runs.store import Run
 from core.runs.versions import versions
-from core.runs.where import Where
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
 from tests.patience import until
@@ -65,12 +66,8 @@ def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
     state = run.state()
     assert (state.device, state.done, state.total) == ("workers on Ray: abacus", N, N)
     assert any("A worker on" in note and "is lost" in note for note in state.notes) == (fate == "lost")
-    where = Where.read(run.path)
-    assert where.on == cluster
-    assert [(node.cores, node.workers, node.gone) for node in where.nodes] == [(1, 0, False)] * 2
-    assert sum(node.lost for node in where.nodes) == (fate == "lost")
-    assert N // SIZE <= sum(node.chunks for node in where.nodes) <= N // SIZE + 2  # of which two may be made twice
-    assert capfd.readouterr().out == ""  # where a command's result belongs
+    assert sum(note.endswith("takes part: 1 core, 0 GPUs.") for note in state.notes) == 2
+    assert capfd.readouterr().out == ""  # stdout is for a command's result
     marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}
     assert marks
     assert os.getpid() not in marks
@@ -91,15 +88,12 @@ def test_a_node_that_is_killed_is_done_without_and_named(home: Path) -> None:
         assert squares(run, cluster, "node") == expected
         stopper.join()
     assert any(note.startswith("Node ") and note.endswith(" is gone.") for note in run.state().notes)
-    nodes = Where.read(run.path).nodes
-    assert sorted(node.gone for node in nodes) == [False, True]
-    assert N // SIZE <= sum(node.chunks for node in nodes) <= N // SIZE + 2
 
 
 def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Path, cluster: str) -> None:
     expected = squares(begun(home, "local"), "local")
     run = begun(home, "head")
-    words = [sys.executable, "-m", "tests.runs.sharer", str(home), run.id, "cancelled"]
+    words = [sys.executable, "-m", "tests.runs.works", str(home), run.id, "cancelled"]
     process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "WINNOW_ON": cluster})
     until(lambda: (run.path / "pausing").exists() and list(run.chunks.glob("*.npy")), "a chunk is there, one is begun")
     process.kill()
@@ -148,7 +142,6 @@ def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(
     assert there
     assert squares(run, "local") == expected
     assert there.items() <= {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}.items()
-    assert Where.read(run.path).nodes  # that it was on
 
 
 def test_a_cluster_is_checked_before_anything_is_sent_there(
@@ -159,17 +152,18 @@ def test_a_cluster_is_checked_before_anything_is_sent_there(
     assert told == [(1, 0, True, True)] * 2
     assert {machine.computer for machine in there.machines} == {cards.processor()}
     assert not there.bad
-    with monkeypatch.context() as patch:
-        patch.setattr(checkup, "versions", lambda: {**versions(), "numpy": "0.1"})
-        other = checked_cluster(cluster)
+    monkeypatch.setattr(ray_engine, "versions", lambda: {**versions(), "numpy": "0.1"})
+    other = checked_cluster(cluster)
     assert other.bad
     assert "here 0.1" in other.bytes
-    monkeypatch.setattr(checkup, "PATIENCE", 30.0)
-    with engine.engine(cluster.removeprefix("ray:")) as ray:
-        busy = [ray.remote(on_ray.RayHand).options(num_cpus=1).remote({}) for _ in "12"]
-        ray.get([each.hello.remote() for each in busy])
+
+
+def test_a_busy_node_answers_too(home: Path, cluster: str) -> None:
+    with ray_engine.engine(cluster.removeprefix("ray:")) as ray:
+        busy = [ray.remote(Actor).options(num_cpus=1).remote({}) for _ in "12"]
+        ray.get([each.open.remote(None) for each in busy], timeout=60)
         nodes = [node for node in ray.nodes() if node["Alive"]]
-        assert [checkup._asked(ray, node, home).answers for node in nodes] == [True] * 2  # busy as they are
+        assert [ray_engine._examined(ray, node, Lock(home / "x")).answers for node in nodes] == [True] * 2
         for each in busy:
             ray.kill(each)
 
@@ -177,7 +171,7 @@ def test_a_cluster_is_checked_before_anything_is_sent_there(
 def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "PROCESSORS", 1)
+    monkeypatch.setattr(ray_engine, "PROCESSORS", 1)
     monkeypatch.setenv("RAY_ADDRESS", cluster.removeprefix("ray:"))  # which it would join else, and have two workers
     before, handler = set(Path("/tmp").glob("winnow-*")), signal.getsignal(signal.SIGTERM)
     children = set(psutil.Process().children(recursive=True))
@@ -201,8 +195,8 @@ except PermissionError:
 
 def test_no_other_account_gets_to_the_sockets_of_an_engine(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray makes its own folder writable for everybody, whatever the umask; ours above it lets nobody through."""
-    monkeypatch.setattr(engine, "PROCESSORS", 1)
-    with engine.engine("") as ray:
+    monkeypatch.setattr(ray_engine, "PROCESSORS", 1)
+    with ray_engine.engine("") as ray:
         session = Path(ray.nodes()[0]["RayletSocketName"]).parent
         above = session.parents[-1 - len(Path("/tmp").parts)]  # the first folder below /tmp
         assert above.name.startswith(f"winnow-{os.geteuid()}-")
