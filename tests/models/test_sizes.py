@@ -1,41 +1,25 @@
-"""Encoders whose tokenizer has entries that the embedding table has no rows for."""
+"""Encoders whose tokenizer has more entries than the embedding table has rows."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from transformers import BertConfig, BertForMaskedLM
 
-from core.cli.main import run_main
 from core.errors import ModelError
 from core.models import hub, sizes
 from core.models.fingerprint import fingerprint
 from core.models.hub import tiny_tokenizer
 from core.projects import runs
 from core.tagging import view as training
-
-Typed = Callable[..., tuple[int, str, str]]
+from tests.conftest import Command
 
 TEXT = "Mara Lind rents hall {} in Lyon .\n"
 
 
 @pytest.fixture
-def typed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
-    """Run a command in this process: its exit code, stdout and stderr."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        return (run_main(), *capsys.readouterr())
-
-    return call
-
-
-@pytest.fixture
 def misfit(tmp_path: Path) -> str:
-    """An encoder to whose tokenizer three tokens were added, but not to its embedding table."""
-
+    """Return an encoder whose tokenizer has three added tokens that the embedding table lacks."""
     folder, tokenizer = tmp_path / "misfit", tiny_tokenizer()
     size = len(tokenizer)
     tokenizer.add_tokens(["Lyon", "Bremen", "Harbour"])
@@ -47,7 +31,7 @@ def misfit(tmp_path: Path) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """Text, and labelled sentences."""
+    """Write text and labelled sentences."""
     text, labels = tmp_path / "a.txt", tmp_path / "l.conll"
     text.write_text("".join(TEXT.format(i) for i in range(20)), encoding="utf-8")
     sentence = "Mara\tB-PER\nLind\tI-PER\nrents\tO\nhall\tO\n{}\tO\nin\tO\nLyon\tB-LOC\n.\tO\n\n"
@@ -56,7 +40,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(
-    ("command", "flags"),
+    ("kind", "flags"),
     [
         ("select", ["--task", "text", "--domain", "text", "--strategy", "cos-pretrained", "--encoder"]),
         ("pretrain", ["--corpus", "text", "--init"]),
@@ -64,28 +48,30 @@ def files(tmp_path: Path) -> dict[str, Path]:
     ],
 )
 def test_no_run_starts_from_an_encoder_with_too_few_embeddings(
-    typed: Typed, misfit: str, files: dict[str, Path], command: str, flags: list[str]
+    command: Command, misfit: str, files: dict[str, Path], kind: str, flags: list[str]
 ) -> None:
-    code, _, err = typed(command, *(files.get(flag, flag) for flag in flags), misfit)
+    code, _, err = command(kind, *(files.get(flag, flag) for flag in flags), misfit)
     assert code == 2
     assert "its tokenizer has 196 entries but its embedding table only 193 rows" in err
     assert "resize_token_embeddings(196)" in err
-    assert not runs.listed(command)
+    assert not runs.listed(kind)
 
 
 def test_a_broken_encoder_is_listed_and_the_others_are_ranked(
-    typed: Typed, misfit: str, files: dict[str, Path], tmp_path: Path
+    command: Command, misfit: str, files: dict[str, Path], tmp_path: Path
 ) -> None:
     labels = ["--train", files["labels"], "--dev", files["labels"]]
-    code, out, err = typed("encoders", "rank", *labels, "--encoders", f"{misfit},tiny,{tmp_path / 'nowhere'}", "--json")
+    code, out, err = command(
+        "encoders", "rank", *labels, "--encoders", f"{misfit},tiny,{tmp_path / 'nowhere'}", "--json"
+    )
     assert code == 0, err
     result = json.loads(out)
     assert [each["encoder"] for each in result["encoders"]] == ["tiny"]
     assert [each["encoder"] for each in result["not_ranked"]] == [misfit, str(tmp_path / "nowhere")]
     assert "196 entries" in result["not_ranked"][0]["reason"]
-    code, out, err = typed("encoders", "rank", *labels, "--encoders", f"{misfit},tiny")
+    code, out, err = command("encoders", "rank", *labels, "--encoders", f"{misfit},tiny")
     assert f"Not ranked: {misfit}: its tokenizer has 196 entries" in out
-    code, _, err = typed("encoders", "rank", *labels, "--encoders", misfit)
+    code, _, err = command("encoders", "rank", *labels, "--encoders", misfit)
     assert (code, "196 entries" in err) == (2, True)
 
 
