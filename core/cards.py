@@ -25,6 +25,7 @@ DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
 _OLDER, _NEWER = "cu126", "cu130"  # PyTorch's own builds: for older drivers and cards, for today's
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
+_before: "tuple[Card, ...]" = ()  # cards that were usable before `keep_to`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,19 @@ def usable() -> tuple[Card, ...]:
     if wanted in ("auto", "cuda"):
         return cards
     return () if wanted == "cpu" else cards[int(wanted.partition(":")[2]) :][:1]
+
+
+def of_workers() -> tuple[Card, ...]:
+    """Return the cards that workers of this process may take: `usable`, also those that `keep_to` gave up."""
+    return _before or usable()
+
+
+def keep_to(card: Card) -> None:
+    """Make `card` the only one that this process sees. Call it before torch lists cards, which it does once."""
+    global _before  # noqa: PLW0603  (as lasting as torch's list)
+    _before = of_workers()
+    os.environ[VISIBLE] = card.uuid
+    os.environ[DEVICE] = "cuda" if asked().startswith("cuda") else "auto"
 
 
 def _of_use() -> tuple[Card, ...]:
@@ -282,6 +296,8 @@ def _text(value: str | bytes) -> str:
 
 
 def forget() -> None:
-    """Ask the driver anew the next time."""
+    """Ask the driver again the next time."""
+    global _before  # noqa: PLW0603
+    _before = ()
     for function in (installed, _nvml):
         function.cache_clear()

@@ -343,7 +343,7 @@ class Seconds:
 
 def at_once() -> int:
     """Return the number of steps that run at once, one per card; 1 without `--on ray`."""
-    return max(len(cards.usable()), 1) if Where.asked().on == "ray" else 1
+    return max(len(cards.of_workers()), 1) if Where.asked().on == "ray" else 1
 
 
 def wall(steps: Sequence[Step], seconds: Mapping[Step, float], at_once: int) -> float:

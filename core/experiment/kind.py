@@ -48,7 +48,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
-    if len(cards.usable()) > 1 and Where.asked().on == LOCAL:
+    if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
         job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
     stages, finished, test = _make_runs(config, job)
     if test:

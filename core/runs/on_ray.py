@@ -136,7 +136,7 @@ def _own_cards(context: RunContext) -> Iterator[Sequence[Card] | None]:
         yield None
         return
     with ExitStack() as stack:
-        own = sorted(cards.usable(), key=lambda card: card.lock)
+        own = sorted(cards.of_workers(), key=lambda card: card.lock)
         for card in own:
             stack.enter_context(device_lock(context.run.home, card.lock, context))
         yield own
@@ -445,7 +445,7 @@ class RunsOnRay:
 
     def _connect(self) -> None:
         self._context.stage("starting workers")
-        own = cards.usable() if not _address(self._on) and cards.installed() else None
+        own = cards.of_workers() if not _address(self._on) and cards.installed() else None
         self._ray = self._stack.enter_context(engine(_address(self._on), own))
         self._nodes = _Nodes(self._ray, self._on, self._context, for_runs=True)
         while not self._nodes.admitted:

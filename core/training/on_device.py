@@ -79,10 +79,8 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     with ExitStack() as held:
         name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
         if not dealt and len(cards.visible()) > 1:
-            # Set before torch lists GPUs, which it does once. This GPU is then cuda:0, also for the Trainer, and also
-            # if torch cannot use the machine's first one.
-            os.environ[cards.VISIBLE] = next(card.uuid for card in free if card.lock == name)
-            os.environ[cards.DEVICE] = "cuda" if cards.asked().startswith("cuda") else "auto"
+            # This GPU is then cuda:0, also for the Trainer, and also if torch cannot use the machine's first one.
+            cards.keep_to(next(card for card in free if card.lock == name))
         device = pick_device()
         if device.type == "cuda":
             stack.enter_context(held.pop_all())

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from core import cards
 from core.encoders import embed
 from core.errors import Cancelled, ConfigError, ResourceError, RunError
 from core.experiment import cost
@@ -102,6 +103,12 @@ def test_a_plan_divides_the_time_by_the_cards(driver: Driver, monkeypatch: pytes
     driver.shows(H100, T4)
     assert cost.at_once() == 1
     monkeypatch.setenv(ON, "ray")
+    assert cost.at_once() == 2
+    for name in (cards.VISIBLE, cards.DEVICE):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # restored after the test
+    monkeypatch.delenv(cards.VISIBLE)
+    cards.keep_to(cards.usable()[1])  # the process timed a training on one of them
+    assert [card.name for card in cards.usable()] == [T4[1]]
     assert cost.at_once() == 2
 
 
