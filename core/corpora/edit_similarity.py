@@ -215,7 +215,8 @@ def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> It
     rows_left, crowd = rows
     # Backwards too: texts that differ near their beginning are neighbours only if read backwards.
     for step in (1, -1):
-        words = [_strings(side.text[rows, ::step]) for side, rows in ((left, rows_left), (right, crowd))]
+        texts = (side.text[rows, ::step] for side, rows in ((left, rows_left), (right, crowd)))
+        words = [np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0] for text in texts]  # sortable strings
         sorted_ = np.lexsort((np.concatenate(words), bucket))
         for offset in range(1, 2 * _NEIGHBOURS + 1):
             a, b = sorted_[:-offset], sorted_[offset:]
@@ -226,8 +227,3 @@ def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> It
                 i, j = i[i != j], j[i != j]
                 i, j = np.minimum(i, j), np.maximum(i, j)
             yield i * len(right.rows) + j
-
-
-def _strings(text: Texts) -> npt.NDArray[np.str_]:
-    """Return the texts as sortable strings, shape (n,)."""
-    return np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0]

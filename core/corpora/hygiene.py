@@ -128,15 +128,10 @@ def audit(
             report.progress(done, len(corpus), "sentences")
         tokens = pile.tokens(corpus.lengths())
         findings = pile.settle(near_threshold, near_words, report)
-    mask = _bits((*findings.flags, tokens < min_tokens, tokens > max_tokens))
+    flags = np.stack((*findings.flags, tokens < min_tokens, tokens > max_tokens))
+    mask: npt.NDArray[np.uint8] = np.packbits(flags, axis=0, bitorder="little")[0]  # bit i is FLAGS[i]
     rules = {"leak_rules": findings.leak_rules, "near_rules": findings.near_rules}
     return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, **rules)
-
-
-def _bits(flags: Sequence[BoolArray]) -> npt.NDArray[np.uint8]:
-    """Pack flags into one byte per row; bit i is `FLAGS[i]`."""
-    bits: npt.NDArray[np.uint8] = np.packbits(np.stack(flags), axis=0, bitorder="little")[0]
-    return bits
 
 
 def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:

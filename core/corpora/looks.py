@@ -16,7 +16,7 @@ from core.corpora.formats.folders import ALL_PARTS, Listing, listed
 from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, ReadOptions
 from core.corpora.formats.one_file import sentences_of
 from core.corpora.proposal import Look
-from core.corpora.readers import proposed_scheme, turned_to
+from core.corpora.readers import proposed_scheme, reason_for, turned_to
 from core.errors import ReadError, ResourceError, WinnowError
 from core.isolated import Isolated
 from core.text.content import is_content
@@ -44,7 +44,13 @@ def looks(paths: Sequence[Path]) -> list[Look]:
         names = [each.name for each in _asked(paths, ())]
         if len(names) > MOST_ALONE:
             raise
-        return [_alone(paths, name) for name in names]
+    found = list[Look]()
+    for name in names:
+        try:
+            found.append(next(each for each in _asked(paths, (name,)) if each.name == name))
+        except WinnowError as error:
+            found.append(Look(name=name, bytes=0, problem=reason_for(error, paths[0].name)))
+    return found
 
 
 def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
@@ -54,13 +60,6 @@ def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
     return TypeAdapter(list[Look]).validate_python(answered)
 
 
-def _alone(paths: Sequence[Path], name: str) -> Look:
-    try:
-        return next(each for each in _asked(paths, (name,)) if each.name == name)
-    except WinnowError as error:
-        return Look(name=name, bytes=0, problem=_why(error, paths[0].name))
-
-
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
     """Look at files in the other process. only: names of the files to read; None chooses them."""
     listing = files_of([Path(path) for path in paths])
@@ -68,13 +67,12 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
     for file in _few_of_each(listing) if only is None else listing.files:
         if (only is None and time.monotonic() < ends) or listing.names[file] in (only or ()):
             seen[file] = look(file, listing)
-    unread = [Look(name=name, bytes=_bytes(paths, name), problem=why) for name, why in listing.left_out.items()]
+    unread = list[Look]()
+    for name, why in listing.left_out.items():
+        inside = (Path(path) / name for path in paths)  # not inside an archive, where the size is unknown
+        size = next((file.stat().st_size for file in inside if file.is_file()), 0)
+        unread.append(Look(name=name, bytes=size, problem=why))
     return [asdict(each) for each in (*_with_others(seen, listing), *unread)]
-
-
-def _bytes(paths: Sequence[str], name: str) -> int:
-    """Return the size of a file that is left out, 0 inside an archive."""
-    return next((file.stat().st_size for path in paths if (file := Path(path) / name).is_file()), 0)
 
 
 def files_of(paths: Sequence[Path]) -> Listing:
@@ -125,7 +123,7 @@ def look(file: Path, listing: Listing) -> Look:
         kind = kind_of(file, ReadOptions())
         sentences, share = _first(file, kind, listing)
     except (WinnowError, OSError, UnicodeError) as error:
-        return Look(name=name, bytes=size, problem=_why(error, file.name))
+        return Look(name=name, bytes=size, problem=reason_for(error, file.name))
     if not sentences:
         return Look(name=name, bytes=size, problem="it holds no text; choose a file with at least one line of text")
     n = len(sentences)
@@ -176,8 +174,3 @@ def _scheme(file: Path, kind: Kind) -> Scheme:
     if not proposal.candidates:
         raise ReadError(file.name, proposal.where, f"{proposal.problem}.")
     return proposal.candidates[0]
-
-
-def _why(error: Exception, name: str) -> str:
-    why = error.problem if isinstance(error, ReadError) else str(error)
-    return why.removeprefix(f"{name}: ").removesuffix(".")

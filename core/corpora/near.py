@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
 from core.reporter import Reporter
-from core.results import BoolArray, IntArray
+from core.results import IntArray
 
 BUCKET = 64  # rows that share a rare 5-gram and are compared all with all
 _NEIGHBOURS = 4
@@ -107,18 +107,11 @@ def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report
         both = np.unique(low[fits].astype(np.uint64) << np.uint64(32) | high[fits].astype(np.uint64))
         for done in range(0, len(both), _ROWS):
             report.check()
-            low, high = _unpack(both[done : done + _ROWS])
-            near = _reaches(overlaps(sets, low, high), sizes[low] + sizes[high], threshold)
+            part = both[done : done + _ROWS]
+            low, high = (part >> np.uint64(32)).astype(np.int64), (part & np.uint64(0xFFFFFFFF)).astype(np.int64)
+            shared = overlaps(sets, low, high)
+            near = shared >= threshold * (sizes[low] + sizes[high] - shared) - 1e-9  # 1e-9 for rounding
             yield low[near], high[near]
-
-
-def _unpack(both: UIntArray) -> Pairs:
-    return (both >> np.uint64(32)).astype(np.int64), (both & np.uint64(0xFFFFFFFF)).astype(np.int64)
-
-
-def _reaches(shared: IntArray, sizes: IntArray, threshold: float) -> BoolArray:
-    """Return a mask of Jaccard >= threshold, by shared members and the sum of both sizes, with 1e-9 for rounding."""
-    return shared >= threshold * (sizes - shared) - 1e-9
 
 
 def run_starts(key: UIntArray) -> IntArray:

@@ -244,7 +244,11 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
     _text_parts(texts, primary, asked=bool(chosen))
     for group in chosen:
         group.give("task", "you say that it is like your task")
-    broken = [_row_of_broken(look) for look in looks if look.problem]
+    broken = [
+        replace(Group([look]).row(), sentences=0, seen=f"cannot be read: {look.problem}")
+        for look in looks
+        if look.problem
+    ]
     fresh = [_beside(group.row(), held) for group in (*labels, *texts)]
     rows = (*fresh, *(group.row() for group in chosen), *broken)
     ask = (
@@ -299,7 +303,8 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
         if given == ["dev", "test"]:
             largest.give("train", "labelled, and other files are the dev and test set: training set")
         else:
-            _divide([largest] if given else [group for group in unnamed if _alike(group, largest)], given)
+            alike = [group for group in unnamed if group.looks[0].format == largest.looks[0].format]
+            _divide([largest] if given else alike, given)
     elif len(given) < len(LABELS):
         _divide(by_name["train"], given[1:])
 
@@ -327,10 +332,6 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 def _share(group: Group, of: Group) -> float:
     """Return the share of a group's entity types that another group has."""
     return len(group.types.keys() & of.types.keys()) / len(group.types) if group.types else 1.0
-
-
-def _alike(group: Group, other: Group) -> bool:
-    return group.looks[0].format == other.looks[0].format
 
 
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
@@ -366,7 +367,7 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
     for group in rest:
         if group.hints("task"):
             group.give("task", "without labels, and task is in its name")
-    rest = [group for group in rest if not group.part]
+    rest, named = [group for group in rest if not group.part], any(group.part == "task" for group in rest)
     if not rest:
         return
     domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
@@ -375,14 +376,10 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
     for group in (group for group in rest if group is not domain):
         if labels and (seen := _of_the_task(group, domain, labels)):
             group.give("task", seen)
-        elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not _has_task(groups):
+        elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not named:
             group.give("task", "much smaller than the rest: task corpus, if it is like the text that you will label")
         else:
             group.give("domain", "without labels: joins the domain corpus")
-
-
-def _has_task(groups: Iterable[Group]) -> bool:
-    return any(group.part == "task" and group.hints("task") for group in groups)
 
 
 def _held_out(group: Group) -> bool:
@@ -400,11 +397,6 @@ def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):
         return "its words are similar to those of your labelled sentences: task corpus"
     return ""
-
-
-def _row_of_broken(look: Look) -> Row:
-    group = Group([look])
-    return replace(group.row(), sentences=0, seen=f"cannot be read: {look.problem}")
 
 
 def _in_order(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -55,18 +55,15 @@ def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: Non
             try:
                 with system.open_input_stream(info.path, compression=None) as stream:
                     while block := stream.read(BLOCK):
-                        _written(out.write, block, copy)
+                        try:
+                            out.write(block)
+                        except OSError as error:
+                            why = f"cannot be stored in {copy.parent} ({error.strerror})"
+                            raise ResourceError(f"{copy.name}: {why}; make room there.") from error
             except OSError as error:
                 raise _unreachable(address, error) from error
         copies.append(copy)
     return copies
-
-
-def _written(write: Callable[[bytes], object], block: bytes, copy: Path) -> None:
-    try:
-        write(block)
-    except OSError as error:
-        raise ResourceError(f"{copy.name}: cannot be kept in {copy.parent} ({error.strerror}); make room.") from error
 
 
 @contextmanager

@@ -215,16 +215,13 @@ def harmless(value: object) -> object:
 
 def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
     count = 0
-    stream, schema = iter(rows), pa.schema([_field(name) for name in columns])
+    fields = (_SCHEMA.field(name) if name in _SCHEMA.names else pa.field(name, pa.string()) for name in columns)
+    stream, schema = iter(rows), pa.schema(fields)
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
         while block := list(islice(stream, _BLOCK)):
             writer.write_table(pa.Table.from_pylist(block, schema=schema))
             count += len(block)
     return count
-
-
-def _field(name: str) -> pa.Field:
-    return _SCHEMA.field(name) if name in _SCHEMA.names else pa.field(name, pa.string())
 
 
 def _values(row: Row, columns: Sequence[str]) -> _Values:

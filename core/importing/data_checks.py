@@ -70,7 +70,10 @@ def encoder_fits(parts: Mapping[str, Corpus], encoder: str) -> Check:
         page="training",
         command="python -m core encoders list",
     )
-    covers = {checks.PART_NAMES.get(role, role): _coverage(encoder, corpus) for role, corpus in parts.items()}
+    covers = {
+        checks.PART_NAMES.get(role, role): _coverage_of(encoder, checks.sample(corpus))
+        for role, corpus in parts.items()
+    }
     known = {name: one for name, one in covers.items() if one is not None}
     if not known:
         return replace(found, sentence=f"The vocabulary of {encoder} was not checked: no tokenizer.json here.")
@@ -83,10 +86,6 @@ def encoder_fits(parts: Mapping[str, Corpus], encoder: str) -> Check:
         sentence = f"The vocabulary of {encoder} cuts the {checks.listed(cut)} into single bytes."
         return replace(found, level="amber", sentence=f"{sentence} It was not trained on this script.")
     return found
-
-
-def _coverage(encoder: str, corpus: Corpus) -> Coverage | None:
-    return _coverage_of(encoder, checks.sample(corpus))
 
 
 @lru_cache(64)

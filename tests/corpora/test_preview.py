@@ -44,7 +44,7 @@ FORGED = [partial(hostile.forged, value=value) for value in hostile.FORGED]
 MESSAGES: dict[Callable[[Path], Path], str] = {
     hostile.laughing: "its tags are numbers without names",
     hostile.many_spans: "w0 w1",
-    hostile.empty_lines: "empty lines on end",
+    hostile.empty_lines: "empty lines in a row",
     hostile.dictionary_bomb: "a short one",
     hostile.page_bomb: "as a bomb does",
 }

@@ -130,7 +130,9 @@ def _mail(mail: EmailMessage, name: str) -> Extract:
     if body is not None and body.get_content_subtype() == "html":
         extract.paragraphs = [*flow.paragraphs(), *_paragraphs(str(body.get_content()), name)]
     else:
-        for block in re.split(r"\n[^\S\n]*\n", _unquoted(str(body.get_content()))) if body is not None else ():
+        text = "" if body is None else str(body.get_content()).replace("\r\n", "\n")
+        unquoted = re.sub(r"^(?:>[ \t]?)+", "", text, flags=re.MULTILINE)  # the marks before lines that a mail quotes
+        for block in re.split(r"\n[^\S\n]*\n", unquoted):
             flow.add(block)
             flow.flush()
         extract.paragraphs = flow.paragraphs()
@@ -139,11 +141,6 @@ def _mail(mail: EmailMessage, name: str) -> Extract:
         names = ", ".join(attached[:5]) + (f" and {len(attached) - 5} more" if len(attached) > 5 else "")
         extract.remarks.append(f"{len(attached)} attachments were not read: {names}; save them as files beside it")
     return extract
-
-
-def _unquoted(text: str) -> str:
-    """Remove the quotation marks before the lines that a mail quotes."""
-    return re.sub(r"^(?:>[ \t]?)+", "", text.replace("\r\n", "\n"), flags=re.MULTILINE)
 
 
 def read_rtf(file: BinaryIO, name: str) -> Extract:

@@ -36,6 +36,7 @@ _BINARY = (
 _DIALOGUE = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
 _BINARY_VIEWS = ("ner", "binary")  # Prodigy's views whose answer is about one span, not about the text
+_CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Label Studio's marks of an answer that does not count
 # Elements that end a line of text.
 _BLOCKS = frozenset(
     (
@@ -165,7 +166,8 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
     for line, record in records:
         answer = record.get("answer", "accept")
         text, items = record.get("text"), record.get("spans") or []
-        who = _session(record)
+        session = record.get("_annotator_id") or record.get("_session_id")
+        who = str(session) if session else None
         if isinstance(text, str) and isinstance(items, list) and _is_binary(record, items):
             binary.setdefault((who, text), []).append((line, record))
         elif answer != "accept":
@@ -187,11 +189,6 @@ def _is_binary(record: Mapping[str, object], items: Sequence[object]) -> bool:
         or record.get("_view_id") in _BINARY_VIEWS
         or (scored and "_view_id" not in record and len(items) == 1)
     )
-
-
-def _session(record: Mapping[str, object]) -> str | None:
-    who = record.get("_annotator_id") or record.get("_session_id")
-    return str(who) if who else None
 
 
 def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
@@ -238,14 +235,14 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
         if text is None or not isinstance(answers, list):
             ledger.reject(line, 'expected a task with "data" that holds a text, and "annotations"', str(dict(task)))
             continue
-        given = [a for a in answers if isinstance(a, Mapping) and not _cancelled(a)]
+        given = [a for a in answers if isinstance(a, Mapping) and not any(map(a.get, _CANCELLED))]
         given = [a for a in given if a.get("ground_truth")] or given
         if not given:
             predicted = "; its predictions are not annotations" if task.get("predictions") else ""
             ledger.skip(line, f"a task without an annotation{predicted}")
         for i, answer in enumerate(given):
-            who = _person(answer.get("completed_by") or f"annotation {i + 1}") if len(given) > 1 else _known(answer)
-            yield from _answer(text, answer, who, line, ledger)
+            by = answer.get("completed_by") or (f"annotation {i + 1}" if len(given) > 1 else None)
+            yield from _answer(text, answer, _person(by) if by else None, line, ledger)
 
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
@@ -257,14 +254,6 @@ def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator
         return
     answer = {"result": [{"value": item} for item in _items(record) or ()]}
     yield from _answer(text, answer, _person(record["annotator"]) if record.get("annotator") else None, line, ledger)
-
-
-def _cancelled(answer: Mapping[str, object]) -> bool:
-    return any(answer.get(key) for key in ("was_cancelled", "was_canceled", "skipped"))
-
-
-def _known(answer: Mapping[str, object]) -> str | None:
-    return _person(answer["completed_by"]) if answer.get("completed_by") else None
 
 
 def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int, ledger: Ledger) -> Iterator[Sentence]:

@@ -114,7 +114,7 @@ def layout_of(sentences: Sequence[Sequence[Row]], options: ReadOptions) -> Layou
         number=next((at for at in range(n) if at not in styles and _counts(values[at])), None),
         header=header,
         prefix=_prefix(values[token]),
-        ends=next((at for at in range(n) if _marks_ends(values[at])), None),
+        ends=next((at for at in range(n) if any(_ENDS in value for row in values[at] for value in row)), None),
         annotator=next((at for at, name in enumerate(header) if is_annotator(name)), None),
         others=others,
         problem=problem,
@@ -222,10 +222,6 @@ def _prefix(column: Sequence[Row]) -> str:
     )
     prefix, n = counts.most_common(1)[0]
     return prefix if prefix and n == counts.total() and n > 5 else ""
-
-
-def _marks_ends(column: Sequence[Row]) -> bool:
-    return any(_ENDS in value for sentence in column for value in sentence)
 
 
 def ends(row: Row, layout: Layout) -> bool:

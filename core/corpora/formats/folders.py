@@ -122,15 +122,14 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
             left_out[name] = str(error).removeprefix(f"{archive.name}: ")
             continue
         inside = _offered_in(folder)
-        if not any(_lie_in(place, inside) for place in (archive.parent, archive.with_suffix(""))):
+        unpacked_beside = any(  # a folder holds a copy of every file of the archive
+            all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in inside.items())
+            for place in (archive.parent, archive.with_suffix(""))
+        )
+        if not unpacked_beside:
             offered |= {file: f"{name[: -len(ARCHIVE)]}/{inner}" for file, inner in inside.items()}
         left_out |= {f"{name}/{inner}": why for inner, why in unread.items()}
     return dict(sorted(offered.items(), key=lambda each: Path(each[1]))), path.name, options, left_out
-
-
-def _lie_in(place: Path, files: Mapping[Path, str]) -> bool:
-    """Return True if the folder `place` holds a copy of every file under its name."""
-    return all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in files.items())
 
 
 def _offered_in(folder: Path) -> dict[Path, str]:

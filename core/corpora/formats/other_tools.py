@@ -314,25 +314,20 @@ def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _lighttag(content: Mapping[str, Any]) -> list[Any] | None:
-    rows = _listed(content, "examples")
-    return rows if rows and any(isinstance(row, dict) and "content" in row for row in rows) else None
-
-
-def _ner_annotator(content: Mapping[str, Any]) -> list[Any] | None:
-    rows = _listed(content, "annotations")
-    return rows if rows and any(isinstance(row, list) for row in rows) else None
-
-
-def _spacy_document(content: Mapping[str, Any]) -> list[Any] | None:
-    return [content] if _listed(content, "paragraphs") is not None else None
+def _with(content: Mapping[str, Any], name: str, fits: Callable[[object], bool]) -> list[Any] | None:
+    """Return the list under `name` if any of its rows fits, else None."""
+    rows = _listed(content, name)
+    return rows if rows and any(map(fits, rows)) else None
 
 
 _ROWS_OF: dict[str, Callable[[Mapping[str, Any]], list[Any] | None]] = {
     "rasa": lambda content: _listed(content, "rasa_nlu_data", "common_examples"),
-    "lighttag": _lighttag,
+    "lighttag": lambda content: _with(content, "examples", lambda row: isinstance(row, dict) and "content" in row),
     "bioc": lambda content: _listed(content, "documents") or _listed(content, "PubTator3"),
-    "spacy": lambda content: _ner_annotator(content) or _spacy_document(content),
+    "spacy": lambda content: (
+        _with(content, "annotations", lambda row: isinstance(row, list))  # of the tool NER Annotator
+        or ([content] if _listed(content, "paragraphs") is not None else None)
+    ),
 }
 
 

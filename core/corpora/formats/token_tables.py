@@ -287,7 +287,14 @@ def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options
 
     Errors: OptionsError if no list, or more than one, holds entity tags.
     """
-    lists = {name: [_list(row.get(name)) for row in rows] for name in columns}
+    cells = {name: [row.get(name) for row in rows] for name in columns}
+    lists = {
+        name: [
+            sequence(value) if isinstance(value, list) or (isinstance(value, str) and is_list(value)) else []
+            for value in values
+        ]
+        for name, values in cells.items()
+    }
     tokens = next((name for name in TOKENS if name in columns and any(lists[name])), None)
     if tokens is None:
         return None
@@ -320,10 +327,6 @@ def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options
         numbers=first.numbers,
         further=tuple(each.name for each in further),
     )
-
-
-def _list(value: object) -> list[str]:
-    return sequence(value) if isinstance(value, list) or (isinstance(value, str) and is_list(value)) else []
 
 
 def _column(

@@ -85,10 +85,10 @@ def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
 def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
     """Yield (user, spans) of each submitted answer, in the formats of all versions."""
     if isinstance(record.get("annotation"), list):  # 1.x
-        yield _user(record.get("annotation_agent")), record["annotation"]
+        yield str(record.get("annotation_agent") or "") or None, record["annotation"]
     for response in _argilla_responses(record):
         if response.get("status", "submitted") in ("submitted", None) and _are_spans(response.get("value")):
-            yield _user(response.get("user_id")), response["value"]
+            yield str(response.get("user_id") or "") or None, response["value"]
 
 
 def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -121,10 +121,6 @@ def _are_spans(value: object) -> bool:
 
 def _are_responses(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(e, Mapping) and "user_id" in e for e in value)
-
-
-def _user(value: object) -> str | None:
-    return str(value) if value else None
 
 
 def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
