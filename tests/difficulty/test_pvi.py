@@ -1,15 +1,36 @@
-"""PVI's arithmetic: the golden numbers (SOURCES.md, PVI), oracles by enumeration."""
+"""PVI by a known normal model, its folds and mentions, and planted types that names or contexts reveal."""
 
+import re
 from collections import Counter
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from core.bias.pvi import STRENGTHS, calibrated, entropy, instances, interval, log2_prior, pvi, tempered
+from core.bias.pvi import (
+    STRENGTHS,
+    Instance,
+    calibrated,
+    entropy,
+    folds,
+    groups,
+    instances,
+    interval,
+    log2_prior,
+    pvi,
+    sampled,
+    tempered,
+)
+from core.bias.result import BAND, Mention, bin_of, read_mentions, write_mentions
+from core.corpora.readers import ReadOptions, read
+from core.results import FloatArray, IntArray
+from core.samples.sets import sample_sets
 from core.text.sentence import Entity, Sentence
 
 CONLL = {"LOC": 7140, "PER": 6600, "ORG": 6321, "MISC": 3438}
@@ -130,3 +151,142 @@ def test_a_mention_is_an_instance_with_one_mask_whatever_its_length() -> None:
     bank, ada = instances([nothing, text])
     assert (bank.row, bank.name, bank.sides) == (1, words[1:4], (("the",), ("met", "Ada")))
     assert (ada.name, ada.sides) == (("Ada",), (words[:5], ()))
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4)), min_size=2, max_size=80)
+
+
+def numbered(values: list[int]) -> np.ndarray:
+    return np.unique(values, return_inverse=True)[1]
+
+
+def mentions(*documents: str | None, per: int = 1, copies: int = 1) -> list[Instance]:
+    """`per` mentions in each of `copies` sentences of one text a document."""
+    entities = tuple(Entity(start=i, end=i + 1, type="T") for i in range(per))
+    return instances(
+        Sentence(id=f"{i:016x}", tokens=("w",) * per, text=f"{i}", entities=entities, doc=document)
+        for i, document in enumerate(documents)
+        for _ in range(copies)
+    )
+
+
+@given(PAIRS, st.integers(2, 6), st.integers(0, 3))
+def test_a_group_is_on_one_side_and_no_fold_is_left_empty(pairs: list[tuple[int, int]], n: int, seed: int) -> None:
+    number, types = numbered([group for group, _ in pairs]), numbered([kind for _, kind in pairs])
+    found = folds(number, types, n, seed)
+    assert all(len(set(found[number == group])) == 1 for group in set(number))
+    assert len(set(found)) == min(n, len(set(number)))
+    assert (found == folds(number, types, n, seed)).all()
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=80), st.integers(2, 6), st.integers(0, 3))
+def test_mentions_that_stand_alone_are_spread_evenly_by_type_and_in_all(labels: list[int], n: int, seed: int) -> None:
+    types = numbered(labels)
+    table = np.zeros((n, types.max() + 1), dtype=int)
+    np.add.at(table, (folds(np.arange(len(types)), types, n, seed), types), 1)
+    assert (np.ptp(table, axis=0) <= 1).all()
+    assert np.ptp(table.sum(1)) <= 1 + (types.max() + 1) // 2
+    number = np.arange(60)
+    assert (folds(number, number % 3, 5, 1) != folds(number, number % 3, 5, 2)).any()
+
+
+@pytest.mark.parametrize(
+    ("by", "documents", "expected", "n"),
+    [
+        ("", "aabbc", "document", 3),
+        ("", "aabb", "sentence", 4),
+        ("sentence", "aabbc", "sentence", 5),
+        ("document", "aabb", "document", 2),
+    ],
+)
+def test_documents_are_taken_where_there_are_enough(by: str, documents: str, expected: str, n: int) -> None:
+    number, chosen = groups(mentions(*documents, per=2), by, folds=3)  # type: ignore[arg-type]
+    assert (chosen, len(set(number.tolist()))) == (expected, n)
+    number, chosen = groups(mentions(None, "a", per=2, copies=3), "", folds=2)
+    assert (chosen, number.tolist()) == ("sentence", [0] * 6 + [1] * 6)  # copies of a sentence go together
+
+
+@given(st.integers(0, 40), st.integers(0, 3))
+def test_a_sample_is_of_whole_sentences_and_hardly_more_than_asked(n: int, seed: int) -> None:
+    every = mentions(*[None] * 10, per=3)
+    kept = sampled(every, n, seed)
+    assert len(kept) == (30 if n == 0 else min(30, -(-n // 3) * 3))
+    assert [one.row for one in kept] == sorted(one.row for one in kept)
+    assert kept == sampled(every, n, seed)
+
+
+BITS = st.floats(-20, 20)
+NUMBER = st.integers(0, 2**31 - 1)
+MENTION = st.builds(
+    Mention,
+    row=NUMBER,
+    sentence=st.text("0123456789abcdef", min_size=16, max_size=16),
+    start=NUMBER,
+    end=NUMBER,
+    type=st.text(max_size=5),
+    surface=st.text(max_size=9),
+    pvi_entity=BITS,
+    pvi_context=BITS,
+    ceim=BITS,
+    bin=st.sampled_from(("low", "near_zero", "high")),
+    fold=NUMBER,
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(MENTION, max_size=5))
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, mentions: list[Mention]) -> None:
+    path: Path = tmp_path_factory.getbasetemp() / "mentions.parquet"
+    write_mentions(mentions, path)
+    assert read_mentions(path) == mentions
+
+
+@pytest.mark.parametrize(
+    ("ceim", "name"),
+    [(-7, "low"), (-0.5, "low"), (-0.4999, "near_zero"), (0, "near_zero"), (0.4999, "near_zero"), (0.5, "high")],
+)
+def test_bins_of_the_specification(ceim: float, name: str) -> None:
+    assert bin_of(ceim) == name
+
+
+def name_words(one: Instance) -> list[str]:
+    """With how they end, and with every digit as 0: a drug is told by -mab, a sum by its digits."""
+    return [form for word in one.name for form in (word, word[-3:], re.sub(r"\d", "0", word))]
+
+
+def context_words(one: Instance) -> list[str]:
+    """Each with its side, the three next to the mention also with their distance."""
+    left, right = one.sides
+    near = [f"<{i} {word}" for i, word in enumerate(left[:-4:-1])] + [
+        f">{i} {word}" for i, word in enumerate(right[:3])
+    ]
+    return [*(f"< {word}" for word in left), *(f"> {word}" for word in right), *near]
+
+
+def told(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArray:
+    """`(n,)` PVI in bits, every mention judged by a model that has not seen its fold."""
+    found, n_types = np.zeros(len(labels)), int(labels.max()) + 1
+    for held in np.unique(fold):
+        out = fold == held
+        words = HashingVectorizer(analyzer=list, n_features=2**14, alternate_sign=False, norm=None)
+        model = make_pipeline(words, LogisticRegression(C=1.0, max_iter=500))
+        model.fit([row for row, skip in zip(inputs, out, strict=True) if not skip], labels[~out])
+        logs = model.predict_log_proba([row for row, take in zip(inputs, out, strict=True) if take]) / np.log(2)
+        rows, null = np.arange(int(out.sum())), log2_prior(labels[~out], n_types)
+        found[out] = pvi(logs[rows, labels[out]], null[labels[out]])
+    return found
+
+
+@pytest.mark.full
+def test_the_legal_sample_has_types_told_by_their_names_and_one_told_by_its_context() -> None:
+    """What its ABOUT.md says was planted; nothing was planted for LAW, which has a bit of both."""
+    (sample,) = (one for one in sample_sets() if one.name == "legal")
+    found = instances(read(sample.train, ReadOptions(scheme="iob2")))
+    kinds = sorted({one.type for one in found})
+    labels = np.array([kinds.index(one.type) for one in found], dtype=np.int64)
+    fold = folds(groups(found, "sentence", 5)[0], labels, 5, seed=1)
+    name, context = (told([*map(words, found)], labels, fold) for words in (name_words, context_words))
+    ceim = {kind: float((name - context)[labels == i].mean()) for i, kind in enumerate(kinds)}
+    assert {kind for kind in kinds if ceim[kind] >= BAND} == {"AMOUNT", "DATE"}
+    assert {kind for kind in kinds if ceim[kind] <= -BAND} == {"GUARANTOR"}
+    assert abs(ceim["PARTY"]) < BAND / 2

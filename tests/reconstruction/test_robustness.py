@@ -1,21 +1,39 @@
-"""Robustness sets hold what they promise, on planted sentences and on real ones."""
+"""Robustness sets, names that training sentences lack, lists of names, and F1 of taggers on such sets."""
 
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias.robustness import Robust, cross_category, misspelt, unseen
-from core.bias.training_sentences import Known, NameMaker, is_content_word, name_of, ordered, slip, surface
+from core.bias import training_sentences as names
+from core.bias.robustness import Robust, cross_category, frontier, misspelt, unseen
+from core.bias.training_sentences import (
+    Known,
+    NameMaker,
+    is_content_word,
+    name_of,
+    new_names,
+    ordered,
+    read_names,
+    slip,
+    surface,
+)
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.corpora.readers import ReadOptions, read
-from core.errors import CorpusError
-from core.text.sentence import Sentence
+from core.errors import CorpusError, PathError, ReadError
+from core.runs.context import RunContext
+from core.tagging import evaluations
+from core.tagging.evaluations import FinetuneResult
+from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import entities_of, sentence
+from tests.finished import fine_tuned, finish
 from tests.reconstruction.planted import sentences
 
 TRAIN, TEST = sentences(80, 1), sentences(40, 2)
@@ -144,3 +162,91 @@ def test_a_slip_is_one_edit_and_spares_the_first_character(word: str, seed: int)
     assert made[0] == word[0]
     assert abs(len(made) - len(word)) <= 1
     assert slip("a", Random(seed)) is None
+
+
+THREE_NAMES = Known.of([sentence("Ada Lee met Acme in Rome", [(0, 2, "PER"), (3, 4, "ORG"), (5, 6, "LOC")])])
+
+
+def test_new_and_sure_names_under_their_likeliest_type() -> None:
+    finds = [
+        (("Bo", "Quill"), "PER", 0.9),
+        (("bo", "quill"), "PER", 0.8),
+        (("Bo", "Quill"), "LOC", 0.95),
+        (("Zed",), "ORG", 0.85),
+        (("Oslo",), "LOC", 0.5),
+        (("Oslo",), "LOC", 0.99),
+        (("Ada", "Moe"), "PER", 1.0),  # a word of a training sentence
+        ((",", "Kip"), "PER", 1.0),
+        (("Kip", "of"), "PER", 1.0),
+        (("Kip", "Tom", "Bob"), "PER", 1.0),  # longer than any name of the type
+        (("Xan",), "DATE", 1.0),  # a type that training sentences lack
+    ]
+    assert new_names(finds, THREE_NAMES, 0.8) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)]}
+    assert new_names(finds, THREE_NAMES, 0.7) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)], "LOC": [("Oslo",)]}
+    assert new_names([], THREE_NAMES, 0.8) == {}
+
+
+def test_a_line_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "names.txt"
+    path.write_bytes("\ufeffNew  York\tLOC\r\n\r\n Ørsted A/S \t ORG \n".encode())
+    assert [(one.tokens, one.text, one.entities) for one in read_names(path)] == [
+        (("New", "York"), "New York", (Entity(start=0, end=2, type="LOC"),)),
+        (("Ørsted", "A/S"), "Ørsted A/S", (Entity(start=0, end=2, type="ORG"),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"Oslo\tLOC\nRome\n", "names.txt line 2: is not a name, one tab and a type"),
+        (b"Oslo\tLOC\textra\n", "names.txt line 1: is not a name"),
+        (b"\tLOC\n", "names.txt line 1: is not a name"),
+        (b"Oslo\tA CITY\n", "names.txt line 1: is not a name"),
+        (b"Oslo\tLOC\n\xff\tLOC\n", "names.txt line 2: is not UTF-8"),
+        (b"x" * 600 + b"\tLOC\n", "names.txt line 1: is longer than 500 letters"),
+        (b"\n \n", "names.txt: holds no name"),
+        (b"Oslo\tLOC\n" * 20, "names.txt: is larger than"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str) -> None:
+    monkeypatch.setattr(names, "MOST_BYTES", 700)
+    path = tmp_path / "names.txt"
+    path.write_bytes(content * (5 if "larger" in says else 1))
+    with pytest.raises(ReadError, match=says):
+        read_names(path)
+    with pytest.raises(PathError, match="there is no such file"):
+        read_names(tmp_path / "no.txt")
+
+
+PER, LOC = "PER", "LOC"
+LABELLED = [("Paris sues Ada .", [(0, 1, PER), (2, 3, PER)]), ("She lives in Paris .", [(3, 4, LOC)])]
+ASKED = [("Paris pays Bob .", [(0, 1, LOC), (2, 3, PER)]), ("Ada left Oslo today .", [(0, 1, PER), (2, 3, LOC)])]
+SAID = {  # by seed; of the second sentence both say Ada rightly, not Oslo, and today wrongly
+    1: [[(0, 2, PER), (2, 3, PER)], [(0, 1, PER), (3, 4, PER)]],
+    2: [[(0, 1, LOC), (2, 3, PER)], [(0, 1, PER), (3, 4, PER)]],
+}
+
+
+def sealed(home: Path, name: str, rows: list[Any]) -> Corpus:
+    return Library(home).seal([sentence(*row) for row in rows], name=name, origin={}, labelled=True)
+
+
+def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(home: Path) -> None:
+    """Paris is a person and a place in training, so its slot is left out: 1 of 4, right or wrong. Right are 2 of 4
+    said and 4 there are (seed 1), 3 of 4 and 4 (seed 2); without Paris 2 of 3 and 3 by either."""
+    train, test = sealed(home, "train", LABELLED), sealed(home, "test", ASKED)
+
+    def work(context: RunContext) -> FinetuneResult:
+        for seed, said in SAID.items():
+            entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in said]
+            found = [Prediction(entities=row, confidence=(1.0,) * len(row)) for row in entities]
+            evaluations.write_predictions(context.run, evaluations.file_suffix("test", seed), found)
+        return fine_tuned([50.0, 75.0])
+
+    options = {"init": "tiny", "seeds": tuple(SAID), "train": train.fingerprint, "dev": train.fingerprint}
+    run = finish(home, "finetune", {**options, "test": (test.fingerprint,)}, work)
+    (row,) = frontier([run], Library(home))
+    assert (row.mentions, row.ambiguous) == (4, 1)
+    assert row.micro_f1 == [50.0, 75.0]
+    assert row.certain_f1 == [200 / 3, 200 / 3]
+    assert (row.mean, row.certain_mean, row.certain_sd) == (62.5, 200 / 3, 0.0)

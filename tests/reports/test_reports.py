@@ -1,4 +1,4 @@
-"""Reports: two pages, the answer on the first, the same words in HTML, PDF and DOCX, markup escaped."""
+"""Reports of experiments and studies: their parts, covers and drawings, in every format."""
 
 import json
 import re
@@ -8,21 +8,43 @@ from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import docx
 import pypdfium2
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.cli.main import main
 from core.errors import ConfigError
 from core.experiment import deliver, results
+from core.experiment.cli import write_report
+from core.experiment.deliver import LONGEST
 from core.experiment.report.documents import TITLE, CorpusRow, Report, examples, experiment_document
-from core.experiment.report.parts import GREY, Cover, Document, Dot, Interval, Label, Picture, Text, intervals
+from core.experiment.report.parts import (
+    GREY,
+    LABELS,
+    ROW,
+    Cover,
+    Document,
+    Dot,
+    Interval,
+    Label,
+    Picture,
+    Stroke,
+    Text,
+    intervals,
+    width,
+)
 from core.experiment.report.writers import docx as as_docx
 from core.experiment.report.writers import html, pdf
 from core.experiment.result import ArmRow, PlannedTest
 from core.experiment.words import Finding, overlap_in_short
 from core.kind import as_json
+from core.paths import within
+from core.project_list import COVER_FILE
+from core.projects import view as projects
 from core.stats.mistakes import mistakes
 from core.tagging.evaluations import TrainInTest
 from core.tagging.result import TwoReadings, TypeScores
@@ -30,6 +52,8 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
 from tests.conftest import elsewhere
 from tests.finished import ARM_ROW
+from tests.pages.test_pages import opened
+from tests.pages.test_results import PAGE, tab
 
 TEXT = pypdfium2.raw.FPDF_PAGEOBJ_TEXT
 COVER = Cover(firm="Meyer & Söhne", project="Leases <2026>", author="A. Lawyer", date="1 May 2026")
@@ -277,3 +301,104 @@ def test_examples_are_of_both_sorts_short_ones_first_and_counted() -> None:
     assert "a.pdf, page 3" in html(experiment_document(report(examples=found), COVER))
     assert [one.text for one in examples(readings[:4]).shown] == ["one w1", "two w1", "three w1"]
     assert examples(readings[5:]).shown == []
+
+
+def first_page(data: bytes | Path) -> str:
+    with pypdfium2.PdfDocument(data) as file:
+        return " ".join(file[0].get_textpage().get_text_range().split())
+
+
+def test_what_is_typed_on_results_is_there_again_and_in_every_report(home: Path, tmp_path: Path) -> None:
+    run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
+    app = tab(opened(PAGE), "Download")
+    app.text_input(key="results.report.firm").set_value("Ottersea & Sons").run()
+    assert not app.exception
+    assert tab(opened(PAGE), "Download").text_input(key="results.report.firm").value == "Ottersea & Sons"
+    assert "Ottersea & Sons" in first_page(deliver.report(run.id, "pdf"))  # as Home hands it out
+    write_report.main([run.id, "--output", str(tmp_path / "r.pdf"), "--author", "B. Clerk"], standalone_mode=False)
+    page = first_page(tmp_path / "r.pdf")
+    assert "Ottersea & Sons" in page
+    assert "B. Clerk" in page
+    assert deliver.last_cover().author == ""  # a command says it of one report
+
+
+def test_it_is_its_project_s_alone_and_goes_along_with_it(home: Path, tmp_path: Path) -> None:
+    kept = Cover(firm="Ottersea", project="Leases", author="A. Lawyer", date="1 May 2026")
+    deliver.keep_cover(kept)
+    assert deliver.last_cover() == replace(kept, date=deliver.today())
+    here = projects.current()
+    projects.export(here, tmp_path / "p.zip")
+    with within(projects.new("Another").slug):
+        assert deliver.last_cover() == Cover(date=deliver.today())
+    with (tmp_path / "p.zip").open("rb") as file:
+        again = projects.bring_in(file, "p.zip", "Leases again")
+    with within(again.slug):
+        assert deliver.last_cover().firm == "Ottersea"
+
+
+@pytest.mark.parametrize("data", ["", "[]", '{"firm": 3, "author": {}}', json.dumps({"firm": "x" * 5000})])
+def test_a_spoilt_one_is_nothing_and_a_long_one_is_cut(home: Path, data: str) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    (home / COVER_FILE).write_text(data, encoding="utf-8")
+    assert len(deliver.last_cover().firm) <= LONGEST
+    assert deliver.last_cover().author == ""
+
+
+LONG_NAME = "the task's own text and all of the domain corpus, from the encoder my-own-legal-encoder ▲"
+
+
+def bars(*names: str) -> list[Interval]:
+    return [
+        Interval(name=name, value=1.0, low=-1.0, high=3.0, colour="#000000", bold=i % 2 == 1)
+        for i, name in enumerate(names)
+    ]
+
+
+def labels(*names: str) -> list[Label]:
+    """Of the names alone."""
+    drawn = intervals(bars(*names), "points")
+    assert drawn
+    return [shape for shape in drawn.shapes if isinstance(shape, Label) and shape.anchor == "end"]
+
+
+def test_a_long_name_is_broken_between_words_and_pushes_the_next_row_down() -> None:
+    assert [label.text for label in labels("random ▲", "chosen")] == ["random ▲", "chosen"]
+    lines = labels(LONG_NAME, "chosen")
+    assert " ".join(line.text for line in lines[:-1]) == LONG_NAME
+    assert len(lines) > 2
+    short, drawn = (intervals(bars(name, "chosen"), "points") for name in ("random ▲", LONG_NAME))
+    assert short
+    assert [dot.y for dot in short.shapes if isinstance(dot, Dot)] == [ROW / 2, ROW * 1.5]
+    assert drawn
+    first, second = [dot.y for dot in drawn.shapes if isinstance(dot, Dot)]
+    assert lines[0].y < first < lines[-2].y < lines[-1].y
+    assert second - first > ROW
+    assert max(stroke.y2 for stroke in drawn.shapes if isinstance(stroke, Stroke)) < drawn.height
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=120), min_size=1, max_size=4))
+def test_no_name_is_cut(names: list[str]) -> None:
+    lines = labels(*names)
+    assert all(width(line.text, line.size, bold=line.bold) <= LABELS for line in lines)
+    assert "".join(line.text for line in lines).replace(" ", "") == "".join("".join(name.split()) for name in names)
+    heights = [line.y for line in lines]
+    assert heights == sorted(heights)
+
+
+def test_a_picture_of_many_rows_fits_its_page() -> None:
+    names = [f"{LONG_NAME.removesuffix(' ▲')} {number}" for number in range(30)]
+    drawn = intervals(bars(*names), "points of 100")
+    assert drawn
+    cover = Cover(firm="", project="", author="", date="")
+    document = Document(title="A", answer="", about="", cover=cover, first=[Text("B")], second=[Picture(drawn, "many")])
+    with pypdfium2.PdfDocument(pdf(document)) as report:
+        page = report[len(report) - 1]
+        texts = page.get_textpage()
+        places = [texts.get_charbox(i) for i in range(texts.count_chars())]
+        assert "points of 100" in texts.get_text_range()
+        assert min(bottom for _, bottom, _, _ in places) > 0
+        assert max(top for _, _, _, top in places) < page.get_height()
+    with ZipFile(BytesIO(as_docx(document))) as file:
+        (high,) = re.findall(r'<wp:extent cx="\d+" cy="(\d+)"', file.read("word/document.xml").decode())
+    assert int(high) / 36_000 <= 230  # mm
