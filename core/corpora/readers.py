@@ -17,9 +17,9 @@ from core.corpora.formats.ledger import LABELLED, MARKED, TAGGED, Ledger, Proble
 from core.corpora.formats.one_file import names_of, sentences_of
 from core.errors import ConfigError, OptionsError, PathError, ReadError, ResourceError
 from core.paths import user_path
-from core.text.marks import Marks, marks
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
 from core.text.sentence import Sentence
+from core.text.words import Marks, marks
 
 __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_for", "sniff"]
 

@@ -30,9 +30,8 @@ from core.models.vocabulary_fit import SAMPLE, unknown_to_bundled, unknown_warni
 from core.paths import user_path
 from core.reporter import Reporter
 from core.shown import count, in_utf8, shown
-from core.text.marks import Marks
 from core.text.sentence import Sentence
-from core.text.words import unspaced
+from core.text.words import Marks, unspaced
 
 BEFORE = "sealed.json"  # the result, kept because a resumed run cannot read a deleted upload again
 _PLACES = 10  # files whose pages without text are named

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.results import IntArray
-from core.text.neighbours import InContext
-from core.text.sentence import Sentence
+from core.text.sentence import InContext, Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

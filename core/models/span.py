@@ -20,9 +20,8 @@ from core.models.networks import MOST
 from core.models.tagger import Features, PieceTagger, Tags, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
-from core.text.paired import Paired, Place
 from core.text.schemes import encode
-from core.text.sentence import Entity, Prediction, Sentence
+from core.text.sentence import Entity, Paired, Place, Prediction, Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -52,8 +52,7 @@ from core.tagging.network import (
 )
 from core.terms import DECIDING
 from core.text.cut import Cut, learn
-from core.text.neighbours import InContext, in_context
-from core.text.sentence import Sentence
+from core.text.sentence import InContext, Sentence, in_context
 from core.training import saved_models as models
 from core.training.on_device import announce, on_device, rank
 from core.training.settings import TaggerSettings

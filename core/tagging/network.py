@@ -20,9 +20,7 @@ from core.runs.store import RunStore
 from core.similarity.wvv import WvvOptions
 from core.tagging.config import FinetuneConfig, WordVectorOptions
 from core.tagging.evaluations import WithVector
-from core.text.neighbours import in_context
-from core.text.paired import Paired
-from core.text.sentence import Sentence
+from core.text.sentence import Paired, Sentence, in_context
 from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from core.tagging.evaluations import EvaluateResult, labelled, name_of_test_set,
 from core.tagging.finetune import model_folder
 from core.tagging.predictions import PredictResult, TagResult
 from core.text.cut import over_tokens, recut
-from core.text.neighbours import in_context
-from core.text.sentence import Sentence
+from core.text.sentence import Sentence, in_context
 from core.training.on_device import on_device, worker_device
 
 CHUNK = 8192  # rows

@@ -1,12 +1,13 @@
-"""Content words without a tagger: English words outside its closed classes (SOURCES.md, Content words).
+"""Content words: English words outside the closed classes (SOURCES.md, Content words).
 
-Deterministic and offline, and no part-of-speech tagger: a closed list, marks, numbers and adverbs in -ly go.
+Without a part-of-speech tagger, so deterministic and offline: function words, punctuation, numbers and adverbs in -ly
+are removed.
 """
 
 from collections.abc import Iterable
 
 # Articles, pronouns, prepositions, conjunctions, auxiliaries, particles, question words, number words, adverbs of
-# place, time and degree, and what a tokenizer leaves of contractions ("don", "t", "ll").
+# place, time and degree, and parts of contractions ("don", "t", "ll").
 _CLOSED = """
     a an the this that these those each every either neither both all any some no none such what which whose
     i me my mine myself we us our ours ourselves you your yours yourself yourselves thou thee thy he him his himself
@@ -38,7 +39,7 @@ _CLOSED = """
 """
 FUNCTION_WORDS = frozenset(_CLOSED.split())
 
-# Words in -ly that are no adverbs, or as often something else.
+# Words in -ly that are not adverbs, or just as often something else.
 _LY_WORDS = """
     ally anomaly apply assembly belly bully butterfly comply costly curly daily deadly disassembly early elderly
     family fly folly friendly gully hilly holly holy homely imply italy jelly july lily likely lively lonely lovely
@@ -49,14 +50,14 @@ _LY = frozenset(_LY_WORDS.split())
 
 
 def is_content(word: str) -> bool:
-    """Whether `word` is a noun (a name is one), verb or adjective, by its spelling alone."""
+    """Return True if a word seems to be a noun, name, verb or adjective, judged by spelling only."""
     folded = word.casefold()
     if folded in FUNCTION_WORDS or not any(letter.isalpha() for letter in folded):
         return False
-    # Under four letters -ly is no suffix (sly, ply).
+    # In words of three letters, -ly is not a suffix (sly, ply).
     return not folded.endswith("ly") or folded in _LY or len(folded) < 4
 
 
 def content_words(words: Iterable[str]) -> frozenset[str]:
-    """The content words among `words`, as they are written."""
+    """Return the content words among `words`, in their spelling."""
     return frozenset(filter(is_content, words))

@@ -1,7 +1,4 @@
-"""How labelled sentences cut their words, learnt from their tokens, so that raw text is cut in the same way.
-
-SOURCES.md, Words.
-"""
+"""Learn the tokenisation of labelled sentences, so that raw text is tokenised in the same way (SOURCES.md, Words)."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -12,33 +9,33 @@ from itertools import accumulate, chain, pairwise
 from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import in_unspaced, tokenize
 
-_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # written right behind a word
-_OPEN = frozenset("([{$£€#«“‘¿¡")  # and right before one
+_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # written directly after a word
+_OPEN = frozenset("([{$£€#«“‘¿¡")  # written directly before a word
 _APOSTROPHES = "'’"
-_END = "$"  # stands for the end of a sentence, where a full stop is nearly always a token
-_DOUBTFUL = 0.1  # what a border counts for where nobody knows whether a blank stood there, as at a dash
-_OFTEN = 5  # times that two words stand so before they get a rule of their own; no name met once is written down
-_KEPT = 100_000  # words whose tokens are remembered
+_END = "$"  # end of a sentence, where a full stop is nearly always a token
+_DOUBTFUL = 0.1  # weight of a border if it is unknown whether it had a blank, as at a dash
+_OFTEN = 5  # occurrences before a pair of words gets its own rule, so that rare names are not stored
+_KEPT = 100_000  # words whose tokens are cached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Whether two pieces that no blank parts are of one token.
+    """Rules for whether two adjacent pieces without a blank between them belong to one token.
 
-    rules: {what stands at their border: whether it joins them}; the most exact that is known decides (`_keys`), and
-    without one they are two tokens.
+    rules: {key of a border: True if it joins}. The most specific known key decides (`_keys`); without one, the pieces
+    are two tokens.
     """
 
     rules: Mapping[str, bool]
     _known: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, text: str) -> tuple[str, ...]:
-        """Tokens of a cleaned text."""
+        """Return the tokens of a cleaned text."""
         *chunks, last = text.split() or [""]
         return (*(token for chunk in chunks for token in self.of(chunk)), *self.of(last, _END))
 
     def of(self, chunk: str, end: str = "") -> tuple[str, ...]:
-        """Tokens of what stands between two blanks."""
+        """Return the tokens of a text without blanks. end: what follows it."""
         tokens = self._known.get((chunk, end))
         if tokens is None:
             pieces, cut = _pieces(chunk), list[str]()
@@ -53,7 +50,7 @@ class Cut:
         return tokens
 
     def as_dict(self) -> dict[str, list[str]]:
-        """JSON-ready."""
+        """Return the rules as JSON."""
         keys = sorted(self.rules)
         return {
             "joins": [key for key in keys if self.rules[key]],
@@ -66,9 +63,9 @@ class Cut:
 
 
 def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
-    """The cut of tokens; None where our rule (`tokenize`) gives them as well."""
+    """Learn the cut of tokenised sentences; None if `tokenize` reproduces them equally well."""
     written = [list(_chunks(tokens)) for tokens in sentences]
-    weights: defaultdict[str, float] = defaultdict(float)  # above 0: it joins more often than it parts
+    weights: defaultdict[str, float] = defaultdict(float)  # above 0: joins more often than it separates
     borders = [border for chunks in written for border in _borders(chunks)]
     for keys, weight in borders:
         for key in keys:
@@ -85,14 +82,14 @@ def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
 
 
 def recut(sentence: Sentence, cut: Cut) -> Sentence:
-    """The same sentence in other tokens."""
+    """Return the sentence with the tokens of a cut."""
     return replace(sentence, tokens=cut(sentence.text))
 
 
 def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str]) -> Prediction:
-    """Entities over `cut` as entities over other `tokens` of the same text: those that hold a letter of them.
+    """Map entities from the tokens `cut` to other `tokens` of the same text: all tokens that share a letter with them.
 
-    Of two that come to share a token the first has it.
+    If two entities share a token, the first gets it.
     """
     if tuple(cut) == tuple(tokens):
         return prediction
@@ -108,7 +105,7 @@ def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str
 
 
 def _chunks(tokens: Sequence[str]) -> Iterator[list[str]]:
-    """The tokens between two blanks, as far as one can know where the text had some."""
+    """Yield groups of tokens that had no blank between them in the text, as far as that is known."""
     chunk: list[str] = []
     for token in tokens:
         if chunk and not _glued(chunk[-1], token):
@@ -125,7 +122,7 @@ def _glued(left: str, right: str) -> bool:
 
 
 def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], float]]:
-    """The keys of every border of two pieces; above 0 where it is within a token."""
+    """Yield the keys of each border between two pieces, with a weight: positive inside a token, else negative."""
     for i, tokens in enumerate(chunks):
         after = chunks[i + 1] if i + 1 < len(chunks) else None
         pieces, ends = _pieces("".join(tokens)), {*accumulate(map(len, tokens))}
@@ -136,7 +133,7 @@ def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dict[str, bool]:
-    """The rules that decide otherwise than the less exact ones would, at one of the borders at least."""
+    """Keep the rules that differ from the less specific ones at one or more borders."""
     telling: dict[str, bool] = {}
     for keys in borders:
         joined = False
@@ -147,13 +144,13 @@ def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dic
 
 
 def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
-    """Tokens that two ways of cutting one text have in common."""
+    """Count the tokens that two tokenisations of one text share."""
     ends, of_others = (accumulate(map(len, each), initial=0) for each in (tokens, others))
     return len({*pairwise(ends)} & {*pairwise(of_others)})
 
 
 def _pieces(chunk: str) -> list[str]:
-    """Its tokens by our rule; "n't" apart from the verb before it."""
+    """Split by `tokenize`, with "n't" separate from its verb."""
     pieces = list(tokenize(chunk))
     for i in range(len(pieces) - 2, 0, -1):
         verb = pieces[i - 1]
@@ -163,21 +160,21 @@ def _pieces(chunk: str) -> list[str]:
 
 
 def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
-    """Keys of the border before piece `i`, the most exact first.
+    """Return keys of the border before piece `i`, the most specific first.
 
-    The two pieces themselves; the kinds of the two before and the two behind it, short words as they are; these kinds
-    alone; those of the two at the border.
+    They are: the two pieces; the kinds of the two pieces before and after, with short words as they are; the same
+    without short words; the kinds of the two pieces at the border.
     """
     left, right = pieces[i - 1], pieces[i]
     around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)
     fine, (a, b, c, d) = [_kind(piece, 2) for piece in around], [_kind(piece, 0) for piece in around]
     keys = (f"{fine[0]} {fine[1]}|{fine[2]} {fine[3]}", f"{a} {b}|{c} {d}", f"{b}|{c}")
-    # One number is like another.
+    # Numbers have no rules of their own, because one is like another.
     return keys if "0" in (b, c) else (f"{left} = {right}", *keys)
 
 
 def _kind(piece: str, exact: int) -> str:
-    """Digits, a capital, a word or what else it is; exact: letters up to which a word is its own kind."""
+    """Return the kind of a piece: digits, a capital, a word, or the mark itself. exact: longest word kept as it is."""
     if piece.isdigit():
         return "0"
     if not piece.isalnum():

@@ -1,8 +1,7 @@
-"""Label schemes as tables: from tags to entities and back (SOURCES.md, Label schemes).
+"""Label schemes: from tags to entities and back (SOURCES.md, Label schemes).
 
-A scheme is four letters: what it writes on an entity of one token, and on the first, an inner
-and the last token of a longer one. IOB1 alone looks back: an entity that touches one of its own
-type begins with B.
+A scheme is four letters: for an entity of one token, and for the first, inner and last token of a longer one. Only IOB1
+looks back: an entity directly after one of the same type begins with B.
 """
 
 import re
@@ -26,19 +25,19 @@ _WRITES: dict[Scheme, str] = {  # single, first, inner, last
 }
 _LETTERS: dict[Scheme, str] = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bilou": "BILU", "io": "I"}
 _ALL = "BIESLU"
-_TAG_SHAPE = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # what an error may quote
+_TAG_SHAPE = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # tags that an error may quote
 _CONTINUES = frozenset("IEL")
 _CLOSES = frozenset("ESLU")
 
 
 class TagError(ValueError):
-    """`tags[index]` is no tag of the scheme."""
+    """`tags[index]` is not a tag of the scheme."""
 
     def __init__(self, index: int, tag: str, scheme: Scheme) -> None:
         self.index, self.tag, self.scheme = index, tag, scheme
         expected = "O, a type or I-type" if scheme == "io" else "O or " + ", ".join(f"{x}-" for x in _LETTERS[scheme])
-        # Only what looks like a tag is quoted: anything else may be a word of a confidential text.
-        subject = f"tag {tag!r}" if _TAG_SHAPE.fullmatch(tag) else "what stands in the column of the tags"
+        # Only quote what looks like a tag, because anything else may be a word of a confidential text.
+        subject = f"tag {tag!r}" if _TAG_SHAPE.fullmatch(tag) else "the value in the tag column"
         super().__init__(f"{subject} is no {scheme.upper()} tag; expected {expected} before a type")
 
     def __reduce__(self) -> tuple[type["TagError"], tuple[int, str, Scheme]]:
@@ -63,7 +62,7 @@ def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tupl
     (SOURCES.md, Span scoring). Errors: TagError for a tag that is not of the scheme.
     """
     spans = _runs(tags, scheme)
-    # Read leniently, written again: every tag that comes out different needed a repair, in whatever scheme.
+    # Encode the entities again: each tag that differs needed a repair.
     well_formed = encode(spans, len(tags), scheme)
     if scheme == "io":
         return spans, 0
@@ -74,7 +73,7 @@ def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tupl
 
 
 def repairs(tags: Sequence[str], scheme: Scheme) -> list[int]:
-    """Indices of the tags that `decode` counts as repaired."""
+    """Return the indices of tags that `decode` counts as repaired."""
     if scheme == "io":
         return []
     well_formed = encode(_runs(tags, scheme), len(tags), scheme)
@@ -89,7 +88,7 @@ def _runs(tags: Sequence[str], scheme: Scheme) -> tuple[Entity, ...]:
         if parsed is None:
             raise TagError(index, tag, scheme)
         letter, tag_type = parsed
-        # An entity ends where a tag cannot continue it; a tag that closes one ends it at once.
+        # An entity ends before a tag that cannot continue it, or with a closing tag.
         if start >= 0 and not (letter in _CONTINUES and tag_type == kind):
             entities.append(Entity(start=start, end=index, type=kind))
             start = -1
@@ -104,14 +103,14 @@ def _runs(tags: Sequence[str], scheme: Scheme) -> tuple[Entity, ...]:
 
 
 def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[str]:
-    """One tag a token. IO cannot tell two touching entities of one type apart.
+    """Return one tag per token. IO cannot separate two adjacent entities of one type.
 
     Errors: ValueError if entities overlap or leave the sentence.
     """
     single, first, inner, last = tuple(_WRITES[scheme])
     tags = ["O"] * n_tokens
     before = Entity(start=0, end=0, type="")
-    # From the left: overlaps show, and IOB1 writes B only where the entity before touches and has the same type.
+    # From the left, so that overlaps are found and IOB1 knows the previous entity.
     for entity in sorted(entities):
         if not before.end <= entity.start < entity.end <= n_tokens:
             raise ValueError(f"entity {entity} overlaps {before} or leaves the sentence of {n_tokens} tokens")
@@ -142,27 +141,27 @@ class Proposal:
 
     @property
     def scheme(self) -> Scheme | None:
-        """The one scheme without a doubt, else None."""
+        """The scheme if it is certain, else None."""
         return self.candidates[0] if len(self.candidates) == 1 else None
 
 
 _MIXED = (
-    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; mend it, or give the scheme to have the sentences with the"
-    " others rejected"
+    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; correct it, or give the scheme to have the sentences with"
+    " the others rejected"
 )
 
 
 class Detector:
-    """Collects the letters and borders of tags; `proposal()` names the schemes they fit."""
+    """Collects letters and borders of tags. `proposal` returns the schemes that fit."""
 
     def __init__(self) -> None:
         self.letters: Counter[str] = Counter()
         self.bare = self.entities = self.opened_inside = self.unclosed = 0
         self._opened_at: tuple[int, str, str] | None = None
-        self._where: dict[str, int] = {}  # first sight of a letter, "" for a tag without one, "open" for unclosed
+        self._where: dict[str, int] = {}  # first place of a letter, of "" (no letter), and of "open" (unclosed entity)
 
     def add(self, tags: Sequence[str], places: Sequence[int]) -> None:
-        """One sentence's tags; `places[i]` (a line number) is where `tags[i]` stands."""
+        """Add the tags of a sentence. places: line number of each tag."""
         letter, kind, is_open, before = "", "", False, "O"
         for tag, place in zip(tags, places, strict=True):
             prefixed = len(tag) > 2 and tag[1] == "-" and tag[0] in _ALL
@@ -189,11 +188,11 @@ class Detector:
         self._where.setdefault("open", place)
 
     def proposal(self) -> Proposal:
-        """IOB1 against IOB2 is never decided: an entity that begins with I- may be either's."""
+        """Return the schemes that fit. IOB1 and IOB2 are both proposed if an entity begins with I-."""
         seen = {letter for letter, n in self.letters.items() if n}
         if self.bare:
             return self._without_prefix(seen)
-        # E and S are only BIOES's, L and U only BILOU's: together no scheme has them.
+        # Only BIOES has E and S, only BILOU has L and U; no scheme has both.
         if seen & set("ES") and seen & set("LU"):
             where = max(self._where[min(seen & set("ES"))], self._where[min(seen & set("LU"))])
             return Proposal(candidates=(), problem=_MIXED, where=where)
@@ -202,7 +201,7 @@ class Detector:
         if not self.opened_inside:
             return Proposal(candidates=("iob2",), outside=not seen)
         if "B" not in seen:
-            return Proposal(candidates=("iob1",))  # without a B all schemes of I- tags give the same entities
+            return Proposal(candidates=("iob1",))  # without a B, all schemes with I- tags give the same entities
         place, tag, before = self._opened_at or (None, "", "")
         return Proposal(
             candidates=("iob1", "iob2"),
@@ -217,13 +216,13 @@ class Detector:
         rarer = min(seen) if self.bare > sum(self.letters.values()) else ""  # what the fewer tags look like
         return Proposal(
             candidates=(),
-            problem=f"tags with a prefix ({min(seen)}-) and tags without one stand in one file; mend it, or give the"
+            problem=f"tags with a prefix ({min(seen)}-) and tags without one are in one file; correct it, or give the"
             " scheme (io: without) to have the sentences with the others rejected",
             where=self._where[rarer],
         )
 
     def _closing(self, scheme: Scheme) -> Proposal:
-        # One broken entity in twenty is noise of annotation, which `decode` repairs; more is another scheme.
+        # Up to 1 in 20 entities may be broken by annotation errors, which `decode` repairs; more means another scheme.
         if (self.opened_inside + self.unclosed) * 20 <= self.entities:
             return Proposal(candidates=(scheme,))
         place = self._where["open"] if self.unclosed else (self._opened_at or (None,))[0]
@@ -237,7 +236,7 @@ class Detector:
 
 
 def propose(sentences: Iterable[Sequence[str]]) -> Proposal:
-    """The proposal of schemes for `sentences`; its `where` is a sentence's index."""
+    """Return the schemes that fit the tags of `sentences`. `where` is the index of a sentence."""
     detector = Detector()
     for index, tags in enumerate(sentences):
         detector.add(tags, [index] * len(tags))

@@ -1,16 +1,19 @@
-"""One sentence and its entities, as labelled or as predicted."""
+"""A sentence and its entities, labelled or predicted."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
+from itertools import groupby, islice
 
 from core.text.source import Source
 
-PLACE = ("file", "page")  # columns of where a sentence stands
+PLACE = ("file", "page")  # columns of a sentence's place in its document
+Place = tuple[int, int]  # start and end of an entity, half-open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entity:
-    """Words `start` to `end` (half-open, counted in tokens) are a `type`."""
+    """Entity of a type, from token `start` to token `end` (half-open)."""
 
     start: int
     end: int
@@ -19,14 +22,13 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """One record of a corpus.
+    """A record of a corpus.
 
-    id: 16 hex digits, a hash of `text`, so that joins survive a second upload.
-    text: as `words.clean` leaves it. entities: None where unlabelled, () where labelled and none present.
-    doc: what the sentence came from (a document's name), where known. group: what the document is of (a kind of
-    contract, a hospital), where a column of it was kept. file, page: where it stands in the documents of an import, by
-    the file's name in its folder and from 1; of a workbook the page is the sheet. columns: what else its row says,
-    name and value. source: the file's own text, known while the file is read; a corpus does not store it.
+    id: 16 hex digits, a hash of `text`, so that it stays the same in a second upload. text: cleaned by `words.clean`.
+    entities: None if unlabelled, () if labelled without entities. doc: name of its document, if known. group: group of
+    the document (a kind of contract, a hospital), if such a column was kept. file, page: its place in the imported
+    documents: file name in the folder, and page from 1, or sheet of a workbook. columns: (name, value) of other columns
+    of its row. source: the file's text, known while the file is read; a corpus does not store it.
     """
 
     id: str
@@ -42,12 +44,12 @@ class Sentence:
 
     @property
     def place(self) -> str:
-        """File and page in words, "" where they are not known."""
+        """File and page in words; "" if unknown."""
         return place(self.file, self.page)
 
 
 def place(file: object, page: object) -> str:
-    """Place of a sentence in a document, in words: `a.pdf, page 3`; "" where that is not known."""
+    """Return a place in a document in words: `a.pdf, page 3`; "" if unknown."""
     if not file:
         return ""
     unit = "sheet" if str(file).lower().endswith((".xlsx", ".xlsm")) else "page"
@@ -55,10 +57,62 @@ def place(file: object, page: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """A tagger's entities of one sentence.
+class Paired(Sentence):
+    """A training sentence with a copy in which some entities have other names of their type.
 
-    confidence: the posterior probability of each entity (start, end and type as they are), 0 to 1.
+    A tagger learns to label both alike. own: the sentence. other: the copy. pairs: each renamed entity in both.
+    """
+
+    own: Sentence
+    other: Sentence
+    pairs: tuple[tuple[Place, Place], ...]
+
+    @classmethod
+    def of(cls, own: Sentence, other: Sentence, pairs: tuple[tuple[Place, Place], ...]) -> "Paired":
+        return cls(
+            id=own.id, tokens=own.tokens, text=own.text, entities=own.entities, own=own, other=other, pairs=pairs
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InContext(Sentence):
+    """A sentence with words of its document around it (SOURCES.md, Neighbouring sentences).
+
+    before, after: words of the sentences before and after it, in order.
+    """
+
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+def in_context(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
+    """Add to each sentence up to `words` words of its neighbours in the same document, on both sides.
+
+    Sentences are in the order of their documents. One without a known document gets no neighbours.
+    """
+    if not words:
+        return list(sentences)
+    return [each for doc, group in groupby(sentences, lambda one: one.doc) for each in _within(list(group), words, doc)]
+
+
+def _within(sentences: Sequence[Sentence], words: int, doc: str | None) -> Iterator[Sentence]:
+    """Yield the sentences of one document with their neighbours."""
+    if doc is None:
+        yield from sentences
+        return
+    for i, sentence in enumerate(sentences):
+        behind = (word for k in range(i + 1, len(sentences)) for word in sentences[k].tokens)
+        ahead = (word for k in range(i - 1, -1, -1) for word in reversed(sentences[k].tokens))
+        own = {each.name: getattr(sentence, each.name) for each in fields(Sentence)}
+        before = tuple(islice(ahead, words))[::-1]
+        yield InContext(**own, before=before, after=tuple(islice(behind, words)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """Entities that a tagger predicts in one sentence.
+
+    confidence: posterior probability, 0 to 1, that start, end and type of each entity are right.
     """
 
     entities: tuple[Entity, ...]
@@ -66,5 +120,5 @@ class Prediction:
 
 
 def sentence_id(text: str) -> str:
-    """16 hex digits (64 bits of blake2b) of a cleaned text."""
+    """Return 16 hex digits (64 bits of blake2b) of a cleaned text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,7 +1,7 @@
-"""Characters of a stored sentence back to the text of the file that it was read from.
+"""Map characters of a stored sentence to the text of the file that it was read from.
 
-A corpus stores sentences as `words.clean` leaves them: composed (NFC), one blank for each run of white space. Places
-of predictions are in the file's own text, so readers hand that text on with each sentence.
+A corpus stores cleaned sentences (`words.clean`): composed (NFC), one blank for each run of white space. Predictions
+are written with places in the file's original text, so readers pass that text on with each sentence.
 """
 
 import re
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from core.text.words import nfc
 
 _CHUNK = re.compile(r"\S+")
-_LONGEST_LETTER = 60  # code points of a letter with its marks; no writing has as many
+_LONGEST_LETTER = 60  # code points of a letter with its marks; real letters have fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a sentence was read.
+    """Place of a sentence in its file.
 
-    text: as the file has it: a line, a cell, a field, or CoNLL's tokens with a blank between them. start: character of
-    `text` at which the sentence begins. line: of the file, from 1, on which `text` begins; of a table's row. at:
-    characters of the file before `text`, None unless the file is plain text. lines: (character of `text`, line) of
-    each token of CoNLL. file: its name in the folder or archive.
+    text: original text: a line, a cell, a field, or CoNLL's tokens joined by blanks. start: character of `text` at
+    which the sentence begins. line: line or table row, from 1, where `text` begins. at: characters of the file before
+    `text`; None unless the file is plain text. lines: (character of `text`, line) of each CoNLL token. file: name in
+    the folder or archive.
     """
 
     text: str
@@ -34,7 +34,7 @@ class Source:
     lines: Sequence[tuple[int, int]] = ()
 
     def line_at(self, character: int) -> int | None:
-        """The line of the file on which a character of `text` stands."""
+        """Return the file's line of a character of `text`, or None."""
         if self.lines:
             return self.lines[max(bisect_right(self.lines, (character, 1 << 60)) - 1, 0)][1]
         breaks = self.text.count("\n", 0, character) if self.at is not None else 0
@@ -42,7 +42,7 @@ class Source:
 
 
 class Places:
-    """Places of one sentence's characters in its source."""
+    """Maps characters of one sentence to its source."""
 
     def __init__(self, text: str, source: Source) -> None:
         self._chunks = [match.span() for match in _CHUNK.finditer(text)]
@@ -51,37 +51,37 @@ class Places:
         self._own = [match.span() for match in _CHUNK.finditer(source.text, source.start)]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Characters start to end (half-open) of the sentence as characters of the source's text."""
+        """Return the characters of the source's text for characters start to end (half-open) of the sentence."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, character: int) -> tuple[int, int]:
-        """The characters of the source that one character of the sentence was made of.
+        """Return the characters of the source from which one character of the sentence was composed.
 
-        White space neither appears nor vanishes when a text is cleaned, so the n-th word of one is that of the other.
+        Cleaning neither adds nor removes gaps between words, so the n-th word is the same in both.
         """
         n = bisect_right(self._starts, character) - 1
         (start, end), (own_start, own_end) = self._chunks[n], self._own[n]
         chunk, own = self._text[start:end], self._source.text[own_start:own_end]
-        if own.startswith(chunk):  # no letter was composed; the sentence may end within a word of the source
+        if own.startswith(chunk):  # no letter was composed; the sentence may end inside a word of the source
             return own_start + character - start, own_start + character - start + 1
         first, last = _composed(own, chunk)[character - start]
         return own_start + first, own_start + last
 
 
 def _composed(own: str, chunk: str) -> list[tuple[int, int]]:
-    """For each character of `chunk`, the characters of `own` that it was composed of."""
+    """Return for each character of `chunk` the characters of `own` from which it was composed."""
     places, at = list[tuple[int, int]](), 0
     for letter in _letters(own):
         composed = nfc(letter)
         places += [(at, at + len(letter))] * len(composed)
         at += len(letter)
-    if len(places) < len(chunk):  # marks of a long run were parted by joiners: take the whole word
+    if len(places) < len(chunk):  # joiners split a long run of marks: take the whole word
         return [(0, len(own))] * len(chunk)
     return places
 
 
 def _letters(text: str) -> list[str]:
-    """Parts of a word that are composed apart from each other."""
+    """Split a word into parts that are composed independently."""
     letters = list[str]()
     for char in text:
         before = letters[-1] if letters else ""

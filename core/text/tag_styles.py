@@ -191,7 +191,7 @@ def _bracketed(counts: Mapping[str, int]) -> Style | None:
 
 
 def _plain(counts: Mapping[str, int], *, type: str, bare: bool) -> Style | None:
-    """The spelling of tags that stand alone in their column."""
+    """Return the spelling of a column with one tag per value."""
     outside = next((value for value in _OUTSIDE if counts.get(value)), "")
     rest = {tag: n for tag, n in counts.items() if tag != outside}
     if not rest:

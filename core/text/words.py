@@ -1,8 +1,9 @@
-"""Words of running text, one rule for every measure and strategy, in every script."""
+"""Words of running text, in any script: one rule for all measures and strategies."""
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Literal
@@ -11,8 +12,8 @@ Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ALNUM = re.compile(r"\w+")
-_LONG = 1_000  # characters; marks of a shorter text are in order within a millisecond
-_UNSPACED = (  # code points of the scripts that write no blanks between words
+_LONG = 1_000  # characters; marks of a shorter text are ordered within a millisecond
+_UNSPACED = (  # code points of scripts without blanks between words
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Han
     "\u3040-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
     "\u0e00-\u0e7f\u0e80-\u0eff"  # Thai, Lao
@@ -20,14 +21,14 @@ _UNSPACED = (  # code points of the scripts that write no blanks between words
 )
 _OF_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _LETTER = re.compile(rf"(?=\w)[{_UNSPACED}]")
-# What comparing leaves out: characters that show nothing (Cf, variation selectors, the joiner of `nfc`), marks of
-# Latin, Greek and Cyrillic that no composed letter has, the points of Hebrew, the vowels and the stretch of Arabic.
+# Ignored in comparisons: invisible characters (Cf, variation selectors, the joiner of `nfc`), combining marks of Latin,
+# Greek and Cyrillic without a composed letter, Hebrew points, Arabic vowels and the Arabic elongation.
 _SILENT = re.compile(
     "[\u00ad\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff]"
 )
-# None of them is a mark, shows nothing or belongs to a script without blanks: most text of Europe is quickly done.
+# Text without any of these has no marks, invisible characters or scripts without blanks, so a fast path handles it.
 _HARD = re.compile(
     "[^\0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u20cf\u2100-\u2bff]"
 )
@@ -39,18 +40,24 @@ _NUMBER = re.compile(
     r"(?<![a-z])[a-z]*+\d[\da-z]*+|\b(?=[ivxlcdm])m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})\b"
 )
 _INNER_BLANKS = re.compile(r"(?<!\d) | (?!\d)")
+_LEAST, _EVIDENT = (
+    20,
+    0.9,
+)  # marks needed, and share of them after a blank, in tokenised text
+# Marks that follow a word without a blank in all languages. French has a blank before others; abbreviations keep dots.
+_MARK = re.compile(r"[,\u060c](?= |$)|[\u3001\u3002\uff0c]|(?<!\.)\.$")
 
 
 def clean(text: str) -> str:
-    """NFC, every run of white space one blank, none at the ends: the text a corpus stores."""
+    """Return text as a corpus stores it: NFC, one blank for each run of white space, none at the ends."""
     return " ".join(nfc(text).split())
 
 
 def nfc(text: str) -> str:
-    """Composed characters, in time that grows with the text alone.
+    """Compose characters (NFC) in linear time.
 
-    Putting a run of marks in order takes the square of its length (minutes for a megabyte of accents), so a long text
-    gets a joiner after every thirtieth mark of a run, as Unicode's stream-safe format does (UAX 15, section 13).
+    Ordering a run of marks takes quadratic time (minutes for a megabyte of accents). A long text therefore gets a
+    joiner after each 30 marks of a run, as in Unicode's stream-safe format (UAX 15, section 13).
     """
     return _normal("NFC", text)
 
@@ -58,7 +65,7 @@ def nfc(text: str) -> str:
 def _normal(form: Literal["NFC", "NFKC"], text: str) -> str:
     if text.isascii():
         return text
-    # Short texts are left exactly as the form has them: a joiner would be a change nobody asked for.
+    # Short texts need no joiner, so they get exactly the standard form.
     if len(text) > _LONG:
         text = _runs_of_marks().sub(lambda run: "\u034f".join(_thirties(run[0])), text)
     return unicodedata.normalize(form, text)
@@ -75,16 +82,16 @@ def _runs_of_marks() -> re.Pattern[str]:
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    r"""Runs of `\w` with the marks on them, and single other characters, Unicode, in order (SOURCES.md, Words).
+    r"""Split text into runs of `\w` with their marks, and single other characters (SOURCES.md, Words).
 
-    A letter of a script without blanks between words is a token. Labelled data keeps its own tokens; this is for text
-    that came without.
+    Each letter of a script without blanks between words is a token. This is for text without tokens; labelled data
+    keeps its own.
     """
     return tuple((_patterns()[0] if _is_hard(text) else _WORD).findall(text))
 
 
 def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
-    """Cutter of a text: `tokenize` for words; for blanks, what they separate, as in text that came tokenised."""
+    """Return the tokenizer of a text: `tokenize` for words; splitting at blanks for text that is already tokenised."""
     return tokenize if tokens == "words" else _between_blanks
 
 
@@ -93,7 +100,7 @@ def _between_blanks(text: str) -> tuple[str, ...]:
 
 
 def unspaced(text: str) -> bool:
-    """Whether a script without blanks between words is in it: Han, Kana, Thai, Lao, Khmer or Myanmar."""
+    """Return True if the text has a letter of Han, Kana, Thai, Lao, Khmer or Myanmar (no blanks between words)."""
     return not text.isascii() and _LETTER.search(text) is not None
 
 
@@ -103,20 +110,20 @@ def in_unspaced(char: str) -> bool:
 
 
 def letters(text: str) -> int:
-    """Number of tokens in it that are single letters of a script without blanks."""
+    """Count the letters of scripts without blanks, each of which is a token."""
     return 0 if text.isascii() else len(_LETTER.findall(text))
 
 
 def is_alphanumeric(word: str) -> bool:
-    """Whether it has letters and digits alone, whatever marks are on them."""
+    """Return True if a word has only letters and digits, with or without marks."""
     return word.isalnum() or (not word.isascii() and "".join(char for char in word if not _sign(char)).isalnum())
 
 
 def fold(text: str) -> str:
-    """Lower-cased words alone, joined by blanks: for comparing, never for storing.
+    """Return the lower-cased words, joined by blanks; for comparing, never for storing.
 
-    Full-width and other compatible forms are one (NFKC), what shows nothing is left out, so are vowel points and the
-    dot that tells Turkish letters apart; a treebank's "did n't" and brackets are as in plain text. A letter of a script
+    Compatible forms such as full-width letters are unified (NFKC). Invisible characters, vowel points and the dot of
+    Turkish letters are ignored, and a treebank's "did n't" and brackets become plain text. Each letter of a script
     without blanks is a word.
     """
     if text.isascii():
@@ -130,9 +137,9 @@ def fold(text: str) -> str:
 
 
 def numbers(folded: str) -> tuple[str, ...]:
-    """The numbers of a folded text in order, digits as ASCII: sentences with different ones state different facts.
+    """Return the numbers of a folded text in order, in ASCII digits. Sentences with other numbers state other facts.
 
-    Digits of all scripts, Chinese numerals (within words, too) and Roman ones, which are written in Latin letters.
+    Covers digits of all scripts, Chinese numerals (also within words), and Roman numerals.
     """
     found = [_in_ascii(match[0]) for match in _NUMBER.finditer(folded) if match[0]]
     if not folded.isascii():
@@ -145,9 +152,9 @@ def _in_ascii(number: str) -> str:
 
 
 def joined(folded: str) -> str:
-    """A folded text without its blanks, but for those between digits: two texts with equal ones are the same sentence.
+    """Remove the blanks of a folded text, except between digits. Texts with equal results are the same sentence.
 
-    So a text meets itself cut into tokens, whoever cut it.
+    The result does not depend on how the text was tokenised.
     """
     if _DIGITS.search(folded):
         return _INNER_BLANKS.sub("", folded)
@@ -155,7 +162,7 @@ def joined(folded: str) -> str:
 
 
 def _plain(lowered: str) -> str:
-    """Without what a treebank's tokens add; most texts hold none of it, and are left in no time."""
+    """Undo the tokenisation of treebanks. Most texts have none of it and return at once."""
     if " n't" in lowered or "b-" in lowered or "can not" in lowered or " n’t" in lowered:
         return _TREEBANK.sub(lambda match: " " if match[0] != " " else "", lowered)
     return lowered
@@ -166,28 +173,28 @@ def _is_hard(text: str) -> bool:
 
 
 def _sign(char: str) -> bool:
-    """Whether it belongs to the letter before it (a mark) or shows nothing (a format character)."""
+    """Return True for a combining mark or an invisible format character."""
     return unicodedata.category(char)[0] == "M" or unicodedata.category(char) == "Cf"
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Patterns beyond ASCII: of tokens, of folded words, and of blanks that part a mark from its letter.
+    """Return patterns beyond ASCII: of tokens, of folded words, and of blanks between a letter and its mark.
 
-    Labelled Thai, Lao, Khmer and Burmese may come cut into single code points, marks apart from their letters.
+    Labelled Thai, Lao, Khmer and Burmese may be split into single code points, with marks separate from their letters.
     """
-    # Made when first needed: looking at so many characters takes 20 ms, and English text never asks.
+    # Compiled on first use, because classifying all characters takes 20 ms and English text does not need it.
     signs = "".join(_ranges(n for n in chain(range(0xAD, 0x20000), range(0xE0000, 0xE0200)) if _sign(chr(n))))
     letter, word = rf"(?=\w)[{_UNSPACED}][{signs}]*+", rf"[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]++|[{signs}]++)*+"
-    # A sign that follows none is the next token's; only one that stands alone is a token, so that none is lost.
+    # A mark without a letter before it belongs to the next token; a lone mark is a token, so that none is lost.
     token = re.compile(rf"[{signs}]*+(?:{letter}|{word}|[^\w\s{signs}][{signs}]*+)|[{signs}]+")
-    # Signs may stand behind a blank that somebody put into a word: they are of a word all the same.
+    # A mark after a blank within a word still belongs to that word.
     gap = re.compile(rf"(?<=[{_UNSPACED}])\s+(?=[{signs}])")
     return token, re.compile(rf"[{signs}]*+(?:{letter}|{word})"), gap
 
 
 def _ranges(points: Iterable[int]) -> Iterator[str]:
-    """Ascending code points as the ranges of a character class."""
+    """Yield ascending code points as ranges of a character class."""
     start = stop = -1
     for point in chain(points, (-1,)):
         if point != stop:
@@ -195,3 +202,33 @@ def _ranges(points: Iterable[int]) -> Iterator[str]:
                 yield f"{chr(start)}-{chr(stop - 1)}"
             start = point
         stop = point + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Shows if a text is already tokenised. n: commas, and final full stops. spaced: those after a blank."""
+
+    n: int
+    spaced: int
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokenizer to use for this text; see `cutter`."""
+        return "blanks" if self.n >= _LEAST and self.spaced >= _EVIDENT * self.n else "words"
+
+    @property
+    def why(self) -> str:
+        """Reason for `tokens`, as part of a sentence."""
+        if self.n < _LEAST:
+            return f"{self.n} commas and final full stops in its first rows are too few to decide"
+        return f"{self.spaced / self.n:.0%} of {self.n:,} commas and final full stops in its first rows are separate"
+
+
+def marks(texts: Iterable[str]) -> Marks:
+    """Count the marks in cleaned texts."""
+    n = spaced = 0
+    for text in texts:
+        for mark in _MARK.finditer(text):
+            n += 1
+            spaced += text[: mark.start()].endswith(" ")
+    return Marks(n=n, spaced=spaced)

@@ -148,7 +148,7 @@ def test_bad_lines_cost_their_sentence_alone(tmp_path: Path) -> None:
     listed = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [row["line"] for row in listed] == [42, 47, 52, 57, 62, 66]
     assert "3 columns where the file has 2" in listed[0]["reason"]
-    assert "what stands in the column of the tags is no IOB2 tag" in listed[2]["reason"]
+    assert "the value in the tag column is no IOB2 tag" in listed[2]["reason"]
     assert listed[2]["raw"] == "fine\tO\nx\tPER"
 
 

@@ -14,8 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from core.models import hub
 from core.models.pieces import Pieces, _spans, even_parts, windows
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
-from core.text.neighbours import InContext, in_context
-from core.text.sentence import Sentence
+from core.text.sentence import InContext, Sentence, in_context
 from tests.conftest import sentence
 
 WORDS = st.lists(st.text(alphabet="abcXYZ.'é\u200b 猫", min_size=1, max_size=20), max_size=40)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.text.marks import Marks, marks
+from core.text.words import Marks, marks
 
 RAW = ["The U.S. buyer, he said, pays $3,000.5 at once.", "Warum nicht, fragte er..."]
 CUT = ["The U.S. buyer , he said , pays $ 3,000.5 at once .", "Warum nicht , fragte er ..."]

@@ -5,8 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.neighbours import InContext, in_context
-from core.text.sentence import Sentence
+from core.text.sentence import InContext, Sentence, in_context
 from tests.conftest import sentence
 
 DOCS = st.lists(st.tuples(st.sampled_from(["x", "y", None]), st.integers(0, 4)), max_size=12)

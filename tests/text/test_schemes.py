@@ -104,7 +104,7 @@ def test_an_inside_tag_without_a_beginning_begins_a_span() -> None:
 )
 def test_a_tag_of_no_scheme_is_named(tags: str, scheme: Scheme, index: int) -> None:
     tag = tags.split()[index]
-    shown = tag if re.fullmatch("[A-Z]-[A-Z]+", tag) else "what stands in the column of the tags"  # a word, perhaps
+    shown = tag if re.fullmatch("[A-Z]-[A-Z]+", tag) else "the value in the tag column"  # a word, perhaps
     with pytest.raises(TagError, match=shown) as caught:
         decode(tags.split(), scheme)
     assert caught.value.index == index

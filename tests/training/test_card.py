@@ -38,8 +38,7 @@ from core.results import Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
 from core.tagging import calibrate
-from core.text.paired import Paired
-from core.text.sentence import Sentence
+from core.text.sentence import Paired, Sentence
 from core.training import classify, finetune, mlm_settings, pretrain
 from core.training.settings import ClassifySettings, Settings
 from core.training.steps import Step, Steps, tokenised

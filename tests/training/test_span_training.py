@@ -14,7 +14,7 @@ from core.models.span import SpanTagger, half_squared_distance
 from core.models.taggers import new_span_tagger
 from core.reporter import Reporter, Silent
 from core.tagging.network import OtherNames
-from core.text.paired import Paired
+from core.text.sentence import Paired
 from core.training.finetune import Epochs, finetune
 from core.training.rows import PRIMARY, Contrasted, OneCorpus, in_parts
 from core.training.threads import Threads
