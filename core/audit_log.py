@@ -1,7 +1,7 @@
-"""Who did what, for an auditor: one line of JSON for each import, look, export, removal and run.
+"""Audit log: one line of JSON for each import, view, export, removal and run.
 
-A line has the time (UTC), the operating system's account, the action, where it came from, and fingerprints of corpora
-and ids of runs. It holds no text and no name of a file, either of which may name a patient.
+A line has the time (UTC), the operating system's account, the action, its origin, fingerprints of corpora and ids of
+runs. It has no text and no file names, because either may name a patient.
 """
 
 import json
@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Log whatever is done in the block as having come from there. A worker does what a page asked for."""
+    """Set the origin of all actions in the block. The default is a page, because workers act for pages."""
     token = _origin.set(origin)
     try:
         yield
@@ -49,9 +49,9 @@ def asked_by(origin: Origin) -> Iterator[None]:
 
 
 def place(home: Path) -> Path | None:
-    """The log's path: `audit.jsonl` where all projects lie, the path in WINNOW_AUDIT, or None (WINNOW_AUDIT=off).
+    """Return the log's path: the one in WINNOW_AUDIT, else `audit.jsonl` of the home; None for WINNOW_AUDIT=off.
 
-    Errors: ConfigError for a path that depends on the folder one stands in.
+    Errors: ConfigError for a relative path.
     """
     setting = os.environ.get("WINNOW_AUDIT", "")
     if setting == OFF:
@@ -63,16 +63,17 @@ def place(home: Path) -> Path | None:
 
 @contextmanager
 def noted(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
-    """Write down what the block does, once it has been done. Errors: as of `ready`; the block is not begun then."""
+    """Log an action after the block succeeds. Errors: ResourceError of `ready`, before the block begins."""
     ready(home)
     yield
     note(home, action, runs=runs, corpora=corpora)
 
 
 def ready(home: Path) -> None:
-    """Errors: ResourceError where an administrator named the log (WINNOW_AUDIT) and it cannot be written.
+    """Check that the log can be written.
 
-    One in its usual place that cannot be written is a warning when it should be, and the work goes on.
+    Errors: ResourceError if an administrator set its path (WINNOW_AUDIT) and it cannot be written. For the usual path,
+    a warning is logged at each action instead, and the work goes on.
     """
     path = place(home)
     if path and path != _usual(home):
@@ -81,7 +82,7 @@ def ready(home: Path) -> None:
 
 
 def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
-    """Write one line now. Errors: as of `ready`."""
+    """Write one line. Errors: as for `ready`."""
     path = place(home)
     if path is None:
         return
@@ -99,18 +100,18 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
 
 
 def lines(home: Path, since: datetime | None = None) -> Iterator[Line]:
-    """Entries of the log, oldest first, from `since` (UTC) on; see `spoilt` for lines that cannot be read."""
+    """Yield entries from `since` (UTC) on, oldest first, without damaged lines."""
     earliest = "" if since is None else since.isoformat()
     yield from (line for line in _read(home) if line and line["time"] >= earliest)
 
 
 def spoilt(home: Path) -> int:
-    """Lines of the log that cannot be read: torn by a killed writer, or changed since."""
+    """Count damaged lines: incomplete because a writer was killed, or changed since."""
     return sum(line is None for line in _read(home))
 
 
 def _read(home: Path) -> Iterator[Line | None]:
-    """None for each line that is none of ours."""
+    """Yield all entries, None for each damaged line."""
     path = place(home)
     if path is None or not path.exists():
         return

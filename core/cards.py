@@ -1,7 +1,7 @@
-"""Cards (GPUs) of this machine as their driver shows them, and whether the installed torch can use them; without torch.
+"""GPUs of this machine as their driver shows them, and if the installed torch can use them; does not import torch.
 
-Pages, `doctor` and workers ask this file, so that all of them speak of the same device. `WINNOW_DEVICE` (the option
-`--device`) and `CUDA_VISIBLE_DEVICES` say which cards may be used.
+Pages, `doctor` and workers all use this module, so that they agree on the device. `WINNOW_DEVICE` (the option
+`--device`) and `CUDA_VISIBLE_DEVICES` limit the GPUs that may be used.
 """
 
 import importlib
@@ -21,17 +21,19 @@ from typing import Any, Literal
 from core.errors import ConfigError, ResourceError
 
 DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
-# By CUDA's first number, which is torch's build's: the least driver, and the least capability that it has code for.
+# By the major CUDA version of torch's build: the oldest driver, and the lowest compute capability that it supports.
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
-_OLDER, _NEWER = "cu126", "cu130"  # PyTorch's own builds: for older drivers and cards, for today's
+_OLDER, _NEWER = "cu126", "cu130"  # PyTorch's builds: for older drivers and GPUs, and for current ones
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
 _before: "tuple[Card, ...]" = ()  # cards that were usable before `keep_to`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One card. uuid: what CUDA_VISIBLE_DEVICES may call it, in whatever order. driver: its version, "580.65.06".
-    capability: of its computing, 9.0 for an H100; None: not known."""
+    """A GPU. uuid: name for CUDA_VISIBLE_DEVICES, independent of the order. driver: version, such as "580.65.06".
+
+    capability: compute capability, 9.0 for an H100; None if unknown.
+    """
 
     uuid: str
     name: str
@@ -40,23 +42,23 @@ class Card:
 
     @property
     def lock(self) -> str:
-        """The name of its lock: of the card itself, by whatever number a process knows it."""
+        """Name of its lock, by uuid, because processes may number GPUs differently."""
         return lock_name(self.uuid)
 
 
 def processor_lock() -> str:
-    """The name of the lock of this machine's processor: machines that share a home have one each."""
+    """Return the name of the lock of this machine's processor. Machines that share a home have different ones."""
     return lock_name(f"cpu-{socket.gethostname()}")
 
 
 def lock_name(device: str) -> str:
-    """Name that a lock may be called by: small letters, digits and hyphens of `device`."""
+    """Return the name of a device's lock: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Memory and use of a card. free, total: bytes of its memory. busy: percent of the last moment that it computed."""
+    """Memory and load of a GPU. free, total: bytes. busy: utilisation in percent; None if unknown."""
 
     free: int
     total: int
@@ -65,11 +67,11 @@ class Load:
 
 @cache
 def installed() -> tuple[Card, ...]:
-    """All that the driver shows, in its order; none where there is no driver."""
+    """Return all GPUs that the driver shows, in its order; none without a driver."""
     if (nvml := _nvml()) is not None:
-        with suppress(nvml.NVMLError):  # one of the cards is lost: the driver's own program leaves it out
+        with suppress(nvml.NVMLError):  # one GPU is lost; nvidia-smi leaves it out
             return _by_nvml(nvml)
-    # Older drivers do not know the last question, and then answer none.
+    # Older drivers do not know the last field, and then return nothing.
     rows = _nvidia_smi(_ASKED) or [[*row, ""] for row in _nvidia_smi(_ASKED[:-1])]
     return tuple(
         Card(uuid=uuid, name=name, driver=driver, capability=_number(capability))
@@ -88,7 +90,7 @@ def _by_nvml(nvml: Any) -> tuple[Card, ...]:
 
 
 def visible() -> tuple[Card, ...]:
-    """Cards that CUDA_VISIBLE_DEVICES leaves, in its order, as CUDA reads it."""
+    """Return the GPUs that CUDA_VISIBLE_DEVICES allows, in its order, as CUDA interprets it."""
     asked = os.environ.get(VISIBLE)
     if asked is None:
         return installed()
@@ -98,14 +100,14 @@ def visible() -> tuple[Card, ...]:
         card = next(named, None)
         if card is None and entry.startswith("MIG-") and installed():
             card = Card(uuid=entry, name=installed()[0].name, driver=installed()[0].driver, capability=None)
-        if card is None:  # CUDA too sees none of those behind one that it does not know
+        if card is None:  # CUDA, too, ignores all entries after an unknown one
             break
         cards.append(card)
     return tuple(cards)
 
 
 def usable() -> tuple[Card, ...]:
-    """The cards that work may take; none: it is done on the processor. Errors: as of `asked`."""
+    """Return the GPUs that work may use; none means the processor. Errors: as for `asked`."""
     wanted, cards = asked(), _of_use()
     if wanted in ("auto", "cuda"):
         return cards
@@ -130,7 +132,7 @@ def _of_use() -> tuple[Card, ...]:
 
 
 def check() -> None:
-    """Errors: ConfigError, ResourceError where `--device` asks for what is not here."""
+    """Errors: ConfigError, ResourceError if the device of `--device` is not available."""
     if asked().startswith("cuda") and not usable():
         raise ResourceError(f"device: {asked()} is not to be had; {_instead()}")
 
@@ -142,7 +144,7 @@ def _instead() -> str:
 
 
 def asked() -> str:
-    """Device that `--device` names: auto, cpu, cuda (any card) or cuda:1 (the second of the visible ones).
+    """Return the device of `--device`: auto, cpu, cuda (any GPU) or cuda:1 (the second visible GPU).
 
     Errors: ConfigError for anything else.
     """
@@ -153,8 +155,10 @@ def asked() -> str:
 
 
 def hindrance() -> str:
-    """Reason that a card that is here is not used, a sentence with the way out; "" where one is used, none is here, or
-    the processor was asked for."""
+    """Return why a GPU that is here is not used, and what to do, in a sentence.
+
+    "" if one is used, there is none, or `--device` names the processor.
+    """
     if asked() == "cpu" or not installed():
         return ""
     cards = visible()
@@ -190,8 +194,8 @@ def _other(build: str) -> str:
 
 @cache
 def built_for() -> str | None:
-    """The CUDA that the installed torch is built for, "13.0"; None: for processors alone."""
-    spec = find_spec("torch")  # finds it, and does not load it
+    """Return the CUDA version of the installed torch, such as "13.0"; None for a build without CUDA."""
+    spec = find_spec("torch")  # finds torch without importing it
     if spec is None or spec.origin is None:
         return None
     with suppress(OSError):
@@ -202,39 +206,38 @@ def built_for() -> str | None:
 
 
 def machine() -> str:
-    """The name of what training computes on here: of the first card that it may take, else of the processor."""
+    """Return the name of the device that trains here: the first usable GPU, else the processor."""
     cards = usable()
     return cards[0].name if cards else processor()
 
 
 def processor() -> str:
-    """The processor's name."""
+    """Return the processor's name."""
     return _processor("model name") or "cpu"
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """Precision that `auto` comes to on the processor, where that is what computes; on a card it stays, for no bytes
-    are promised there."""
+    """Return the precision of `auto` on the processor. On a GPU it stays auto, because equal bytes are not promised."""
     if usable():
         return "auto"
     return "bf16" if processor_has_bf16() else "fp32"
 
 
 def processor_has_bf16() -> bool:
-    """Whether it multiplies bf16 natively; without these units that is slower than fp32."""
+    """Return True if the processor has bf16 units; without them, bf16 is slower than fp32."""
     return not {"avx512_bf16", "amx_tile"}.isdisjoint(_processor("flags").split())
 
 
 @cache
 def _processor(field: str) -> str:
-    """Value of a field of the system's first processor; "" where it says nothing."""
+    """Return a field of /proc/cpuinfo for the first processor; "" if unknown."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
 
 
 def load(card: Card) -> Load | None:
-    """Memory and use of a card now; None where the driver does not tell."""
+    """Return the current memory and load of a GPU; None if the driver does not show it."""
     if _nvml():
         return measured(card)
     rows = _nvidia_smi(("memory.free", "memory.total", "utilization.gpu"), f"--id={card.uuid}")
@@ -247,7 +250,7 @@ def load(card: Card) -> Load | None:
 
 
 def measured(card: Card) -> Load | None:
-    """The same by NVIDIA's library alone, in microseconds; None without `nvidia-ml-py`."""
+    """Return the load from NVIDIA's library, in microseconds; None without `nvidia-ml-py`."""
     nvml = _nvml()
     if nvml is None:
         return None
@@ -257,14 +260,14 @@ def measured(card: Card) -> Load | None:
     except nvml.NVMLError:
         return None
     busy = None
-    with suppress(nvml.NVMLError):  # a part of a card (MIG) does not tell
+    with suppress(nvml.NVMLError):  # unknown for a part of a GPU (MIG)
         busy = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
     return Load(free=int(memory.free), total=int(memory.total), busy=busy)
 
 
 @cache
 def _nvml() -> Any:
-    """NVIDIA's management library; None without `nvidia-ml-py` or a driver."""
+    """Return NVIDIA's management library; None without `nvidia-ml-py` or a driver."""
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError:
@@ -277,7 +280,7 @@ def _nvml() -> Any:
 
 
 def _nvidia_smi(fields: Sequence[str], *more: str) -> list[list[str]]:
-    """A row a card; none where it is not here or does not know a field."""
+    """Return one row per GPU; none if nvidia-smi is missing or does not know a field."""
     command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits", *more]
     with suppress(OSError, subprocess.SubprocessError):
         output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout

@@ -1,4 +1,4 @@
-"""Options: one line feeds validation, `--help`, the form on the page and the README."""
+"""Options of runs: one line defines an option for validation, `--help`, the form on a page and the shown command."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from core.errors import ConfigError
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
 
 
-# What an option must be, by the kind of error that pydantic reports.
+# Requirement for an option, by the type of error that pydantic reports.
 _MUST = {
     "bool_parsing": "yes or no",
     "bool_type": "yes or no",
@@ -38,12 +38,12 @@ _MUST = {
 
 
 def offline() -> bool:
-    """Whether an administrator set `WINNOW_OFFLINE=1`: nothing is fetched, whoever asks."""
+    """Return True if an administrator set `WINNOW_OFFLINE=1`, which forbids all downloads."""
     return os.environ.get("WINNOW_OFFLINE", "") not in ("", "0")
 
 
 def refuse_download(options: Mapping[str, object]) -> None:
-    """Errors: ConfigError where `options`, or a stage's in them, ask for a download on a machine kept offline."""
+    """Errors: ConfigError if options, also nested ones, ask for a download on a machine that is kept offline."""
     wanted = options.get("allow_download") not in (None, False)
     if wanted and offline():
         raise ConfigError(
@@ -56,17 +56,17 @@ def refuse_download(options: Mapping[str, object]) -> None:
 
 
 class Config(BaseModel):
-    """Base of every recipe's options: frozen, no unknown names, errors in one sentence."""
+    """Base of all options of runs: frozen, no unknown names, errors in one sentence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     def settled(self) -> Self:
-        """This config with all that its work depends on and the user need not say filled in."""
+        """Return the config with all values filled in that the result depends on and the user may leave out."""
         return self
 
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Self:
-        """Validate `values`. Errors: ConfigError that names the option, what came and what was expected."""
+        """Validate `values`. Errors: ConfigError that names the option, its value and what was expected."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -74,7 +74,7 @@ class Config(BaseModel):
 
 
 def _refusal(error: ValidationError, owner: str) -> ConfigError:
-    """The first problem in our words: which option, what it must be, what it was. owner: named if no option is."""
+    """Return the first problem in one sentence. owner: name to use if no option is to blame."""
     first = error.errors(include_url=False)[0]
     option = ".".join(part for part in first["loc"] if isinstance(part, str))
     shape = _MUST.get(first["type"])
@@ -91,7 +91,7 @@ def _refusal(error: ValidationError, owner: str) -> ConfigError:
 
 
 class Bounds(TypedDict, total=False):
-    """Bounds that pydantic's `Field` holds a value to."""
+    """Bounds of a value, as for pydantic's `Field`."""
 
     ge: float
     gt: float
@@ -110,11 +110,11 @@ def option(
     hidden: bool = False,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """A field of a `Config`: of any type, as pydantic's `Field`, since it stands where the option's default does.
+    """Define a field of a `Config`, like pydantic's `Field`. Its type is Any, because it is written as a default value.
 
-    default: `...` where the user must say. unit: shown behind the value ("pieces", "tokens").
+    default: `...` if the user must give a value. unit: shown after the value ("pieces", "tokens").
     corpus: the value names a corpus (or several), by name, fingerprint or path.
-    hidden: filled in by `settled`, offered to nobody.
+    hidden: not offered to users; `settled` fills it in.
     """
     return Field(
         default, description=help, json_schema_extra={"unit": unit, "corpus": corpus, "hidden": hidden}, **bounds
@@ -122,13 +122,13 @@ def option(
 
 
 def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> list[str]:
-    """The names of the options that are said to be `corpus` or `hidden`."""
+    """Return the names of options that are `corpus` or `hidden`."""
     extras = {name: field.json_schema_extra for name, field in config.model_fields.items()}
     return [name for name, extra in extras.items() if isinstance(extra, dict) and extra.get(trait)]
 
 
 def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
-    """Options of a part that `name` holds, validated, none added. Errors: ConfigError that names part and option."""
+    """Validate the options of a stage `name`; none are added. Errors: ConfigError that names stage and option."""
     may = [key for key in config.model_fields if key not in fields_with(config, "hidden")]
     if wrong := [key for key in options if key not in may]:
         raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {', '.join(may)}.")
@@ -136,15 +136,15 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
         values = config.parse(options).model_dump(mode="json")
     except ConfigError as error:
         raise ConfigError(f"{name}.{error}") from error
-    return {key: values[key] for key in options if key in values}  # what is excluded at its value says nothing
+    return {key: values[key] for key in options if key in values}  # drop options that are excluded at their value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The amount of D_C that may become S_C.
+    """Amount of the domain corpus to select.
 
-    value: sentences or tokens (a whole number), fraction of D_C's sentences (0 to 1), or, for
-    `threshold`, the worst score still taken, in the strategy's own unit.
+    value: sentences or tokens (a whole number), fraction of the domain corpus's sentences (0 to 1), or, for
+    `threshold`, the worst score to include, in the strategy's unit.
     """
 
     value: float
@@ -160,7 +160,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`1000`, `1000sentences`, `50000tokens`, `20%` or `threshold:0.75`."""
+        """Parse `1000`, `1000sentences`, `50000tokens`, `20%` or `threshold:0.75`. Errors: ConfigError."""
         text = text.strip().replace("_", "").replace(" ", "")
         match = re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
         if match and math.isfinite(value := float(match[1])):
@@ -175,7 +175,7 @@ class Budget:
 
     @property
     def in_words(self) -> str:
-        """The budget as people read it: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
+        """The budget in words: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
         if self.unit == "fraction":
             return str(self)
         if self.unit == "threshold":
@@ -191,7 +191,7 @@ class Budget:
 
 
 def unusual(config: Config, names: Iterable[str]) -> list[str]:
-    """The options of `names` that are not at their default, in words: `entity low 0.5`, `seed 2`."""
+    """Return the options of `names` that differ from their default, in words: `entity low 0.5`, `seed 2`."""
     usual = {name: field.default for name, field in type(config).model_fields.items()}
     values = {name: getattr(config, name) for name in names}
     return [

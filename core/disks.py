@@ -1,4 +1,4 @@
-"""Whether what is written to a disk is encrypted there, as far as Linux shows it (dm-crypt, which LUKS uses)."""
+"""Check if disks and swap are encrypted by Linux (dm-crypt, which LUKS uses)."""
 
 import os
 from contextlib import suppress
@@ -11,20 +11,20 @@ SWAPS = Path("/proc/swaps")
 
 
 def encrypted(path: Path) -> bool | None:
-    """Whether the disk below a file or folder is encrypted by this system. None: that cannot be known here.
+    """Return True if the disk of a file or folder is encrypted by this system; None if unknown.
 
-    A disk that encrypts by itself, or below a virtual machine, looks like one that does not.
+    A disk that encrypts in hardware, or below a virtual machine, looks like an unencrypted one.
     """
     with suppress(OSError):
         number = os.stat(path).st_dev
-        if os.major(number) == 0:  # a file system that may span disks, such as btrfs, or that is on none
+        if os.major(number) == 0:  # a file system that may span disks, such as btrfs, or has none
             number = _mounted(path)
         return _is_encrypted(BLOCK / f"{os.major(number)}:{os.minor(number)}")
     return None
 
 
 def open_swaps() -> list[str] | None:
-    """The swap devices and files to which memory may go in clear. None: that cannot be known here."""
+    """Return swap devices and files that are not encrypted; None if unknown."""
     if not psutil.swap_memory().total:
         return []
     try:
@@ -46,7 +46,7 @@ def _keeps_secret(swap: Path, kind: str) -> bool:
 
 
 def _mounted(path: Path) -> int:
-    """The number of the device that a path's file system is mounted from. Errors: OSError where it is no device."""
+    """Return the number of the device of a path's file system. Errors: OSError if it has none."""
     real = path.resolve()
     mounts = {Path(partition.mountpoint): partition.device for partition in psutil.disk_partitions(all=True)}
     below = [point for point in mounts if real.is_relative_to(point)]
@@ -54,7 +54,7 @@ def _mounted(path: Path) -> int:
 
 
 def _is_encrypted(device: Path) -> bool | None:
-    """A device of /sys/dev/block: encrypted itself, or put together of devices that all are."""
+    """Return True if a device of /sys/dev/block, or each device below it, is encrypted."""
     if not device.exists():
         return None
     with suppress(OSError):

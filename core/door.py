@@ -1,4 +1,4 @@
-"""Who may come in: the account at the other end of a loopback connection, and the key for where that cannot be seen."""
+"""Access control: the account behind a loopback connection, and a key if the system does not show it."""
 
 import os
 import secrets
@@ -19,12 +19,12 @@ _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # linux/netlink.h
 
 
 def account_behind(client: Address, server: Address) -> int | None:
-    """The user id whose process holds the client's end of a connection between two addresses of this machine.
+    """Return the user id of the client's end of a connection between two addresses of this machine.
 
-    None where the kernel does not show it: another system, or a client on another machine. An end that was closed
-    counts as not shown, for the kernel then names root as its owner.
+    None if the kernel does not show it: on other systems, or for a client on another machine. Closed ends return None,
+    too, because the kernel reports root as their owner.
     """
-    with suppress(OSError, AttributeError):  # a kernel that does not answer, a system that has no such sockets
+    with suppress(OSError, AttributeError):  # the kernel does not answer, or the system has no such sockets
         state, user = _socket_state(client, server)
         return user if state == _OPEN else None
     ends = {(_as_written(client, table), _as_written(server, table)) for table in TABLES}
@@ -35,9 +35,9 @@ def account_behind(client: Address, server: Address) -> int | None:
 
 
 def sees_owner(server: Address) -> bool:
-    """Whether the system shows who connects to an address where this process listens: tried on a connection of its own.
+    """Return True if the system shows the account behind connections to this address, tried with an own connection.
 
-    Errors: OSError where nobody listens.
+    Errors: OSError if no process listens there.
     """
     with socket.socket(socket.AF_INET6 if ":" in server[0] else socket.AF_INET) as client:
         client.connect(server)
@@ -45,9 +45,9 @@ def sees_owner(server: Address) -> bool:
 
 
 def _socket_state(client: Address, server: Address) -> tuple[int, int]:
-    """(state, user id) of one socket, from Linux's sock_diag: 100 times faster than to read through its tables.
+    """Return (state, user id) of a socket from Linux's sock_diag, 100 times faster than from its tables.
 
-    Errors: OSError where it does not answer or knows no such socket.
+    Errors: OSError if it does not answer or does not know the socket.
     """
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
     hosts = [socket.inet_pton(family, host.partition("%")[0]).ljust(16, b"\0") for host, _ in (client, server)]
@@ -61,20 +61,20 @@ def _socket_state(client: Address, server: Address) -> tuple[int, int]:
         line.sendto(head + question, (0, 0))
         answer = line.recv(4096)
     if struct.unpack_from("=H", answer, 4)[0] != _SOCK_DIAG_BY_FAMILY:
-        raise OSError("no such socket, or no answer to such questions")
+        raise OSError("there is no such socket, or sock_diag does not answer")
     return answer[17], struct.unpack_from("=I", answer, 80)[0]
 
 
 def account_listening(server: Address) -> int | None:
-    """The user id that listens on an address of this machine; None if nobody does or it is not shown."""
+    """Return the user id that listens on an address of this machine; None if unknown or none."""
     written = {_as_written(server, table) for table in TABLES}
     return next((user for local, _, state, user in _sockets() if state == _LISTENS and local in written), None)
 
 
 def key_of(home: Path) -> str:
-    """The home's key, made when it is first asked for; readable by its owner alone.
+    """Return the home's key, which only its owner can read; create it on first use.
 
-    One that another account wrote, or could read, is no secret: it is made anew.
+    A key that another account wrote or could read is not secret, so it is replaced.
     """
     path = home / "key"
     with suppress(OSError):

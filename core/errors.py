@@ -1,25 +1,25 @@
 """Every error Winnow raises on purpose.
 
     WinnowError
-    ├── InputError          what came in is wrong; the sentence says where and what to do
+    ├── InputError          the user's input is wrong
     │   ├── ReadError       a file: `train.conll line 12: ... ; ...`
-    │   │   └── OptionsError    as it is to be read; another column or label scheme may mend it
-    │   │       └── EncodingError   its bytes are not text in the encoding that was asked for
+    │   │   └── OptionsError    it cannot be read with these options, such as the column or label scheme
+    │   │       └── EncodingError   its bytes are not text in the chosen encoding
     │   ├── ConfigError     an option or a combination of options
-    │   │   └── Unfinished  a run that an option names, and that has yet to finish
-    │   ├── CorpusError     a corpus that is missing, empty, too small or of the wrong sort
-    │   │   └── MissingCorpus  one that is not here; it can be added again
+    │   │   └── Unfinished  an option names a run that has not finished
+    │   ├── CorpusError     a corpus that is missing, empty, too small or of the wrong kind
+    │   │   └── MissingCorpus  a missing corpus, which can be added again
     │   ├── PathError       a path that is missing or outside the allowed folders
-    │   └── ProjectError    a project that is missing, or cannot be made, changed, taken along or brought in so
+    │   └── ProjectError    a project that is missing, or cannot be made, changed, exported or imported
     ├── ModelError          an encoder or tagger that cannot be loaded or is not what it claims
-    ├── ResourceError       the machine is short of something: disk, memory, a device
+    ├── ResourceError       disk, memory or a device is missing or full
     ├── RunError            a run that cannot start, be found or be resumed
     │   └── RunBusy         another process holds the run
-    ├── Overtaken           somebody else has changed meanwhile what was shown
-    └── Cancelled           somebody asked the run to stop
+    ├── Overtaken           another user has changed what was shown
+    └── Cancelled           the run was asked to stop
 
-A message is one sentence: where, what, what was expected, what to do.
-On the command line `Cancelled` exits 130, every other one 2; anything else is a bug and exits 1.
+A message is one sentence: where, what is wrong, what was expected, what to do.
+On the command line, `Cancelled` exits with 130, the others with 2; any other exception is a bug and exits with 1.
 """
 
 import traceback
@@ -29,16 +29,16 @@ from core.shown import brief
 
 
 class WinnowError(Exception):
-    """Base of all errors raised on purpose; `str(error)` can be shown to a user as it is.
+    """Base of all errors raised on purpose. `str(error)` can be shown to users.
 
-    permanent: its cause lies in what the run was asked for, so that the same run would end the same way again.
+    permanent: the run's options are the cause, so the same run would fail again.
     """
 
     permanent = False
 
 
 class InputError(WinnowError):
-    """Something that the user gave is wrong."""
+    """The user's input is wrong."""
 
     permanent = True
 
@@ -46,7 +46,7 @@ class InputError(WinnowError):
 class ReadError(InputError):
     """A file could not be read as asked.
 
-    file: the file's name as the user knows it; line: 1-based, None where no line is to blame.
+    file: name as the user knows it. line: from 1, or None.
     """
 
     def __init__(self, file: str, line: int | None, problem: str) -> None:
@@ -61,7 +61,7 @@ class ReadError(InputError):
 class OptionsError(ReadError):
     """A file cannot be read with these options; another column or label scheme may solve it.
 
-    examples: the file's first sentences, for the user's eyes only. They are no part of the message, which is logged.
+    examples: first sentences of the file, for the user only. The message, which is logged, does not contain them.
     """
 
     def __init__(self, file: str, line: int | None, problem: str, examples: Sequence[str] = ()) -> None:
@@ -73,7 +73,7 @@ class OptionsError(ReadError):
 
 
 class EncodingError(OptionsError):
-    """A file's bytes are not text in the encoding that was asked for; another encoding may mend it."""
+    """A file's bytes are not text in the chosen encoding; another encoding may work."""
 
 
 class ConfigError(InputError):
@@ -92,23 +92,23 @@ class Unfinished(ConfigError):
 
 
 class CorpusError(InputError):
-    """A corpus is missing, empty, too small, or not of the sort that is needed."""
+    """A corpus is missing, empty, too small, or of the wrong kind."""
 
 
 class MissingCorpus(CorpusError):
-    """A corpus is not here, or no longer; who adds it again can go on."""
+    """A corpus is not here, or was removed; it can be added again."""
 
     permanent = False
 
 
 class PathError(InputError):
-    """A path is missing or lies outside the allowed folders; a file can be put there."""
+    """A path is missing or outside the allowed folders."""
 
     permanent = False
 
 
 class ProjectError(InputError):
-    """A project is not here, cannot be changed as asked, or a file is none; made otherwise it can go on."""
+    """A project is missing or cannot be changed, or a file is not a project."""
 
     permanent = False
 
@@ -118,7 +118,7 @@ class ModelError(WinnowError):
 
 
 class ResourceError(WinnowError):
-    """The machine is short of disk, memory or a device."""
+    """Disk, memory or a device is missing or full."""
 
 
 class RunError(WinnowError):
@@ -130,14 +130,14 @@ class RunBusy(RunError):
 
 
 class Overtaken(WinnowError):
-    """Somebody else has changed what was shown here, and what is asked for would silently undo that."""
+    """Another user has changed what was shown here, and this action would silently undo that."""
 
 
 class Cancelled(WinnowError):
     """The run was asked to stop and did."""
 
 
-# The last three are what cuBLAS and cuDNN say on a full card, before torch itself finds it full.
+# The last three are messages of cuBLAS and cuDNN on a full GPU, before torch notices it.
 _NO_MEMORY = (
     "DefaultCPUAllocator",
     "out of memory",
@@ -148,19 +148,19 @@ _NO_MEMORY = (
 
 
 def memory_ran_out(error: BaseException) -> bool:
-    """Whether this is Python's, torch's of a device, or torch's of the CPU (a plain RuntimeError); without torch."""
+    """Return True for an out-of-memory error of Python, a device, or torch's CPU allocator. Does not import torch."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     message = str(error) if isinstance(error, RuntimeError) else ""
     return any(words in message for words in _NO_MEMORY)
 
 
-# Messages of these speak of code, not of data; others (ValueError, KeyError, ...) may quote a corpus.
+# Messages of these describe code, not data; others (ValueError, KeyError, ...) may quote a corpus.
 _SPEAKS_OF_CODE = (RuntimeError, TypeError, AttributeError, IndexError, ArithmeticError, ImportError)
 
 
 def for_the_log(error: BaseException) -> str:
-    """A traceback that quotes nothing of the user's: no value, no text, no file's name."""
+    """Return a traceback without the user's data: no values, no text, no file names."""
     parts = list[str]()
     link: BaseException | None = error
     while link:

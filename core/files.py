@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: temporary file, fsync, rename, fsync of the folder."""
+"""Read and write files safely. Writes are atomic: temporary file, fsync, rename, fsync of the folder."""
 
 import errno
 import json
@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from core.errors import ResourceError, RunError, WinnowError
 
-LARGEST_JSON = 64 << 20  # bytes of a JSON file; parsed, it takes up to twenty times as much memory
+LARGEST_JSON = 64 << 20  # bytes of a JSON file; parsed, it takes up to 20 times the memory
 _BLOCK, _LONGEST_LINE = 1 << 20, 16 << 20  # bytes
 _LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # a line, or several blank ones
-TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
-ARTIFACTS, SUMS = "artifacts", "sums.json"  # in the folder of a run: what it left, and what that was like then
+TEMPORARY = ".*.tmp"  # files that a killed writer may leave
+ARTIFACTS, SUMS = "artifacts", "sums.json"  # in a run's folder: its output, and the sizes and checksums of that
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_SAYS_FULL = re.compile(  # where no number says so: what is written in Rust, numpy's `tofile`, `torch.save`
+_SAYS_FULL = re.compile(  # messages without an error number: of Rust code, numpy's `tofile`, `torch.save`
     "No space left on device|Disk quota exceeded|File too large|"
     r"^\d+ requested and \d+ written$|unexpected pos \d+ vs \d+"
 )
@@ -32,7 +32,7 @@ _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write to the yielded file; it becomes `path` if the block ends well and vanishes if it does not."""
+    """Yield a file to write. It replaces `path` if the block succeeds, and is deleted if it fails."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -47,7 +47,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def disk_is_full(error: BaseException | None) -> bool:
-    """Whether that is what `error` says, or what it came of: a library that cleans up fails a second time."""
+    """Return True if a full disk caused `error`.
+
+    Checks its causes, too, because a library may fail again in cleaning up.
+    """
     while error:
         if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_FULL.search(str(error)):
             return True
@@ -57,7 +60,7 @@ def disk_is_full(error: BaseException | None) -> bool:
 
 @contextmanager
 def on_disk(home: Path) -> Iterator[None]:
-    """Around work on files. Errors: ResourceError, in one sentence, where the disk is full or does not let us."""
+    """Turn errors of a full disk, or of missing rights, into ResourceError with one sentence."""
     try:
         yield
     except OSError as error:
@@ -67,16 +70,16 @@ def on_disk(home: Path) -> Iterator[None]:
             ) from error
         if error.errno in _BARRED:
             raise ResourceError(
-                f"{error.filename or home}: cannot be used ({error.strerror}); check whose it is, and its rights."
+                f"{error.filename or home}: cannot be used ({error.strerror}); check its owner and its rights."
             ) from error
         raise
 
 
 @contextmanager
 def read_back(path: Path, *names: str) -> Iterator[None]:
-    """Around reading what a run left in `path`; names: the files that are read of a folder.
+    """Check the output of a run before the block reads it. names: files to read, if `path` is a folder.
 
-    Errors: RunError where one is gone, is not as the run left it, or is spoilt.
+    Errors: RunError if a file is missing, was changed since the run, or is damaged.
     """
     for file in [path / name for name in names] or [path]:
         _refuse_changed(file)
@@ -86,17 +89,17 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise RunError(
-            f"{error.filename or path}: is gone; bring it back from a copy, or remove its run and start it again."
+            f"{error.filename or path}: is gone; restore it from a copy, or remove its run and start it again."
         ) from error
-    except Exception as error:  # whatever the parsers of numpy and Arrow stumble over: of tokens, zips, codecs
+    except Exception as error:  # parsers of numpy and Arrow raise many types of errors
         raise RunError(
-            f"{path}: cannot be read ({type(error).__name__}), as a failing disk leaves it; remove its run and start "
-            "it again."
+            f"{path}: cannot be read ({type(error).__name__}), perhaps because the disk fails; remove its run and "
+            "start it again."
         ) from error
 
 
 def sum_up(run: Path) -> None:
-    """Keep size and CRC-32 of all that a run has left, for `read_back`: against failing disks, not against forgers."""
+    """Store size and CRC-32 of a run's output, for `read_back`. They detect failing disks, not forgery."""
     folder = run / ARTIFACTS
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}
@@ -104,18 +107,18 @@ def sum_up(run: Path) -> None:
 
 
 def forget_sums(run: Path) -> None:
-    """Remove a run's sums: what it leaves is being made anew, or for the first time."""
+    """Remove a run's checksums before a new attempt writes its output."""
     (run / SUMS).unlink(missing_ok=True)
 
 
 def refuse_changed(folder: Path) -> None:
-    """Errors: RunError where a file of a folder, such as the weights of a model, is not as its run left it."""
+    """Errors: RunError if a file of a folder, such as a model's weights, was changed since its run."""
     for file in folder.iterdir():
         _refuse_changed(file)
 
 
 def _refuse_changed(file: Path) -> None:
-    """Errors: RunError. Runs of older versions have no sums, and runs at work none yet."""
+    """Errors: RunError if the file was changed. Active runs and runs of early versions have no checksums."""
     folder = next((parent for parent in file.parents if parent.name == ARTIFACTS), None)
     if folder is None or not file.is_file():
         return
@@ -129,9 +132,9 @@ def _refuse_changed(file: Path) -> None:
 
 
 def changed(file: Path, run: str) -> RunError:
-    """The error to raise where a file is not as a run left it. run: its id."""
+    """Return the error for a file that was changed since its run. run: its id."""
     return RunError(
-        f"{file}: is not what run {run} left there: it was changed since, or the disk fails; bring it back from a "
+        f"{file}: is not what run {run} left there: it was changed since, or the disk fails; restore it from a "
         "copy, or remove the run and start it again."
     )
 
@@ -143,7 +146,7 @@ def _kept(sums: Path, changed: int) -> dict[str, object]:
 
 @lru_cache(4096)
 def _sum_once(file: Path, size: int, changed: int, inode: int) -> int:
-    """Reading 300 MB takes a tenth of a second: a page that draws them again does not."""
+    """Return the CRC-32 of a file, cached, because reading 300 MB takes 0.1 s each time a page is drawn."""
     return _sum_of(file)
 
 
@@ -156,19 +159,19 @@ def _sum_of(file: Path) -> int:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """`path` holds `data`, or what it held before."""
+    """Write a file; after a failure it has its previous content."""
     with replacing(path) as file:
         file.write(data)
 
 
 def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
-    """`np.save` of any shape, without pickle; `path` ends in `.npy`."""
+    """Save an array without pickle; `path` ends in `.npy`."""
     with replacing(path) as file:
         np.save(file, array, allow_pickle=False)
 
 
 def json_bytes(path: Path) -> bytes:
-    """Return the content of a JSON file. Errors: OSError; ValueError if it is larger than any of ours."""
+    """Return the content of a JSON file. Errors: OSError; ValueError if it is too large."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_JSON:
@@ -177,7 +180,7 @@ def json_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON value in a file. Errors: OSError; ValueError if it is no JSON, too deep or too large."""
+    """Return the JSON value in a file. Errors: OSError; ValueError if it is not JSON, too deep or too large."""
     try:
         return json.loads(json_bytes(path))
     except RecursionError as error:
@@ -185,7 +188,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, object] | None:
-    """Return the JSON object in a file; None if there is none, or it is spoilt."""
+    """Return the JSON object in a file; None if there is none, or it is damaged."""
     try:
         value = read_json(path)
     except (OSError, ValueError):
@@ -194,10 +197,10 @@ def read_object(path: Path) -> dict[str, object] | None:
 
 
 class WholeLines:
-    """Iterate over the lines of a log that end in a newline, in blocks: a log of any size takes little memory.
+    """Iterate over the complete lines of a log, in blocks, so that a large log takes little memory.
 
-    A row of blank lines, and a line above _LONGEST_LINE, is one b"", which no reader takes for an entry.
-    end: the byte behind the last whole line so far. torn: the beginning of the last line, if that has no newline.
+    Several blank lines, and a line longer than _LONGEST_LINE, become one b"", which readers ignore.
+    end: byte after the last complete line so far. torn: start of the last line, if it has no newline.
     """
 
     def __init__(self, file: BinaryIO, after: int = 0) -> None:
@@ -209,7 +212,7 @@ class WholeLines:
         while part := self._file.read(_BLOCK):
             data = rest + part
             whole = data.rfind(b"\n") + 1
-            if skipped and whole:  # the end of a line that is too long
+            if skipped and whole:  # end of a line that is too long
                 cut = data.index(b"\n") + 1
                 self.end += skipped + cut
                 data, whole, skipped = data[cut:], whole - cut, 0
@@ -226,11 +229,11 @@ class WholeLines:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """One write and an fsync, so that a reader sees all of the line or none; one that was torn stays alone."""
+    """Append a line by one write and an fsync, on a new line even if the previous one is incomplete."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(file).st_size
-        torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"  # its writer was killed
+        torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"  # the previous writer was killed
         os.write(file, (b"\n" if torn else b"") + line + b"\n")
         os.fsync(file)
     finally:
@@ -238,7 +241,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def bytes_in(path: Path) -> int:
-    """Bytes of a file, or of all in a folder, whoever writes and deletes there meanwhile."""
+    """Return the bytes of a file or folder, which other processes may change meanwhile."""
     files = [path] if path.is_file() else [Path(at) / name for at, _, names in os.walk(path) for name in names]
     size = 0
     for file in files:
@@ -248,14 +251,14 @@ def bytes_in(path: Path) -> int:
 
 
 def sync_all(folder: Path) -> None:
-    """`sync` of everything in a folder, however deep, and of itself."""
+    """Sync a folder with everything in it."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             sync(path)
 
 
 def sync(path: Path) -> None:
-    """Bring a file's content, or the names in a folder, to the disk: only then do they survive a power cut."""
+    """Flush a file's content, or a folder's entries, to the disk, so that they survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,10 +1,10 @@
-"""Untrusted files are read in a separate process. A forged file may kill that process, fill its memory or keep it
-busy for ever; the server survives.
+"""Read untrusted files in a separate process. A forged file may kill that process, fill its memory or keep it busy for
+ever; the server survives.
 
     python -m core.isolated core.corpora.preview 4711
 
 imports the module, reads one request from stdin, passes it to the module's `answer`, writes the result to stdout and
-exits. Request and result are JSON. The number is the id of the process that asks: when that dies, so does this one.
+exits. Request and result are JSON. The number is the id of the process that asks; if that dies, this one is killed.
 """
 
 import ctypes
@@ -29,26 +29,26 @@ from core.errors import ResourceError, WinnowError, memory_ran_out
 from core.paths import home
 
 SECONDS = 20
-MEMORY = 800 << 20  # bytes, beyond what the imports took
-IDLE = 900  # seconds that a spare waits for its request
+MEMORY = 800 << 20  # bytes, in addition to the imports
+IDLE = 900  # seconds that a spare process waits for its request
 _ROOT = Path(__file__).resolve().parents[1]
-# One thread each: on a machine of many cores their stacks alone would fill the memory that is allowed.
+# One thread each, because on many cores the stacks of threads alone would exceed the memory limit.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
 _server, _isolated = threading.Event(), threading.Event()
 _PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
-_GRACE = 5  # seconds after which a reader ends by itself if nobody has stopped it
-# Killed by one of these, a reader ran out of time: wall-clock time, or CPU time of all its threads.
+_GRACE = 5  # seconds after the limit until a reader exits by itself, if it was not killed
+# Signals that end a reader at its time limit: of wall-clock time, or of CPU time of all its threads.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
 class _Clock:
-    """When the request that this isolated process answers must be finished; None outside of such a process."""
+    """deadline: monotonic time limit of the request that this process answers; None outside of such a process."""
 
     deadline: float | None = None
 
 
 def seconds_left(seconds: float) -> float:
-    """Limit of a reader that is started now: `seconds`, or what the caller itself has left if that is less."""
+    """Return the time limit of a new reader: `seconds`, or the rest of the caller's own limit if that is less."""
     left = seconds if _Clock.deadline is None else _Clock.deadline - time.monotonic()
     return max(min(seconds, left), 0.1)
 
@@ -69,9 +69,9 @@ def is_isolated() -> bool:
 
 
 class _Reply(TypedDict, total=False):
-    """Message that the other process writes: `answer`, or one of the ways in which there is none.
+    """Reply of the other process: `answer`, or one of the failures.
 
-    error, args: the name of a class of `core.errors`, and what it is made of. bug: the frames of any other exception.
+    error, args: name and arguments of a class of `core.errors`. bug: stack frames of any other exception.
     """
 
     answer: object
@@ -82,9 +82,9 @@ class _Reply(TypedDict, total=False):
 
 
 class Isolated:
-    """Processes that each answer one request to `module`, and a spare one that has done its imports already.
+    """Starts processes that each answer one request to `module`, and keeps a spare one that has done its imports.
 
-    advice: what to do where that fails, the end of a sentence. spare: False for who asks once or twice in its life.
+    advice: end of the sentence if that fails: what to do. spare: False for rare requests.
     """
 
     def __init__(self, module: str, advice: str, seconds: float = SECONDS, *, spare: bool = True) -> None:
@@ -93,25 +93,25 @@ class Isolated:
         self._spare: subprocess.Popen[bytes] | None = None
 
     def ready(self) -> None:
-        """Start the spare where there is none; returns at once."""
-        with self._lock, suppress(OSError):  # short of memory: the next who asks is told
+        """Start the spare process unless there is one; returns at once."""
+        with self._lock, suppress(OSError):  # without memory, the next request reports it
             self._spare = self._waiting() or _started(self._module)
 
     def _waiting(self) -> subprocess.Popen[bytes] | None:
-        """The spare, if it has not been killed or waited too long."""
+        """Return the spare process, unless it was killed or waited too long."""
         if self._spare and self._spare.poll() is not None:
             _end(self._spare)
             self._spare = None
         return self._spare
 
     def ask(self, what: str, check: Callable[[], None] = lambda: None, /, **request: object) -> object:
-        """The result of the module's `answer(**request)`, as JSON holds it.
+        """Return the JSON result of the module's `answer(**request)`.
 
-        what: the file's name for errors. check: called each second, may raise, which ends the other process. Errors:
-        ResourceError if it took too long or too much memory, killed its process or there can be none; the WinnowError
+        what: file name for errors. check: called each second; if it raises, the other process is killed. Errors:
+        ResourceError if the other process takes too long or too much memory, dies or cannot be started; the WinnowError
         that `answer` raised.
         """
-        # The project of a window is known to this process alone.
+        # Only this process knows the project of a window.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
         seconds = seconds_left(self._seconds)
         payload = json.dumps([os.getcwd(), environment, seconds, request]).encode()
@@ -131,14 +131,14 @@ class Isolated:
         if process.returncode in _OUT_OF_TIME:
             raise self._late(what, seconds)
         if process.returncode:
-            raise self._failed(what, "its reader broke off, as a damaged or forged file makes it, or memory ran out")
+            raise self._failed(what, "its reader crashed, because the file is damaged or forged, or memory ran out")
         return self._answer(what, json.loads(written))
 
     def _answer(self, what: str, reply: _Reply) -> object:
         if "memory" in reply:
             raise self._failed(what, f"reading it took more than {MEMORY >> 20} MB of memory")
         if "bug" in reply:
-            raise RuntimeError(f"in a process apart\n{reply['bug']}")
+            raise RuntimeError(f"in a separate process\n{reply['bug']}")
         kind = vars(errors).get(reply.get("error", ""))
         if isinstance(kind, type) and issubclass(kind, WinnowError):
             raise kind(*reply["args"])
@@ -152,16 +152,16 @@ class Isolated:
 
 
 class _Starter:
-    """One thread that starts every reader and lives as long as this process.
+    """A thread that starts all readers and lives as long as this process.
 
-    Linux ends a reader when the *thread* that started it ends, and the threads of a page live for seconds.
+    Linux kills a reader when the *thread* that started it ends, and the threads of a page live for seconds.
     """
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """Take a new thread: that of the parent does not exist in a forked process."""
+        """Use a new thread, because the parent's does not exist in a forked process."""
         self._threads = ThreadPoolExecutor(1, "starts-readers")
 
     def start(self, module: str) -> subprocess.Popen[bytes]:
@@ -192,7 +192,7 @@ def _popen(module: str) -> subprocess.Popen[bytes]:
 
 
 def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], None]) -> bytes:
-    """All that it writes. Errors: TimeoutExpired; whatever `check` raises."""
+    """Return the output of a process. Errors: TimeoutExpired; any error of `check`."""
     end, sent = time.monotonic() + seconds, False
     while True:
         try:
@@ -205,7 +205,7 @@ def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, c
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it with its group. One that the kernel does not let go (a dead network folder) is not waited for."""
+    """Kill a process with its group. Do not wait for one that the kernel cannot end (a dead network folder)."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -225,11 +225,11 @@ def main() -> None:
         _limit_memory()
         sys.stdout.buffer.write(_reply(answer, request))
         sys.stdout.flush()
-        os._exit(0)  # without the tens of milliseconds that taking an interpreter down costs
+        os._exit(0)  # skips the interpreter's shutdown, which takes tens of milliseconds
 
 
 def _die_with(parent: int) -> None:
-    """Ask Linux to kill this process when `parent` dies. Elsewhere the limits of time end it later."""
+    """Ask Linux to kill this process when `parent` dies. On other systems, the time limits end it later."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -238,7 +238,7 @@ def _die_with(parent: int) -> None:
 
 
 def _limit_memory() -> None:
-    """No more memory than allowed, if the system enforces that; after a crash none of it on disk."""
+    """Limit the memory, if the system can, and write no core dump after a crash."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -247,10 +247,10 @@ def _limit_memory() -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process after `seconds` and a grace, also if the process that asks is stopped and cannot kill it.
+    """End this process some seconds after its limit, even if the process that asks is stopped and cannot kill it.
 
-    The CPU limit counts all threads (a reader of Parquet has two), holds for processes that a reader starts, and no
-    code in this process can put it off.
+    The CPU limit counts all threads (a reader of Parquet has two), also applies to child processes, and cannot be
+    raised by this process.
     """
     _Clock.deadline = time.monotonic() + seconds
     signal.alarm(int(seconds) + _GRACE)
@@ -262,7 +262,8 @@ def _limit_time(seconds: float) -> None:
 
 def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
-        folder, environment, seconds, arguments = json.loads(request)  # as they are now: a spare was started before
+        # The request has the current folder and environment, because a spare process was started earlier.
+        folder, environment, seconds, arguments = json.loads(request)
         _limit_time(seconds)
         os.chdir(folder)
         os.environ.clear()
@@ -271,8 +272,8 @@ def _reply(answer: Callable[..., object], request: bytes) -> bytes:
         return json.dumps(result, ensure_ascii=False).encode("utf-8", "replace")
     except WinnowError as error:
         reply: _Reply = {"error": type(error).__name__, "args": error.__reduce__()[1]}
-    except Exception as error:  # noqa: BLE001  the server writes its log
-        frames = "".join(traceback.format_tb(error.__traceback__))  # no message: it may quote the file
+    except Exception as error:  # noqa: BLE001  the server logs it
+        frames = "".join(traceback.format_tb(error.__traceback__))  # without the message, which may quote the file
         reply = {"memory": True} if memory_ran_out(error) else {"bug": f"{frames}{type(error).__name__}"}
     return json.dumps(reply).encode()
 

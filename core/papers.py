@@ -1,4 +1,4 @@
-"""The five papers' tables and figures: what each shows, which page and which commands make it, how ours differs."""
+"""Tables and figures of the five papers: which page and commands reproduce each, and how the results differ."""
 
 import tomllib
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """name: as it is cited."""
+    """A paper. name: as it is cited."""
 
     name: str
     title: str
@@ -38,7 +38,7 @@ class Paper:
 
 @cache
 def listed() -> tuple[Paper, ...]:
-    """Every paper, in the order of core/SOURCES.md's names."""
+    """Return all papers, in the order of core/SOURCES.md."""
     with _LIST.open("rb") as file:
         return tuple(_paper(**given) for given in tomllib.load(file)["papers"])
 

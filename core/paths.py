@@ -1,8 +1,7 @@
-"""Where everything lives, and which files a process may read: any on the command line, those below the allowed folders
-where a page is served or asked.
+"""Folders of Winnow, and the files that a process may read: any on the command line, only allowed folders for pages.
 
-A file is looked at after its last link and then opened folder by folder, no link followed: what was allowed is what is
-read, whatever is put in its place meanwhile.
+A path is resolved, checked, and then opened folder by folder without following links. So the file that is read is the
+file that was checked, even if another is put in its place meanwhile.
 """
 
 import os
@@ -21,27 +20,27 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 _within: ContextVar[str | None] = ContextVar("project", default=None)
-_asking: list[Callable[[], str | None]] = []  # who knows the project of the window that this thread draws
+_asking: list[Callable[[], str | None]] = []  # functions that know the project of the window that this thread draws
 
 
 def given_home() -> Path:
-    """`WINNOW_HOME`, else `~/.winnow`: the folder of all projects, or of one."""
+    """Return `WINNOW_HOME`, else `~/.winnow`: the home of all projects, or the folder of one."""
     return Path(os.environ.get("WINNOW_HOME") or Path.home() / ".winnow").absolute()
 
 
 def machine_home() -> Path:
-    """Folder of what all projects share: encoders, locks of devices, the key, logs."""
+    """Return the home, with the files that all projects share: encoders, locks of devices, the key, logs."""
     return shared_home(given_home())
 
 
 def home() -> Path:
-    """The folder of the project that this thread is about: the one of the block (`within`), else of the window, else in
+    """Return the folder of this thread's project: of the block (`within`), else of the window, else of
     `WINNOW_PROJECT`, else the usual one.
 
-    Errors: ProjectError where there is no such project.
+    Errors: ProjectError if there is no such project.
     """
     root = given_home()
-    if is_project(root):  # a worker's, or somebody's who means just this one
+    if is_project(root):  # in a worker, or if WINNOW_HOME names one project
         return root
     slug = _within.get() or next((slug for ask in _asking if (slug := ask())), None)
     if slug:
@@ -53,7 +52,7 @@ def home() -> Path:
 
 @contextmanager
 def within(slug: str) -> Iterator[None]:
-    """A block that is about this project."""
+    """Use this project in a block."""
     token = _within.set(slug)
     try:
         yield
@@ -62,7 +61,7 @@ def within(slug: str) -> Iterator[None]:
 
 
 def ask_for_project(ask: Callable[[], str | None]) -> None:
-    """Have `ask` say from now on which project, by its slug, a thread is about; None: none of its own."""
+    """Register a function that returns the slug of a thread's project, or None."""
     if ask not in _asking:
         _asking.append(ask)
 
@@ -104,22 +103,22 @@ def _refuse_foreign(root: Path) -> None:
 
 
 def confine() -> None:
-    """Read users' files below the allowed folders alone, from now on in this process and in every one that it starts.
+    """Restrict this process, and those that it starts, to user files in the allowed folders.
 
-    For the pages, and so for their workers. The command line is its owner's shell: there he may name any path.
+    For pages and their workers. On the command line, the user may name any path.
     """
     os.environ["WINNOW_CONFINED"] = "1"
 
 
 def confined() -> bool:
-    """Whether a page asks, here or in the process that started this one."""
+    """Return True if this process, or the one that started it, called `confine`."""
     return os.environ.get("WINNOW_CONFINED") == "1"
 
 
 def allowed_roots() -> tuple[Path, ...]:
-    """The user's home, the folder the app runs in, the project's own, and those in `WINNOW_DATA_DIRS`, each once.
+    """Return the user's home, the current folder, Winnow's own folder, and those in `WINNOW_DATA_DIRS`.
 
-    Neither `/`, where a service may be started, nor a folder that is hidden or lies in a hidden one.
+    `/`, where a service may be started, and hidden folders are left out.
     """
     named = [Path(part) for part in os.environ.get("WINNOW_DATA_DIRS", "").split(os.pathsep) if part]
     folders = [folder.resolve() for folder in (Path.home(), Path.cwd(), _PROJECT, *named)]
@@ -127,32 +126,32 @@ def allowed_roots() -> tuple[Path, ...]:
 
 
 def allowed_path(path: Path | str, roots: Sequence[Path] | None = None) -> Path:
-    """`path` with every link and `..` resolved, if it lies under one of `roots`, in nothing hidden there, and exists.
+    """Resolve all links and `..` of a path, which must exist below one of `roots` and not be hidden there.
 
-    roots: None for the allowed folders and what Winnow keeps itself: uploads, runs, samples.
-    Errors: PathError otherwise; outside of `roots` the same one whether it exists or not.
+    roots: None for the allowed folders and Winnow's own: uploads, runs, samples.
+    Errors: PathError otherwise; outside of `roots`, the message does not depend on whether the path exists.
     """
     return _placed(path, roots)[1]
 
 
 def user_path(path: Path | str) -> Path:
-    """A path that a user named: as it is, or by `allowed_path` where this process is confined. Errors: PathError."""
+    """Return a path that a user named, checked by `allowed_path` if this process is confined. Errors: PathError."""
     return allowed_path(path) if confined() else Path(path)
 
 
 def is_there(file: Path) -> bool:
-    """Whether a file is there that nobody named but that is looked for, as a text's annotation is.
+    """Return True if a file exists that the user did not name, such as the annotation beside a text.
 
-    Where this process is confined a link counts wherever it leads: `opened` refuses it, and says the same of what
-    exists and what does not.
+    In a confined process, links always count as existing, so that the answer does not show what they lead to; `opened`
+    refuses them.
     """
     return file.is_file() or (confined() and file.is_symlink())
 
 
 def opened(path: Path) -> BinaryIO:
-    """A user's file for reading; where this process is confined, a plain file under an allowed folder.
+    """Open a user's file for reading; in a confined process, only a plain file below an allowed folder.
 
-    Errors: PathError for any other; OSError as of `open`, also where a link took its place in this moment.
+    Errors: PathError otherwise; OSError of `open`, also if the file was replaced by a link meanwhile.
     """
     if not confined():
         return path.open("rb")
@@ -160,12 +159,12 @@ def opened(path: Path) -> BinaryIO:
     descriptor = _open_below(root, real)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise PathError(f"{path.name[:200]}: is not a plain file; choose one that holds text.")
+        raise PathError(f"{path.name[:200]}: is not a plain file; choose a text file.")
     return os.fdopen(descriptor, "rb")
 
 
 def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]:
-    """The folder that allows `path`, and where `path` is after its last link."""
+    """Return the folder that allows `path`, and the resolved path."""
     shown = repr(str(path)[:200])
     try:
         real = Path(path).expanduser().resolve()
@@ -187,7 +186,7 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
 
 
 def _own() -> list[Path]:
-    """Folders that Winnow itself filled for a page or a worker to read, in a hidden folder or not."""
+    """Return folders that Winnow itself writes for pages and workers, which may be hidden."""
     return [
         folder.resolve()
         for folder in (home() / "uploads", home() / "unpacked", home() / "runs", _PROJECT / "assets" / "samples")
@@ -199,7 +198,7 @@ def _hidden(path: Path) -> bool:
 
 
 def _open_below(root: Path, real: Path) -> int:
-    """A descriptor of `real`, reached from `root` without a link. Errors: OSError."""
+    """Open `real` from `root` without following links, and return its descriptor. Errors: OSError."""
     *folders, name = real.relative_to(root).parts or (".",)
     descriptor = os.open(root, _FOLDER)
     try:

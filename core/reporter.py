@@ -1,43 +1,46 @@
-"""Progress of long work, reported without knowing who listens."""
+"""Interface by which long computations report progress."""
 
 from typing import Protocol, TypedDict
 
 
 class Checkpoint(TypedDict):
-    """A point from which a training can go on. name: of its folder; step: of the optimizer, from 1."""
+    """A point from which a training can resume. name: of its folder. step: of the optimizer, from 1."""
 
     name: str
     step: int
 
 
 class Reporter(Protocol):
-    """The way in which every long computation reports. Calls are cheap; the listener thins them out."""
+    """Receives progress of a long computation. Calls are cheap, because the receiver drops frequent ones."""
 
     def stage(self, name: str) -> None:
-        """A new part of the work begins, e.g. "embedding D_C"."""
+        """Report that a new stage begins, for example "embedding the domain corpus"."""
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        """`done` of `total` (None: unknown) `unit`s of the current stage."""
+        """Report `done` of `total` (None: unknown) `unit`s of the current stage."""
 
     def metric(self, name: str, value: float, step: int | None = None) -> None:
-        """A number worth a curve or a row in a table."""
+        """Report a number for a curve or a table."""
 
     def note(self, text: str) -> None:
-        """A sentence the user should read. Never a sentence of a corpus."""
+        """Report a sentence to the user. It must not quote a corpus."""
 
     def check(self) -> None:
-        """Raise `Cancelled` if somebody asked for an end; call it at least once a second."""
+        """Raise `Cancelled` if the run was asked to stop. Call it at least once per second."""
 
 
 class Parted(Reporter, Protocol):
-    """A reporter for work that knows all of its parts from the start."""
+    """A reporter for work that knows all its parts from the start."""
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
-        """Part `number` (from 1) of `of` begins. left: seconds of it and of all behind it; after: of those alone."""
+        """Report that part `number` (from 1) of `of` begins.
+
+        left: seconds of it and all later parts. after: of the later parts.
+        """
 
 
 class Silent:
-    """A reporter that nobody listens to."""
+    """A reporter that ignores everything."""
 
     def stage(self, name: str) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The few types in which results travel: arrays with a name, a unit, a direction and an origin."""
+"""Types of results: arrays with a name, a unit, a direction and an origin."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,13 +16,13 @@ FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
-Index = int | slice | IntArray | BoolArray  # what picks rows of an array
+Index = int | slice | IntArray | BoolArray  # selects rows of an array
 
 Prefer = Literal["high", "low"]
 
 
 class Rows(Protocol):
-    """`(n, d)` vectors, stored or made as they are asked for."""
+    """`(n, d)` vectors, stored or computed on access."""
 
     def __len__(self) -> int: ...
 
@@ -30,7 +30,7 @@ class Rows(Protocol):
 
 
 class Role(StrEnum):
-    """The part that a corpus has in a run. A corpus has no role of its own."""
+    """Role of a corpus in a run. A corpus itself has no role."""
 
     TASK = "T_C"
     DOMAIN = "D_C"
@@ -40,11 +40,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """One number a sentence, in the strategy's own unit.
+    """One number per sentence, in the strategy's unit.
 
-    values: `(n,)` float, row i scores sentence i; NaN where a sentence could not be scored.
-    prefer: which end is wanted. Only `selection.choose` turns signs.
-    corpus: fingerprint of the scored corpus.
+    values: `(n,)` float, one per sentence; NaN if a sentence could not be scored. prefer: which end is better. Only
+    `selection.choose` changes signs. corpus: fingerprint of the scored corpus.
     """
 
     name: str
@@ -57,10 +56,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The rows chosen from a corpus, best first, and why the others were withheld.
+    """Rows selected from a corpus, best first, and how many were withheld.
 
-    rows: `(k,)` int64, in rank order. dropped: how many rows each flag withheld; a row with
-    several flags counts once, as a leak if it is one, else under the first of them in the policy's order.
+    rows: `(k,)` int64, in rank order. dropped: number of rows withheld by each flag. A row with several flags counts
+    once: as a leak if it is one, else under the first flag in the policy's order.
     """
 
     corpus: str
@@ -72,10 +71,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One number about a pair of corpora, and where it came from.
+    """One number about a pair of corpora, and how it was computed.
 
-    value: in `unit`; `prefer` says which end means "closer". convention: how it was made, in words. columns: its other
-    readings by name, None where there is none.
+    value: in `unit`. prefer: which end means closer. convention: how it was computed, in words. columns: related values
+    by name, None if missing.
     """
 
     name: str
@@ -88,11 +87,11 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """The one table that every F1, test and verdict is computed from: spans by sentence and type.
+    """Spans by sentence and type, from which every F1, test and verdict is computed.
 
-    types: t names, sorted. tp, predicted, gold: `(n, t)` int32; a true positive has its start, end and type right.
-    tested: `(n,)` the sentences that a replicate was tested on, where each has labels and a test set of its own; the
-    others have zeros. None where all taggers that are compared learnt from the same labels. It is not saved.
+    types: t names, sorted. tp, predicted, gold: `(n, t)` int32. A true positive has the right start, end and type.
+    tested: `(n,)` True for sentences that a replicate was tested on, if each replicate has its own labels and test set;
+    the other rows are 0. None if all compared taggers use the same labels. It is not saved.
     """
 
     types: tuple[str, ...]
@@ -102,7 +101,7 @@ class Evaluation:
     tested: BoolArray | None = None
 
     def among(self, rows: IntArray, n: int) -> Self:
-        """The same table as part of a replicate's `n` sentences, of which it was tested on `rows`."""
+        """Return the table over all `n` sentences of a replicate that was tested on `rows`."""
         tables = np.zeros((3, n, len(self.types)), dtype=np.int32)
         tables[:, rows] = self.tp, self.predicted, self.gold
         tested = np.zeros(n, dtype=np.bool_)
@@ -110,45 +109,45 @@ class Evaluation:
         return replace(self, tp=tables[0], predicted=tables[1], gold=tables[2], tested=tested)
 
     def f1(self) -> float:
-        """Micro F1 over all spans, percent; 0 where nothing is right."""
+        """Return micro F1 over all spans, percent."""
         return percent_f1(self.tp.sum(), self.predicted.sum(), self.gold.sum())
 
     def precision(self) -> float:
-        """Share of the predicted spans that are right, percent; 0 where none is predicted."""
+        """Return the share of predicted spans that are right, percent; 0 if none is predicted."""
         return 100 * float(self.tp.sum()) / max(int(self.predicted.sum()), 1)
 
     def recall(self) -> float:
-        """Share of the gold spans that are found, percent; 0 where there are none."""
+        """Return the share of gold spans that are found, percent; 0 if there are none."""
         return 100 * float(self.tp.sum()) / max(int(self.gold.sum()), 1)
 
     def by_type(self) -> dict[str, float]:
-        """F1 of every type, percent."""
+        """Return F1 of each type, percent."""
         sums = (table.sum(axis=0) for table in (self.tp, self.predicted, self.gold))
         return {name: percent_f1(*counts) for name, *counts in zip(self.types, *sums, strict=True)}
 
     def macro_f1(self) -> float:
-        """Mean F1 of the types that are in gold, percent: each counts alike, however rare; 0 where there are none."""
+        """Return the unweighted mean F1 of the types in gold, percent; 0 if there are none."""
         scores = self.by_type()
         held = [scores[name] for name, n in zip(self.types, self.gold.sum(axis=0).tolist(), strict=True) if n]
         return sum(held) / max(len(held), 1)
 
     def of(self, rows: BoolArray) -> Self:
-        """The sentences where `rows`, `(n,)`, is true."""
+        """Return the table of the sentences for which `rows`, `(n,)`, is True."""
         return replace(self, tp=self.tp[rows], predicted=self.predicted[rows], gold=self.gold[rows])
 
     def save(self, path: Path) -> None:
-        """Write it as `.npz`."""
+        """Write the table as `.npz`."""
         with replacing(path) as file:
             np.savez_compressed(file, types=np.array(self.types), tp=self.tp, predicted=self.predicted, gold=self.gold)
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """The scores that `save` wrote."""
+        """Read a table that `save` wrote."""
         with read_back(path), np.load(path, allow_pickle=False) as file:
             types = tuple(str(name) for name in file["types"])
             return cls(types=types, tp=file["tp"], predicted=file["predicted"], gold=file["gold"])
 
 
 def percent_f1(tp: float, predicted: float, gold: float) -> float:
-    """Harmonic mean of precision and recall, percent."""
+    """Return the harmonic mean of precision and recall, percent."""
     return 200 * float(tp) / max(float(predicted + gold), 1.0)

@@ -1,4 +1,4 @@
-"""Text of a data set, a file's name or another account, as a terminal or a list may show it; and times."""
+"""Format text for terminals and lists: user text without control characters, names, counts and times."""
 
 import re
 import time
@@ -8,37 +8,37 @@ from collections.abc import Mapping, Sequence
 REPLACED = "\ufffd"
 _BRIEF = 800  # characters
 LONGEST = 60  # characters of a name in a list
-# What a terminal obeys (ESC begins it), what turns or breaks a line, and halves of characters, which nothing can print.
+# Control characters of terminals, characters that break or reverse lines, and unpaired surrogates.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def shown(text: str) -> str:
-    """`text` on one line, a mark in place of each control character."""
+    """Return text on one line, with each control character replaced by a mark."""
     return _OBEYED.sub(REPLACED, text)
 
 
 def brief(text: str) -> str:
-    """`text`, its middle left out where somebody's cell or column would make a sentence as long as a file."""
+    """Shorten a long text, such as a whole column, by leaving out its middle."""
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF // 2]} ... {text[-_BRIEF // 2 :]}"
 
 
 def in_utf8(text: str) -> bool:
-    """Whether it can be written down: a file's name may be bytes that are no text, kept as halves of characters."""
+    """Return True if text can be encoded. File names that are not valid text contain unpaired surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def shown_json(text: str) -> str:
-    """One JSON value on one line, control characters escaped: whoever parses it gets them back as they were."""
+    """Return JSON on one line with control characters escaped, so that parsing restores them."""
     return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def in_points(value: float) -> str:
-    """A size in F1 points, with as many digits as a reader can use."""
+    """Format a size in F1 points, with useful digits only."""
     return f"{value:.0f} points" if value >= 9.95 else f"{value:.1f} points"
 
 
 def short(name: str) -> str:
-    """A name in a list. A long one keeps both ends, because names that Winnow gives differ at the end."""
+    """Shorten a name for a list. Both ends are kept, because names that Winnow gives differ at the end."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
@@ -72,7 +72,7 @@ def distinct(names: Mapping[str, str], moments: Mapping[str, float]) -> dict[str
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """Format seconds as s, min or h."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""The command line that does what a page does."""
+"""Show the command line that does the same as a page."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,13 @@ from core.selection import DEFAULT_STRATEGY, strategy_options
 
 
 def command(kind: str, options: Mapping[str, object]) -> str:
-    """The command line that does what `runs.start(kind, options)` does."""
+    """Return the command line for `runs.start(kind, options)`."""
     known = KINDS[kind]
     config = known.config.parse(dict(options))
     references, hidden = (set(fields_with(known.config, trait)) for trait in ("corpus", "hidden"))
     words = ["python", "-m", "core", *projects.option(), *known.words]
     if kind == "pretrain" and not config.model_dump()["holdout"]:
-        words += ["--holdout", "none"]  # else the dev and test sets are held out
+        words += ["--holdout", "none"]  # otherwise the dev and test sets are held out
     for name, field in known.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
@@ -45,9 +45,10 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 
 
 def command_of(run: Run) -> str | None:
-    """The command line that does again what a run did; None where there is none.
+    """Return the command line that repeats a run, or None.
 
-    So it is for a kind that no command is for alone, an upload, whose copy is gone, and a run of another version.
+    There is none for a kind without its own command, for an upload, whose copy is deleted, and if the options of the
+    run are no longer valid.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):
@@ -56,13 +57,13 @@ def command_of(run: Run) -> str | None:
 
 
 def flag(name: str, *, on: bool = True) -> str:
-    """The name of an option on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
+    """Return an option's name on the command line; repeated options use the singular: `--seed 1 --seed 2`."""
     singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
     return ("--" if on else "--no-") + singular.replace("_", "-")
 
 
 def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """{knn: {neighbours: 10}} as `knn.neighbours`, 10."""
+    """Yield nested options with joined names: {knn: {neighbours: 10}} as `knn.neighbours`, 10."""
     for key, value in options.items():
         if isinstance(value, dict):
             yield from ((f"{key}.{inner}", item) for inner, item in _flat(value))
@@ -71,7 +72,7 @@ def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _shown(fingerprint: str) -> str:
-    """A corpus's name where it is the only one of that name, else its fingerprint."""
+    """Return a corpus's name if it is unique, else its fingerprint."""
     try:
         corpus = library().find(fingerprint)
         return corpus.name if library().find(corpus.name).fingerprint == corpus.fingerprint else fingerprint

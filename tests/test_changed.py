@@ -26,7 +26,7 @@ from tests.conftest import sentence
 from tests.homes import Names
 from tests.pages.test_pages import opened, opened_on
 
-CHANGED = "is not what run {} left there: it was changed since, or the disk fails; bring it back from a copy, or remove"
+CHANGED = "is not what run {} left there: it was changed since, or the disk fails; restore it from a copy, or remove"
 NUMBERS = np.arange(20.0)
 
 
@@ -68,7 +68,7 @@ def test_changed_and_missing_files_of_a_selection_are_named_and_its_page_says_so
     cluster, score = audit.artifacts / "audit" / "cluster.npy", scored.artifacts / "scores.npy"
     data = cluster.read_bytes()
     cluster.unlink()
-    with pytest.raises(RunError, match=r"cluster\.npy: is gone; bring it back from a copy, or remove its run"):
+    with pytest.raises(RunError, match=r"cluster\.npy: is gone; restore it from a copy, or remove its run"):
         selections.scored(select.id)
     cluster.write_bytes(data)
     change(score)

@@ -61,8 +61,8 @@ def test_a_reader_writes_nothing_after_a_crash_and_knows_its_limits() -> None:
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("segfault", "its reader broke off, as a damaged or forged file makes it, or memory ran out"),
-        ("killed", "its reader broke off, as a damaged or forged file makes it, or memory ran out"),
+        ("segfault", "its reader crashed, because the file is damaged or forged, or memory ran out"),
+        ("killed", "its reader crashed, because the file is damaged or forged, or memory ran out"),
         ("overran", "reading it took more than 60 seconds"),
         ("eat", f"reading it took more than {MEMORY >> 20} MB of memory"),
     ],
