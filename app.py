@@ -23,12 +23,11 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
-from core import charts
+from core import charts, door
 from core.door import account_listening, sees_owner
 from core.errors import WinnowError
 from core.explore import plot
 from core.heap import few_arenas
-from core.projects import door
 from core.projects.home import private, serving
 from core.projects.removals import sweep
 from core.projects.view import settle

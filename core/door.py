@@ -8,12 +8,20 @@ import struct
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from html import escape
 from pathlib import Path
+from typing import Literal, get_args
 
+from core.errors import ConfigError
 from core.files import write_atomic
+from core.paths import machine_home
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 Address = tuple[str, int]
+Mode = Literal["user", "key", "open"]
+_LEADS = """<!doctype html><meta charset="utf-8"><title>Winnow</title><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"><p><a href="{address}">Winnow</a></p>
+"""
 _OPEN, _LISTENS = 1, 10  # states of a TCP socket
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # linux/netlink.h, linux/sock_diag.h
 
@@ -71,6 +79,23 @@ def account_listening(server: Address) -> int | None:
     return next((user for local, _, state, user in _sockets() if state == _LISTENS and local in written), None)
 
 
+def mode() -> Mode:
+    """Return `WINNOW_DOOR`: `user` admits the server's account, `key` holders of the key, `open` every account.
+
+    Errors: ConfigError for another word.
+    """
+    word = os.environ.get("WINNOW_DOOR") or "user"
+    for known in get_args(Mode):
+        if word == known:
+            return known  # type: ignore[no-any-return]
+    raise ConfigError(f"WINNOW_DOOR: {word!r} is none of {', '.join(get_args(Mode))}; choose one of them.")
+
+
+def key() -> str:
+    """Return the key of this home, from a file that only its owner may read."""
+    return key_of(machine_home())
+
+
 def key_of(home: Path) -> str:
     """Return the home's key, which only its owner can read; create it on first use.
 
@@ -112,3 +137,15 @@ def _as_written(address: Address, table: Path) -> str:
     words = (packed[i : i + 4] for i in range(0, len(packed), 4))
     ordered = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
     return f"{ordered.hex().upper()}:{port:04X}"
+
+
+def unseen(address: str) -> str:
+    """Write a file that redirects to an address with the key in it, and return the file's URI for a browser.
+
+    Every account of a machine can see the arguments of a program; only the owner can read the file.
+    """
+    path = machine_home() / "open.html"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomic(path, _LEADS.format(address=escape(address)).encode())
+    path.chmod(0o600)
+    return path.as_uri()

@@ -8,8 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core import disks
-from core import door as doors
+from core import door
 from core.project_list import shared_home
 from core.projects import privacy
 from core.projects.home import private
@@ -25,8 +24,8 @@ def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("WINNOW_OFFLINE", "1")
-    monkeypatch.setattr(disks, "encrypted", lambda path: True)
-    monkeypatch.setattr(disks, "open_swaps", list)
+    monkeypatch.setattr(privacy, "encrypted", lambda path: True)
+    monkeypatch.setattr(privacy, "open_swaps", list)
     before = os.umask(0o077)
     (home / "runs").mkdir(parents=True)
     (home / "runs" / "a.json").write_text("{}")
@@ -45,7 +44,7 @@ def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WINNOW_DOOR", mode)
         assert verdict("door").startswith(due)
     monkeypatch.delenv("WINNOW_DOOR")
-    monkeypatch.setattr(doors, "account_behind", lambda client, server: None)
+    monkeypatch.setattr(door, "account_behind", lambda client, server: None)
     assert verdict("door").startswith("look: This system does not show who connects")
 
 
@@ -116,11 +115,11 @@ def test_disk_and_swap_are_fine_only_if_known_to_be_encrypted(
     verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for encrypted in (True, False, None):
-        monkeypatch.setattr(disks, "encrypted", lambda path, encrypted=encrypted: encrypted)
+        monkeypatch.setattr(privacy, "encrypted", lambda path, encrypted=encrypted: encrypted)
         assert verdict("disk").startswith("ok" if encrypted else "look")
-        assert ("not known" in verdict("disk")) == (encrypted is None)
+        assert ("unknown" in verdict("disk")) == (encrypted is None)
     for swaps in ([], ["/dev/sda2"], None):
-        monkeypatch.setattr(disks, "open_swaps", lambda swaps=swaps: swaps)
+        monkeypatch.setattr(privacy, "open_swaps", lambda swaps=swaps: swaps)
         assert verdict("swap").startswith("ok" if swaps == [] else "look")
         assert all(name in verdict("swap") for name in swaps or ())
 
@@ -144,25 +143,25 @@ def test_disks_below_others_and_swap_are_encrypted_only_if_all_below_are(
     name = f"{os.major(number)}:{os.minor(number)}"
     bare, other = device(tmp_path, "sda2"), device(tmp_path, "sdb2")
     luks = device(tmp_path, "dm-0", bare, uuid="CRYPT-LUKS2-0123-luks")
-    monkeypatch.setattr(disks, "_mounted", lambda path: number)  # where the tests run on no device of their own
+    monkeypatch.setattr(privacy, "_mounted", lambda path: number)  # where the tests run on no device of their own
     for below, due in (((), False), ((luks,), True), ((luks, other), False), ((bare,), False)):
-        monkeypatch.setattr(disks, "BLOCK", tmp_path / str(len(list(tmp_path.iterdir()))))
-        device(disks.BLOCK, name, *below, uuid="LVM-0123" if below else "")
-        assert disks.encrypted(tmp_path) is due
-    monkeypatch.setattr(disks, "BLOCK", tmp_path / "nowhere")
-    assert disks.encrypted(tmp_path) is disks.encrypted(tmp_path / "gone") is None
+        monkeypatch.setattr(privacy, "BLOCK", tmp_path / str(len(list(tmp_path.iterdir()))))
+        device(privacy.BLOCK, name, *below, uuid="LVM-0123" if below else "")
+        assert privacy.encrypted(tmp_path) is due
+    monkeypatch.setattr(privacy, "BLOCK", tmp_path / "nowhere")
+    assert privacy.encrypted(tmp_path) is privacy.encrypted(tmp_path / "gone") is None
 
     class Some:
         total = 1
 
     monkeypatch.setattr(psutil, "swap_memory", Some)
-    monkeypatch.setattr(disks, "SWAPS", tmp_path / "swaps")
-    assert disks.open_swaps() is None
+    monkeypatch.setattr(privacy, "SWAPS", tmp_path / "swaps")
+    assert privacy.open_swaps() is None
     rows = ["Filename Type Size Used Priority", "/dev/zram0 partition 1 0 100", f"{tmp_path}/file file 1 0 -2"]
     (tmp_path / "swaps").write_text("\n".join([*rows, "/dev/no-such partition 1 0 -3"]))
     for safe, left in ((True, ["/dev/no-such"]), (None, [f"{tmp_path}/file", "/dev/no-such"])):
-        monkeypatch.setattr(disks, "encrypted", lambda path, safe=safe: safe)
-        assert disks.open_swaps() == left
+        monkeypatch.setattr(privacy, "encrypted", lambda path, safe=safe: safe)
+        assert privacy.open_swaps() == left
 
 
 @pytest.mark.usefixtures("sound")

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
+from core import door
 from core.audit_log import Line
 from core.cli.options import FILE
 from core.cli.terminal import echo, echo_json, json_option, report
 from core.errors import ProjectError
-from core.projects import audit, door, machine, privacy
+from core.projects import audit, machine, privacy
 from core.projects import view as projects
 from core.shown import count
 
-BAD = 2  # the exit code where a check is bad
+BAD = 2  # exit status if a check is bad
 
 
 @click.group("project")
@@ -25,7 +26,7 @@ def project_group() -> None:
 @project_group.command("list")
 @json_option
 def project_list(as_json: bool) -> None:
-    """Every project, oldest first; the one that commands are about is marked."""
+    """List all projects, oldest first. A star marks the one that commands use."""
     here = projects.current().slug
     rows = [{**project.as_dict(), "current": project.slug == here} for project in projects.listed()]
     if as_json:
@@ -38,7 +39,7 @@ def project_list(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def project_new(name: str, as_json: bool) -> None:
-    """Make an empty project. What was here before there were projects is "My first project"."""
+    """Make an empty project."""
     report(projects.new(name).as_dict(), as_json)
 
 
@@ -47,7 +48,7 @@ def project_new(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def project_rename(project: str, name: str, as_json: bool) -> None:
-    """Call a project otherwise. Its folder and its addresses stay."""
+    """Rename a project. Its folder and addresses stay the same."""
     report(projects.rename(project, name).as_dict(), as_json)
 
 
@@ -55,7 +56,7 @@ def project_rename(project: str, name: str, as_json: bool) -> None:
 @click.argument("project")
 @json_option
 def project_archive(project: str, as_json: bool) -> None:
-    """Take a project off the app's switch; nothing in it changes."""
+    """Hide a project in the app's switch; nothing in it changes."""
     report(projects.archive(project).as_dict(), as_json)
 
 
@@ -63,23 +64,23 @@ def project_archive(project: str, as_json: bool) -> None:
 @click.argument("project")
 @json_option
 def project_unarchive(project: str, as_json: bool) -> None:
-    """Put a project back."""
+    """Show an archived project in the app's switch again."""
     report(projects.archive(project, archived=False).as_dict(), as_json)
 
 
 @project_group.command("export")
 @click.argument("project")
 @click.option("--output", required=True, type=FILE, help="The file to write, a .zip.")
-@click.option("--with-weights", is_flag=True, help="Take models and vectors of sentences along.")
+@click.option("--with-weights", is_flag=True, help="Include models and sentence vectors.")
 @json_option
 def project_export(project: str, output: str, with_weights: bool, as_json: bool) -> None:
     """Write a project's corpora, selections, runs and results into one file, for another machine."""
     packed = projects.export(projects.find(project), Path(output), weights=with_weights)
     if packed.left_bytes:
         left = f"{count(packed.left_models, 'model')}, vectors of {count(packed.left_vectors, 'corpus', 'corpora')}"
-        echo(f"note: left out: {left} ({packed.left_bytes / 1e6:,.1f} MB); --with-weights takes them along", err=True)
+        echo(f"note: left out: {left} ({packed.left_bytes / 1e6:,.1f} MB); --with-weights includes them", err=True)
     if packed.left_runs:
-        echo(f"note: left out, since they are at work: {', '.join(packed.left_runs)}", err=True)
+        echo(f"note: left out, because they are running: {', '.join(packed.left_runs)}", err=True)
     written = {
         "output": str(packed.file),
         "bytes": packed.size,
@@ -92,10 +93,10 @@ def project_export(project: str, output: str, with_weights: bool, as_json: bool)
 
 @project_group.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--name", default="", help="What to call it, where its own name is taken.")
+@click.option("--name", default="", help="New name, if the packed one is taken.")
 @json_option
 def project_import(file: str, name: str, as_json: bool) -> None:
-    """Make a project of a file that `project export` wrote; wholly, or not at all."""
+    """Import a project from a file that `project export` wrote, completely or not at all."""
     path = Path(file)
     try:
         with path.open("rb") as opened:
@@ -127,8 +128,8 @@ def project_remove(project: str, as_json: bool) -> None:
 def audit_list(since: datetime | None, as_json: bool) -> None:
     """List who did what, in every project: imports, looks, exports, removals and runs, oldest first.
 
-    It is one log for all of them, whichever --project names: a removed project has its removal in it, and no line holds
-    a project's name, which may be a client's.
+    There is one log for all projects; --project has no effect. Removals of projects are in it, too. No line has the
+    name of a project, because that may be a client's.
 
     The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
     """
@@ -155,7 +156,7 @@ def _in_words(line: Line) -> str:
     "--privacy",
     "only_privacy",
     is_flag=True,
-    help="Check who can read what is kept here; exits 2 where something is bad.",
+    help="Check who can read the stored data; exits 2 if a check is bad.",
 )
 @click.option("--on", help="Check a cluster, ray or ray:HOST:PORT: machines, bytes, privacy; exits 2 if refused.")
 @json_option

@@ -1,4 +1,4 @@
-"""Who can read what is kept here: the checks of `doctor --privacy`, each a verdict and a sentence."""
+"""Checks of `doctor --privacy`: who can read the stored data. Each gives a verdict and a sentence."""
 
 import os
 import socket
@@ -10,18 +10,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from core import audit_log, disks
-from core import door as doors
+import psutil
+
+from core import audit_log, door
 from core.config import offline
 from core.errors import ConfigError
 from core.paths import allowed_roots
-from core.projects import door
 from core.projects.home import machine_home
 
 Verdict = Literal["ok", "look", "bad"]
 Finding = tuple[Verdict, str]
 ROOT = Path(__file__).resolve().parents[2]
-# What Streamlit has to be told, and what it does if nobody tells it.
+BLOCK, SWAPS = Path("/sys/dev/block"), Path("/proc/swaps")
+# Required settings of Streamlit: (value, Streamlit's default).
 STREAMLIT = {
     "browser.gatherUsageStats": (False, True),
     "client.allowedOrigins": ([], "Streamlit's own list"),
@@ -32,19 +33,19 @@ STREAMLIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line: `look` is for a person to judge, `bad` breaks what SECURITY.md promises."""
+    """A check. `look`: a person has to judge it. `bad`: it breaks a promise of SECURITY.md."""
 
     name: str
     verdict: Verdict
     says: str
 
     def as_dict(self) -> dict[str, str]:
-        """Its fields, for JSON."""
+        """Return its fields, for JSON."""
         return asdict(self)
 
 
 def checks() -> list[Check]:
-    """Door, modes, owner, offline, roots, audit log, Streamlit's settings, disk and swap, in this order."""
+    """Run all checks, in the order of `CHECKS`."""
     return [
         Check(name=name, verdict=verdict, says=says) for name, check in CHECKS.items() for verdict, says in [check()]
     ]
@@ -58,16 +59,16 @@ def _door() -> Finding:
     if mode == "open":
         return "bad", "WINNOW_DOOR=open: every account of this machine can use Winnow and read what it holds."
     if mode == "key":
-        return "ok", "Who comes is asked for the key."
+        return "ok", "Every visitor is asked for the key."
     if not _sees_who_connects():
-        return "look", "This system does not show who connects, so everybody, the owner too, is asked for the key."
-    return "ok", "The account that started Winnow comes in, and nobody else of this machine."
+        return "look", "This system does not show who connects, so every visitor, the owner too, is asked for the key."
+    return "ok", "Only the account that started Winnow is admitted, no other account of this machine."
 
 
 def _sees_who_connects() -> bool:
-    """Tried on a connection to itself."""
+    """Try it with a connection to this process."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        return doors.sees_owner(server.getsockname())
+        return door.sees_owner(server.getsockname())
 
 
 def _modes() -> Finding:
@@ -75,22 +76,22 @@ def _modes() -> Finding:
     if wide:
         more = f" and {len(wide) - 1:,} more" if len(wide) > 1 else ""
         return "bad", f"{wide[0]}{more}: other accounts may read or change it; chmod -R go-rwx {machine_home()}."
-    return "ok", "Every file and folder of the home is its owner's alone (0600, 0700)."
+    return "ok", "Only the owner can read the files and folders of the home (0600, 0700)."
 
 
 def _owner() -> Finding:
     foreign = [path for path, status in _files() if status.st_uid != os.getuid()]
     if foreign:
-        return "bad", f"{foreign[0]}: belongs to another account than the one that asks; give Winnow a home of its own."
-    return "ok", f"{machine_home()} belongs to the account that asks."
+        return "bad", f"{foreign[0]}: belongs to another account than yours; set WINNOW_HOME to a folder of your own."
+    return "ok", f"{machine_home()} belongs to your account."
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
-    """Everything in the home but links, the home first."""
+    """Yield all files and folders of the home, the home first, without links."""
     if not machine_home().is_dir():
         return
     for path in (machine_home(), *machine_home().rglob("*")):
-        with suppress(FileNotFoundError):  # gone since it was listed
+        with suppress(FileNotFoundError):  # deleted since it was listed
             status = path.lstat()
             if not stat.S_ISLNK(status.st_mode):
                 yield path, status
@@ -98,15 +99,15 @@ def _files() -> Iterator[tuple[Path, os.stat_result]]:
 
 def _offline() -> Finding:
     if offline():
-        return "ok", "WINNOW_OFFLINE is set: no model is fetched, whoever asks."
-    return "look", "A model is fetched where somebody asks for one by name; WINNOW_OFFLINE=1 refuses that."
+        return "ok", "WINNOW_OFFLINE is set: no model is downloaded."
+    return "look", "A model is downloaded if a user asks for it by name; WINNOW_OFFLINE=1 forbids that."
 
 
 def _roots() -> Finding:
     roots = allowed_roots()
     shown = ", ".join(str(root) for root in roots)
     if any(root.resolve() == Path(root.anchor) for root in roots):
-        return "bad", f"Pages may read the whole disk ({shown}); start Winnow in a folder and with a HOME of its own."
+        return "bad", f"Pages may read the whole disk ({shown}); start Winnow in another folder, and with another HOME."
     return "ok", f"Pages may read {shown}, nothing else."
 
 
@@ -118,7 +119,7 @@ def _audit() -> Finding:
     if path is None:
         return "look", "The audit log is off (WINNOW_AUDIT=off)."
     there = path if path.exists() else path.parent
-    coming = there == machine_home() and not there.exists()  # a home is made when it is first needed
+    coming = there == machine_home() and not there.exists()  # a home is made on first use
     if path.is_dir() or not (coming or os.access(there, os.W_OK)):
         return "bad", f"{path}: the audit log cannot be written."
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
@@ -133,7 +134,7 @@ def _streamlit() -> Finding:
     try:
         settings = _settings()
     except (OSError, tomllib.TOMLDecodeError) as error:
-        return "bad", f"A config.toml of Streamlit cannot be read ({error}); mend it."
+        return "bad", f"A config.toml of Streamlit cannot be read ({error}); correct it."
     wrong = [
         f"{name} is {settings.get(name, usual)}"
         for name, (due, usual) in STREAMLIT.items()
@@ -141,11 +142,11 @@ def _streamlit() -> Finding:
     ]
     if wrong:
         return "bad", f"{'; '.join(wrong)}: restore .streamlit/config.toml, and unset STREAMLIT_ variables."
-    return "ok", "No usage statistics, no orders from other pages, bound to 127.0.0.1."
+    return "ok", "No usage statistics, no commands from other pages, bound to 127.0.0.1."
 
 
 def _settings() -> Mapping[str, object]:
-    """{"section.name": value} of Streamlit: the account's settings, the project's, the environment's, in this order."""
+    """Return Streamlit's {"section.name": value} of the account, then the checkout, then the environment."""
     settings = dict[str, object]()
     for folder in (Path.home(), ROOT):
         path = folder / ".streamlit" / "config.toml"
@@ -162,27 +163,82 @@ def _settings() -> Mapping[str, object]:
 
 def _disk() -> Finding:
     where = next(path for path in (machine_home(), *machine_home().parents) if path.exists())
-    encrypted = disks.encrypted(where)
-    if encrypted:
-        return "ok", f"{where} lies on a disk that this system encrypts."
-    if encrypted is None:
-        return "look", f"Whether {where} lies on an encrypted disk is not known here; see FileVault, BitLocker or LUKS."
+    known = encrypted(where)
+    if known:
+        return "ok", f"{where} is on a disk that this system encrypts."
+    if known is None:
+        return "look", f"It is unknown if {where} is on an encrypted disk; check FileVault, BitLocker or LUKS."
     return (
         "look",
-        f"{where} lies on a disk that this system does not encrypt; unless the disk itself or its host does, use LUKS.",
+        f"{where} is on a disk that this system does not encrypt; use LUKS, unless the disk or the host encrypts it.",
     )
 
 
 def _swap() -> Finding:
-    swaps = disks.open_swaps()
+    swaps = open_swaps()
     if swaps is None:
-        return "look", "Whether swap is encrypted is not known here."
+        return "look", "It is unknown if swap is encrypted."
     if swaps:
         return (
             "look",
-            f"Memory, and with it text, may be written in clear to {', '.join(swaps)}; encrypt swap or do without.",
+            f"Memory, and with it text, may be written unencrypted to {', '.join(swaps)}; encrypt swap or disable it.",
         )
-    return "ok", "No swap, or none that is in clear."
+    return "ok", "No swap, or only encrypted swap."
+
+
+def encrypted(path: Path) -> bool | None:
+    """Return True if the disk of a file or folder is encrypted by this system; None if unknown.
+
+    A disk that encrypts in hardware, or below a virtual machine, looks like an unencrypted one.
+    """
+    with suppress(OSError):
+        number = os.stat(path).st_dev
+        if os.major(number) == 0:  # a file system that may span disks, such as btrfs, or has none
+            number = _mounted(path)
+        return _is_encrypted(BLOCK / f"{os.major(number)}:{os.minor(number)}")
+    return None
+
+
+def open_swaps() -> list[str] | None:
+    """Return swap devices and files that are not encrypted; None if unknown."""
+    if not psutil.swap_memory().total:
+        return []
+    try:
+        rows = [line.split() for line in SWAPS.read_text(encoding="utf-8").splitlines()[1:]]
+    except OSError:
+        return None
+    return [name for name, kind, *_ in rows if not _keeps_secret(Path(name), kind)]
+
+
+def _keeps_secret(swap: Path, kind: str) -> bool:
+    if swap.name.startswith("zram"):  # compressed memory
+        return True
+    if kind == "file":
+        return encrypted(swap) is True
+    with suppress(OSError):
+        number = os.stat(swap).st_rdev
+        return _is_encrypted(BLOCK / f"{os.major(number)}:{os.minor(number)}") is True
+    return False
+
+
+def _mounted(path: Path) -> int:
+    """Return the number of the device of a path's file system. Errors: OSError if it has none."""
+    real = path.resolve()
+    mounts = {Path(partition.mountpoint): partition.device for partition in psutil.disk_partitions(all=True)}
+    below = [point for point in mounts if real.is_relative_to(point)]
+    return os.stat(mounts[max(below, key=lambda point: len(point.parts))]).st_rdev
+
+
+def _is_encrypted(device: Path) -> bool | None:
+    """Return True if a device of /sys/dev/block, or each device below it, is encrypted."""
+    if not device.exists():
+        return None
+    with suppress(OSError):
+        if (device / "dm" / "uuid").read_text(encoding="ascii").startswith("CRYPT-"):
+            return True
+    parts = device / "slaves"
+    below = [_is_encrypted(part) for part in parts.iterdir()] if parts.is_dir() else []
+    return bool(below) and all(below)
 
 
 CHECKS: Mapping[str, Callable[[], Finding]] = {

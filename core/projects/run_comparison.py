@@ -1,4 +1,4 @@
-"""Runs side by side: the options in which they differ, and their curves as a table."""
+"""Compare runs: differing options, and their curves as a table."""
 
 import csv
 import io
@@ -14,9 +14,9 @@ from core.tagging import view as training
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """An option in which some runs differ, in words: `finetune: epochs`, whose key is `finetune.epochs`.
+    """A differing option, in words: `finetune: epochs` for the key `finetune.epochs`.
 
-    values: one a run, as people read it; "" where a run does not have it.
+    values: one per run, in words; "" if a run does not have the option.
     """
 
     option: str
@@ -24,10 +24,10 @@ class Difference:
 
 
 def differences(run_ids: Sequence[str]) -> list[Difference]:
-    """Every option, nested ones too, in which some runs of any kind differ. Errors: RunError."""
+    """Return all options that differ between runs of any kinds, nested ones too. Errors: RunError."""
     runs = [store().get(run_id) for run_id in run_ids]
     by_run = [dict(_flat(run.manifest.config)) for run in runs]
-    # `weights` is no option that somebody gave: the hash of the encoder's files, which a run fills in for its key.
+    # `weights` is not given by users: it is the hash of the encoder's files, which a run adds for its key.
     names = dict.fromkeys(name for options in by_run for name in options if name != "weights")
     differing = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
     return [
@@ -43,7 +43,7 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
 
 
 def chosen(run_id: str) -> dict[str, str]:
-    """Options of a run that are not at their default, nested ones too, in words. Errors: RunError."""
+    """Return options of a run that differ from their default, nested ones too, in words. Errors: RunError."""
     run = store().get(run_id)
     kind = KINDS.get(run.manifest.kind)
     usual = {name: field.default for name, field in kind.config.model_fields.items()} if kind else {}
@@ -60,7 +60,7 @@ def chosen(run_id: str) -> dict[str, str]:
 
 
 def _listed(default: object) -> object:
-    """A default as a manifest has it, where tuples are lists."""
+    """Return a default as a manifest stores it: tuples as lists."""
     return list(default) if isinstance(default, tuple) else default
 
 
@@ -75,14 +75,14 @@ def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
 
 @exporting
 def curves_csv(run_ids: Sequence[str]) -> str:
-    """Every point of every curve of the trainings in some runs: run, metric, type, seed, step, value.
+    """Return all curves of the trainings in some runs as CSV: run, metric, type, seed, step, value.
 
     Errors: RunError.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("run", "metric", "type", "seed", "step", "value"))
-    # `trainings` passes over a run that is gone; one that is asked for by name is refused.
+    # `trainings` ignores a missing run, but one that the user named is an error.
     known = [store().get(run_id).id for run_id in run_ids]
     for run_id in dict.fromkeys(run.id for each in known for run in training.trainings(each)):
         for curve in training.curves(run_id):

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from core import door
 from core.door import account_behind
-from core.projects import door
 from pages.ui.door import ACCOUNT
 
 MOST = 64  # connections that other accounts may hold; a process may have a thousand files open in all

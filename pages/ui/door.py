@@ -17,8 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core import door
 from core.door import account_behind
-from core.projects import door
 
 HEALTH = "/_stcore/health"
 ACCOUNT = "winnow.account"  # in a connection's state: whose it is, as the kernel said when it began; None: not shown

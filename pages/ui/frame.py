@@ -7,9 +7,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import errors
+from core import door, errors
 from core.errors import CorpusError, WinnowError
-from core.projects import audit, door, runs
+from core.projects import audit, runs
 from core.projects.home import confine, home, machine_home, on_disk
 from core.projects.view import unreadable
 from core.terms import Term

@@ -29,7 +29,7 @@ PARTS = (  # what `app.py` and its first pages import
     "pyarrow.dataset",
     "plotly.graph_objects",
     "altair",
-    "core.projects.door",
+    "core.door",
     "core.projects.removals",
 )
 

@@ -15,7 +15,6 @@ FILES = {
     "paths",
     "shown",
     "audit_log",
-    "disks",
     "cards",
     "heap",
     "project_list",

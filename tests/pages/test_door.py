@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from core import door
 from core.door import account_behind, account_listening, key_of
 from core.errors import ConfigError
-from core.projects import door
 from pages.ui.door import PROTECTION, Door, policy
 from tests.pages.test_pages import opened
 
