@@ -1,4 +1,7 @@
-"""One look for every figure. Colours: Okabe and Ito's, safe for colour-blind readers, one a role on every page."""
+"""Colours and theme of all figures.
+
+The colours of roles are Okabe and Ito's, which are safe for colour-blind readers.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -8,7 +11,7 @@ import plotly.graph_objects as go
 
 from core.results import FloatArray, IntArray
 
-# Each reads on white and on near-black alike; the dash doubles the colour wherever lines meet.
+# All are readable on white and on near-black. Lines also differ by their dashes.
 COLOURS: Mapping[str, str] = {
     "T_C": "#E69F00",
     "S_C": "#0072B2",
@@ -19,19 +22,19 @@ COLOURS: Mapping[str, str] = {
 }
 DASHES: Mapping[str, list[int]] = {"T_C": [6, 3], "S_C": [1, 0], "D_C": [2, 2], "L_C": [8, 3, 2, 3]}
 ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F8F8F")
-# For many names at once; a label on the map or the tooltip says which is which where two are alike to an eye.
+# For many names at once. If two colours look alike, labels on the map and tooltips distinguish them.
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
-INK, DARK_INK = "#31333f", "#e6e6e6"  # what charts write in
-ON_DARK: Mapping[str, str] = {  # too dim there, and what then gives way
+INK, DARK_INK = "#31333f", "#e6e6e6"  # colour of text
+ON_DARK: Mapping[str, str] = {  # replacements of colours that are too dim on dark pages
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
-HEADROOM = 1.12  # of the largest value: what is written at an upright line's end stands over it
-Spec = dict[str, object]  # of a chart, in Vega-Lite's words
+HEADROOM = 1.12  # of the largest value, so that labels of vertical lines fit above it
+Spec = dict[str, object]  # a chart or a part of one, in Vega-Lite
 _GRID = "rgba(128, 128, 128, 0.25)"
 
 
 def figure(height: int, *, x: str, y: str) -> go.Figure:
-    """An empty figure with named axes that leaves background and text colour to the page's theme."""
+    """Return an empty figure with named axes; the page's theme sets background and text colour."""
     fig = go.Figure()
     fig.update_layout(
         height=height,
@@ -50,7 +53,7 @@ def figure(height: int, *, x: str, y: str) -> go.Figure:
 
 
 def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
-    """The same figure in the ink and the colours of a page's theme."""
+    """Return the figure in the colours of a page's theme."""
     ink = DARK_INK if dark else INK
     fig.update_layout(font_color=ink, legend_font_color=ink, hoverlabel_font_color=ink)
     fig.update_xaxes(tickfont_color=ink, title_font_color=ink)
@@ -59,7 +62,7 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def _repainted(value: object, key: str = "") -> object:
-    """`value` with `ON_DARK`'s colours, under keys that name a colour alone: a user's text may be anything."""
+    """Replace colours by `ON_DARK`, only under keys of colours, because other text comes from users."""
     if isinstance(value, dict):
         return {name: _repainted(item, name) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -68,17 +71,17 @@ def _repainted(value: object, key: str = "") -> object:
 
 
 def shade(colour: str, *, dark: bool) -> str:
-    """The same colour as a page's theme has it."""
+    """Return a colour in a page's theme."""
     return ON_DARK.get(colour, colour) if dark else colour
 
 
 def number(field: str, title: str, **more: object) -> Spec:
-    """A field that holds numbers, as Vega-Lite draws it on an axis or names it under a mouse."""
+    """Return Vega-Lite's encoding of a numeric field, for an axis or a tooltip."""
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
 def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
-    """Vega-Lite's layers as one chart, in the ink of a page's theme."""
+    """Return Vega-Lite layers as one chart, in the text colour of a page's theme."""
     ink = shade(INK, dark=dark)
     inked = {"labelColor": ink, "titleColor": ink}
     config = {"axis": inked, "legend": inked | {"labelLimit": 400}}
@@ -86,7 +89,10 @@ def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
 
 
 def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool) -> Spec:
-    """A line at `x` with words at its upper end. left: `x` lies on the left half, so they stand on its right."""
+    """Return a vertical line at `x` with words at its top.
+
+    left: put the words to its right, for `x` in the left half.
+    """
     side = {"align": "left", "dx": 6} if left else {"align": "right", "dx": -6}
     text = {"type": "text", "baseline": "top", "fontSize": 12, "color": shade(INK, dark=dark)} | side
     return {
@@ -100,17 +106,17 @@ def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool
 
 
 def css_colour(colour: str) -> str:
-    """The same colour for HTML, where the browser knows the theme."""
+    """Return a colour as CSS, where the browser knows the theme."""
     return f"light-dark({colour},{ON_DARK[colour]})" if colour in ON_DARK else colour
 
 
 def plain(text: str) -> str:
-    """A user's text as plotly shows it letter by letter: plotly reads a little HTML."""
+    """Escape a user's text for plotly, which interprets some HTML."""
     return escape(text, quote=False)
 
 
 def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
-    """{name: what an axis or legend calls it}: at most `most` letters, no two alike, letter by letter (`plain`)."""
+    """Return {name: unique escaped label of at most `most` letters} for an axis or legend."""
     short_names: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short = name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
@@ -120,14 +126,14 @@ def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
 
 
 def length_edges(lengths: IntArray, bins: int) -> FloatArray:
-    """`(b + 1,)` whole-numbered borders up to the 99th percentile; what is longer goes into the last bin."""
+    """Return integer bin edges up to the 99th percentile, `(b + 1,)`; longer values go into the last bin."""
     top = max(int(np.percentile(lengths, 99)) if len(lengths) else 1, 2)
     width = max(-(-top // bins), 1)
     return np.arange(0, top + width + 1, width, dtype=np.float64) + 0.5
 
 
 def binned(lengths: IntArray, edges: FloatArray) -> IntArray:
-    """`(b,)` sentences a bin."""
+    """Return the number of sentences per bin, `(b,)`."""
     bins = len(edges) - 1
-    index = np.clip((lengths - 1) // int(edges[1] - edges[0]), 0, bins - 1)  # five times np.histogram's speed
+    index = np.clip((lengths - 1) // int(edges[1] - edges[0]), 0, bins - 1)  # five times as fast as np.histogram
     return np.bincount(index, minlength=bins)

@@ -20,8 +20,8 @@ from core.runs.store import Run, RunStore, is_run_id, run_key
 from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
 
-Result = dict[str, object]  # as JSON keeps it; `artifacts.result.read` gives it its type again
-ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name one, or several
+Result = dict[str, object]  # as JSON; `runs.result.read` restores its type
+ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name encoders
 Options = dict[str, object]  # of a run, as its config takes them
 
 
@@ -96,7 +96,7 @@ class Job:
         return Library(self.home)
 
     def corpus(self, reference: str) -> Corpus:
-        """A sealed corpus by fingerprint or name."""
+        """Return a corpus by fingerprint or name."""
         return self.library.find(reference)
 
     def child(self, kind: str, **options: object) -> Run:
@@ -120,7 +120,7 @@ class Job:
 
 
 def _own_key(key: str, of: str) -> str:
-    """The key of work that is made anew for each run that asks for it."""
+    """Return the key of a child run that is never shared between runs."""
     return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=RESULTS_VERSION)
 
 
@@ -144,14 +144,14 @@ def _result(kind: Kind, config: Config, job: Job) -> Result:
 
 
 def _encoders(config: Config) -> list[str]:
-    """Encoders that `config` names, without those that are a run's."""
+    """Return the encoders that `config` names, except those made by runs."""
     values = (getattr(config, option, ()) for option in ENCODERS)
     names = chain.from_iterable([value] if isinstance(value, str) else value for value in values)
     return [name for name in names if name and not is_run_id(name)]
 
 
 def as_json(result: object) -> Result:
-    """JSON that a run keeps of a kind's result, a dataclass, as `artifacts.result.read` reads it back."""
+    """Return a kind's result, a dataclass, as JSON, which `runs.result.read` can read."""
     if is_dataclass(result) and not isinstance(result, type):
         return asdict(result)
     assert isinstance(result, dict)
@@ -159,9 +159,9 @@ def as_json(result: object) -> Result:
 
 
 def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
-    """`config` with every corpus named by fingerprint, and those fingerprints by option.
+    """Return `config` with all corpora as fingerprints, and these fingerprints by option.
 
-    Errors: CorpusError for a corpus that is not there.
+    Errors: CorpusError for a missing corpus.
     """
     changed: dict[str, str | tuple[str, ...]] = {}
     inputs: dict[str, str] = {}
@@ -176,7 +176,7 @@ def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
 
 
 class Fields(TypedDict):
-    """The fields of a manifest that are known before there is a run; see `runs.run.Manifest`."""
+    """Fields of a manifest that are known before the run exists; see `runs.run.Manifest`."""
 
     kind: str
     config: dict[str, object]
@@ -188,7 +188,7 @@ class Fields(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Work that is wanted: what a manifest says of it, before there is a run."""
+    """Work to do, before its run exists."""
 
     kind: str
     config: Config
@@ -196,7 +196,7 @@ class Plan:
     key: str
 
     def manifest(self) -> Fields:
-        """The manifest's fields."""
+        """Return the fields of the manifest."""
         return Fields(
             kind=self.kind,
             config=self.config.model_dump(mode="json"),
@@ -208,7 +208,7 @@ class Plan:
 
 
 def plan(kind: Kind, config: Config, home: Path) -> Plan:
-    """Name the corpora of `config` by fingerprint and the work by its key."""
+    """Return the plan of a run: its config with fingerprints of corpora, and its key."""
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
     key = run_key(
@@ -222,7 +222,7 @@ def plan(kind: Kind, config: Config, home: Path) -> Plan:
 
 
 def _precise(config: Config) -> Config:
-    """`config` with what `auto` comes to here: a home that was copied to another machine mixes no vectors of both."""
+    """Resolve precision `auto`, so that a home copied to another machine does not mix vectors of both."""
     if getattr(config, "precision", "") != "auto":
         return config
     return config.model_copy(update={"precision": cards.precision()})
@@ -249,11 +249,11 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
     run_anyway: overrule its red items; the run notes them.
     Errors: CorpusError; ConfigError for a download on a machine kept offline and for a red item of the data check.
     """
-    refuse_download(config.model_dump())  # no run anyway: an administrator's switch comes before the user's data
+    refuse_download(config.model_dump())  # checked first, because an administrator's setting cannot be overruled
     red = refuse_red(kind, config, store, run_anyway=run_anyway)
     wanted = plan(kind, config, store.home)
     with store.critical():
-        resolve(wanted.config, Library(store.home))  # no corpus was removed meanwhile
+        resolve(wanted.config, Library(store.home))  # a corpus may have been removed meanwhile
         run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if kind.reuse else None
         run = run or store.create(**wanted.manifest())
     if red and run.state().state != "succeeded":

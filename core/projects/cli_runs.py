@@ -14,7 +14,7 @@ from core.runs.events import RunState
 from core.runs.run import Run
 
 WIDEST = 160  # characters of a value in `runs show`
-FINISHED = {"succeeded": "finished"}  # as pages call it
+FINISHED = {"succeeded": "finished"}  # the word of the pages
 
 
 @click.group("runs")
@@ -25,10 +25,10 @@ def run_group() -> None:
 
 @run_group.command("list")
 @click.option("--tag", "tags", multiple=True, callback=several, help="Only runs with all of these tags.")
-@click.option("--archived", is_flag=True, help="Archived runs too.")
+@click.option("--archived", is_flag=True, help="Include archived runs.")
 @json_option
 def runs_list(tags: Sequence[str], archived: bool, as_json: bool) -> None:
-    """Every run, newest first, with its name and tags."""
+    """List runs, newest first, with names and tags."""
     rows = []
     for run in runs.listed():
         label = labels.label_of(run.id)
@@ -66,10 +66,10 @@ def _in_words(label: Label) -> str:
 
 @run_group.command("label")
 @click.argument("run_id")
-@click.option("--name", help="What it is called in place of its title.")
+@click.option("--name", help="Name, instead of its title.")
 @click.option("--tag", "tags", multiple=True, callback=several, help="Add a tag.")
-@click.option("--untag", "untags", multiple=True, callback=several, help="Take a tag away.")
-@click.option("--note", help="What is to be remembered of it.")
+@click.option("--untag", "untags", multiple=True, callback=several, help="Remove a tag.")
+@click.option("--note", help="Note about the run.")
 @click.option("--pin/--no-pin", default=None, help="Keep it at the top of the table.")
 @click.option("--archive/--no-archive", default=None, help="Leave it out of lists; nothing is deleted.")
 @json_option
@@ -84,7 +84,7 @@ def runs_label(
     archive: bool | None,
     as_json: bool,
 ) -> None:
-    """Name, tag, pin or archive a run, or keep a note of it; its key and result stay as they are."""
+    """Name, tag, pin or archive a run, or add a note. Its key and result stay the same."""
     kept = [tag for tag in labels.label_of(run_id).tags if tag not in untags]
     label = labels.change(run_id, name=name, tags=[*kept, *tags], note=note, pinned=pin, archived=archive)
     lines = [run_id, *(line for line in (_in_words(label), label.note) if line)]
@@ -95,7 +95,7 @@ def runs_label(
 @click.argument("run_ids", metavar="RUNS...", nargs=-1, required=True, callback=several)
 @json_option
 def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
-    """The options in which runs differ."""
+    """Show the options that differ between runs."""
     rows = run_comparison.differences(run_ids)
     result = {"runs": list(run_ids), "differences": {row.option: list(row.values) for row in rows}}
     lines = [f"{row.option:<28} {' | '.join(value or '-' for value in row.values)}" for row in rows]
@@ -116,7 +116,7 @@ def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
 @click.argument("run_id")
 @json_option
 def runs_show(run_id: str, as_json: bool) -> None:
-    """A run's state, options and result."""
+    """Show a run's state, options and result."""
     run, state = runs.get(run_id), runs.state(run_id)
     shown = {"run": run.id, "kind": run.manifest.kind, "state": state.state, "stage": state.stage, "error": state.error}
     shown["device"] = state.device
@@ -126,7 +126,7 @@ def runs_show(run_id: str, as_json: bool) -> None:
 
 
 def _lines(run: Run, state: RunState, result: Mapping[str, object]) -> list[str]:
-    """A run for people: its title, state, the options that somebody chose, the result, and notes."""
+    """Return the lines to show: title, state, options that were set, result, and notes."""
     ended = FINISHED.get(state.state, state.state)
     about = {"run": run.id, "state": ended, "stage": state.stage, "device": state.device, "error": state.error}
     parts = {"Options": run_comparison.chosen(run.id), "Result": result}
@@ -149,14 +149,14 @@ def _aligned(values: Mapping[str, object], indent: str = "") -> list[str]:
 @click.argument("run_id")
 @json_option
 def runs_cancel(run_id: str, as_json: bool) -> None:
-    """Ask a run to stop and wait until it has."""
+    """Cancel a run and wait until it has stopped."""
     state = runs.stop(run_id).state
     report({"run": run_id, "state": state}, as_json, state)
 
 
 @run_group.command("resume")
 @click.argument("run_id")
-@click.option("--agree", is_flag=True, help="Agree to the options of a run that came in a project file.")
+@click.option("--agree", is_flag=True, help="Agree to the options of a run that was imported with a project.")
 @json_option
 def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
     """Resume a run where it was, in the foreground."""
@@ -165,7 +165,7 @@ def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
 
 @run_group.command("remove")
 @click.argument("run_id")
-@click.option("--with-runs", is_flag=True, help="With all that was made from it: corpora, runs, models, exports.")
+@click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
     """Delete a run and what it made, except what other runs need."""

@@ -1,4 +1,4 @@
-"""Runs: starting, following, stopping."""
+"""Start, list, follow, cancel and resume the runs of the current project."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,17 +30,17 @@ from core.training import on_device
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
-    """Runs, newest first. kinds, state: only those."""
+    """Return runs of these kinds and this state, newest first."""
     return store().list(*kinds, state=state)
 
 
 def own(*kinds: str, state: State | None = None) -> list[Run]:
-    """The same without runs that another run began."""
+    """Return runs that users started, without child runs; see `listed`."""
     return [run for run in listed(*kinds, state=state) if run.manifest.parent is None]
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """Return the candidates whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
+    """Return the candidates whose corpora have the current roles; see `removals.runs_with_roles`."""
     return runs_with_roles(candidates, roles(), library(), _unread)
 
 
@@ -51,28 +51,28 @@ def _unread(run: Run) -> tuple[str, ...]:
 
 
 def at_work() -> list[Run]:
-    """The runs that somebody asked for and that are not over, newest first."""
+    """Return active runs that users started, newest first."""
     return [run for run in own() if run.state().active]
 
 
 def get(run_id: str) -> Run:
-    """A run by id. Errors: RunError."""
+    """Return a run by id. Errors: RunError."""
     return store().get(run_id)
 
 
 def state(run_id: str) -> RunState:
-    """A run's state now. Errors: RunError."""
+    """Return a run's current state. Errors: RunError."""
     return store().get(run_id).state()
 
 
 def held_by_another(run_id: str) -> str:
-    """Worker on a run, in words, where it is another account or a process of another machine; else ""."""
+    """Describe the worker of a run if it is of another account or machine, else ""."""
     worker = store().get(run_id).worker()
     return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
 
 
 def finished(kind: str, options: Mapping[str, object]) -> Run | None:
-    """The finished run that `start(kind, options)` would return instead of a new one."""
+    """Return the finished run that `start(kind, options)` would reuse, or None."""
     known = KINDS[kind]
     return store().finished(plan(known, known.config.parse(dict(options)), home()).key)
 
@@ -90,7 +90,7 @@ def place(run_id: str) -> Where:
 
 
 def begun(kind: str, options: Mapping[str, object]) -> Run | None:
-    """The run that `start(kind, options)` would return or go on with, in whatever state it is."""
+    """Return the run, finished or not, that `start(kind, options)` would reuse or resume, or None."""
     known = KINDS[kind]
     key = plan(known, known.config.parse(dict(options)), home()).key
     return store().finished(key) or store().unfinished(key)
@@ -103,9 +103,9 @@ def clusters() -> list[str]:
 
 
 def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
-    """Begin a run in a process of its own and return its id; a finished run of the same key is returned instead.
+    """Start a run in a new process and return its id. A finished run with the same key is reused.
 
-    on: where it computes, as of `--on`; "": as this process would. run_anyway: start although the data check has red
+    on: place to compute, as for `--on`; "": as for this process. run_anyway: start although the data check has red
     items; the run notes them.
     Errors: ConfigError, CorpusError for options that cannot work; ConfigError for a red item of the data check.
     """
@@ -113,7 +113,7 @@ def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway:
     where = replace(Where.asked(), on=checked(on))
     run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
-        with suppress(RunBusy):  # somebody is at it already
+        with suppress(RunBusy):  # another process works on it already
             _send(run, where)
             _launch(run)
             _note_start(run)
@@ -127,7 +127,7 @@ def execute(
     *,
     run_anyway: bool = False,
 ) -> Run:
-    """Do the work here and now; a finished run of the same key is returned instead. run_anyway, errors: see `start`."""
+    """Do the work in this process. A finished run with the same key is reused. run_anyway, errors: see `start`."""
     ready()
     run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
@@ -147,29 +147,29 @@ def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = F
 
 
 def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
-    """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
+    """Return the run for this work, maybe new. Errors: ConfigError for a red item of the data check."""
     known = KINDS[kind]
     return register(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _note_start(run: Run) -> None:
-    """Write it in the audit log; an import is written down by itself, once its fingerprint is known."""
+    """Log the start. An import logs itself once its fingerprint is known."""
     if run.manifest.kind != "add":
         note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 
 
 def cancel(run_id: str) -> None:
-    """Ask a run to stop; returns at once. One that does not heed it is killed within 15 seconds, by this process."""
+    """Cancel a run and return at once. If it does not stop, this process kills it within 15 seconds."""
     ready()
     if launch.cancel(store().get(run_id)):
         note("cancel", runs=[run_id])
 
 
 def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
-    """Resume a run that was cancelled, interrupted or has failed, where it was, or `on` another place.
+    """Resume a cancelled, interrupted or failed run, at its place or `on` another.
 
-    agreed: the user has seen `brought_options`. Errors: CorpusError if one of its corpora is gone; ConfigError for an
-    unknown place, for a download while the machine is kept offline, and for a brought-in run without agreement.
+    agreed: the user has seen `brought_options`. Errors: CorpusError if one of its corpora is missing; ConfigError for
+    an unknown place, for a download while the machine is kept offline, and for an imported run without agreement.
     """
     run = store().get(run_id)
     with noted("resume", runs=[run_id]):
@@ -180,9 +180,9 @@ def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
 
 
 def brought_options(run_id: str) -> Mapping[str, object] | None:
-    """Options that an unfinished run of a project's file was begun with elsewhere; None for any other run.
+    """Return the options of an unfinished run that was imported with a project; None for any other run.
 
-    Options with their default value and corpora are left out.
+    Corpora, and options with their default value, are left out.
     """
     run = store().get(run_id)
     if not run.brought_file.exists() or run.state().state == "succeeded":
@@ -200,7 +200,7 @@ def _as_tuple(value: object) -> object:
 
 
 def options_in_words(options: Mapping[str, object]) -> str:
-    """Options as a person reads them before agreeing: `init: evil/model, allow_download: yes`."""
+    """Format options for a user to agree to: `init: evil/model, allow_download: yes`."""
     return ", ".join(f"{name}: {_in_words(value)}" for name, value in options.items()) or "all as usual"
 
 
@@ -211,7 +211,7 @@ def _in_words(value: object) -> str:
 
 
 def _settle_consent(run: Run, agreed: bool) -> None:
-    """Refuse what nobody here has agreed to; a brought-in run that somebody agreed to is an own one from then on."""
+    """Refuse an imported run without agreement. After agreement, it counts as an own run."""
     refuse_download(run.manifest.config)
     if (options := brought_options(run.id)) is None:
         return
@@ -230,7 +230,7 @@ def _send(run: Run, where: Where) -> None:
 
 
 def _launch(run: Run) -> None:
-    """Start its worker, at a moment in which none of its corpora is being removed."""
+    """Start a run's worker, while none of its corpora can be removed."""
     config = KINDS[run.manifest.kind].config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
@@ -238,7 +238,7 @@ def _launch(run: Run) -> None:
 
 
 def stop(run_id: str) -> RunState:
-    """Ask a run to stop and wait for its end, 15 seconds at most."""
+    """Cancel a run and wait for its end, 15 seconds at most."""
     ready()
     if store().get(run_id).state().active:
         note("cancel", runs=[run_id])
@@ -246,7 +246,7 @@ def stop(run_id: str) -> RunState:
 
 
 def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agreed: bool = False) -> dict[str, object]:
-    """Resume a run in this process and return its result. agreed, errors: as of `resume`."""
+    """Resume a run in this process and return its result. agreed, errors: as for `resume`."""
     ready()
     run = store().get(run_id)
     if run.state().state != "succeeded":
@@ -262,9 +262,9 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agree
 def with_corpora(
     config: type[Config], options: Mapping[str, object], listener: Callable[[Event], None] | None = None
 ) -> dict[str, object]:
-    """`options` with every corpus that is a path, not a name, added on the way.
+    """Return options with corpora as fingerprints; corpora given by path are imported.
 
-    Errors: ConfigError for a download on a machine kept offline, before anything is added; those of `fingerprint_of`.
+    Errors: ConfigError for a download on a machine kept offline, before any import; errors of `fingerprint_of`.
     """
     refuse_download(options)
     resolved = dict(options)
@@ -278,7 +278,10 @@ def with_corpora(
 
 
 def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
-    """The fingerprint of a corpus by name or path, or itself; one by path is added. Errors: CorpusError, of reading."""
+    """Return the fingerprint of a corpus by name, fingerprint, or path, which is imported.
+
+    Errors: CorpusError; errors of the import.
+    """
     try:
         return library().find(text).fingerprint
     except CorpusError:
@@ -288,5 +291,5 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
 
 
 def train_along() -> None:
-    """Train along with the run that torchrun's first process announces; every other process does this."""
+    """Join the training that torchrun's first process announces; called in all its other processes."""
     on_device.train_along(home(), KINDS)

@@ -1,4 +1,4 @@
-"""Titles of runs: what a run does to which corpus, the same on pages and on the command line."""
+"""Titles and outcomes of runs in words, for pages and the command line."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -34,12 +34,14 @@ def selection_titles(listed: Iterable[Choice]) -> dict[str, str]:
 
 def title(run: Run) -> str:
     """Return the name that a user gave a run, else its action and corpora."""
-    with suppress(WinnowError):  # one that was removed since
+    with suppress(WinnowError):  # the run may have been removed since
         if name := labels.label_of(run.id).name:
             return name
     kind, config = run.manifest.kind, run.manifest.config
     known = KINDS.get(kind)
-    with suppress(KeyError, TypeError, AttributeError, WinnowError):  # a manifest that lost an option still has a row
+    with suppress(
+        KeyError, TypeError, AttributeError, WinnowError
+    ):  # a run with an invalid manifest still needs a title
         if kind == "select":
             return choice_title(run.id)
         if known and known.title:

@@ -163,9 +163,9 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _restore_folders(draft: Path) -> None:
-    """Restore what the file lacks: empty folders of runs, and the time of each corpus, by which they are listed.
+    """Restore what the file lacks: empty folders of runs, and the times of corpora, which order their list.
 
-    Each run is marked as brought in: an unfinished one is resumed only once somebody here has agreed to its options.
+    Each run is marked as imported: an unfinished one resumes only after a user here has agreed to its options.
     """
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
         for part in PARTS:
