@@ -68,7 +68,7 @@ class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
     types: t names. tags: the k = 4t + 1 BIOES tags of the output layer. context: number of neighbouring words (or
-    pieces) that it reads on each side, if sentences have neighbours (`text.neighbours`). cut: tokenisation of the
+    pieces) that it reads on each side, if sentences have neighbours (`text.sentence`). cut: tokenisation of the
     training sentences, which raw text must get too; None: our rule.
     """
 
