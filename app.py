@@ -31,11 +31,8 @@ from core.heap import few_arenas
 from core.projects.home import private, serving
 from core.projects.removals import sweep
 from core.projects.view import settle
-from pages.ui.connection_limit import BACKLOG, ConnectionLimit
 from pages.ui.door import Door
-from pages.ui.downloads import answer_in_our_words
-from pages.ui.not_found import NotFound
-from pages.ui.preload import Preload
+from pages.ui.middleware import BACKLOG, ConnectionLimit, NotFound, Preload, answer_in_our_words
 
 ROOT = Path(__file__).resolve().parent
 

@@ -12,12 +12,11 @@ from core.shown import count
 from pages.ui import road
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
-from pages.ui.not_found import no_such_page
-from pages.ui.presses import pressed
+from pages.ui.middleware import no_such_page
 from pages.ui.project import open_project, page_link
 from pages.ui.runs.links import RUNS, SELECTION
-from pages.ui.runs.list import run_list
-from pages.ui.widgets import plain, size
+from pages.ui.runs.table import run_list
+from pages.ui.widgets import plain, pressed, size
 
 LISTED = {kind.name for kind in runs.KINDS.values() if kind.page}
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms.TAGGER, terms.PRETRAINING)

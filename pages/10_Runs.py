@@ -6,7 +6,7 @@ from core.projects import labels
 from core.projects.labels import RunRow
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.runs import comparison, one, table
+from pages.ui.runs import comparison, table
 from pages.ui.runs.links import SELECTION
 
 NEEDS = "Nothing has run yet. Runs are listed here, to be named, compared and removed."
@@ -22,14 +22,14 @@ def main() -> None:
         if not ticked:
             st.caption("Tick a run to name, annotate or remove it; tick several to compare them.")
         elif len(ticked) == 1:
-            one.one(ticked[0])
+            table.one(ticked[0])
         else:
             _several(ticked)
         comparison.curves(ticked)
 
 
 def _several(ticked: list[RunRow]) -> None:
-    one.flags(ticked)
+    table.flags(ticked)
     comparison.options(ticked)
 
 

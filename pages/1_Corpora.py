@@ -14,19 +14,16 @@ from core.importing.result import ROLES
 from core.projects import runs
 from core.terms import Term
 from pages.ui import checks as data_check
-from pages.ui.corpora.imports import RUN, importer
+from pages.ui.corpora.imports import OPEN, RUN, importer
 from pages.ui.corpora.report import intake_outcome, report, size_ratios
 from pages.ui.corpora.splits import splits
-from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
-from pages.ui.presses import pressed
 from pages.ui.removal import removal
 from pages.ui.runs.links import CORPORA, attached
-from pages.ui.runs.panel import run_panel
-from pages.ui.runs.where import where
+from pages.ui.runs.panel import run_panel, where
 from pages.ui.terms import grey, term_picker
-from pages.ui.widgets import corpus_picker, is_dark, plain, sentence_list, table
+from pages.ui.widgets import corpus_picker, is_dark, plain, pressed, sentence_list, table
 
 CARDS: tuple[tuple[Term, tuple[str, ...]], ...] = (
     (terms.TASK, ("task",)),

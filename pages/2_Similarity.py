@@ -15,14 +15,13 @@ from core.similarity.measures import MEASURES
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import last_duration
 from pages.ui.similarity.results import named, results
 from pages.ui.similarity.worth import worth
 from pages.ui.terms import expert, grey
-from pages.ui.widgets import config_form, corpus_labels, plain
+from pages.ui.widgets import config_form, corpus_labels, plain, submitted
 
 RUN = "similarity.run"
 SAMPLING = (

@@ -19,14 +19,12 @@ from pages.ui import checks as data_check
 from pages.ui import choice
 from pages.ui.empty import empty
 from pages.ui.frame import guard, page
-from pages.ui.presses import pressed
 from pages.ui.runs.links import SELECTION, attach
-from pages.ui.runs.panel import run_panel
-from pages.ui.runs.where import where
+from pages.ui.runs.panel import run_panel, where
 from pages.ui.runs.words import choice_title
 from pages.ui.selection.chosen import selected
 from pages.ui.terms import expert, term_picker
-from pages.ui.widgets import config_form, plain
+from pages.ui.widgets import config_form, plain, pressed
 
 NOTES = {
     "task": "Required.",

@@ -15,18 +15,17 @@ from core.selection.choice import run_of
 from core.shown import count
 from pages.ui import choice
 from pages.ui.empty import empty
-from pages.ui.explore import health, more, panel, state, tag
+from pages.ui.explore import health, panel, state
 from pages.ui.explore import map as map_view
-from pages.ui.explore.controls import controls
+from pages.ui.explore.controls import compare, controls, offer_tagging, side_by_side
 from pages.ui.frame import looked, page
-from pages.ui.orphaned import orphaned
-from pages.ui.preload import preload_chart
-from pages.ui.presses import pressed
+from pages.ui.middleware import preload_chart
+from pages.ui.removal import orphaned
 from pages.ui.runs.links import SELECTION
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import removed
 from pages.ui.terms import expert
-from pages.ui.widgets import command_lines, config_form, plain, same_command
+from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
 SEEN = "explore.seen"  # the time of the last edit that was shown, by selection
 NEEDS = "There is no finished selection to look at yet. Make one first; its map is one click away then."
@@ -127,12 +126,12 @@ def _tabs(choice_id: str) -> None:
 
 
 def _compare(choice_id: str) -> None:
-    more.compare(choice_id, maps.of(choice_id))
+    compare(choice_id, maps.of(choice_id))
 
 
 def _side_by_side(choice_id: str) -> None:
     if map_run := _map_of(choice_id):
-        more.side_by_side(map_run)
+        side_by_side(map_run)
 
 
 def _map(choice_id: str) -> None:
@@ -151,7 +150,7 @@ def _map(choice_id: str) -> None:
     with right:
         panel.panel(choice_id, map_run, kinds, points)
     panel.rows(choice_id, map_run, kinds, points)
-    tag.offer(choice_id)
+    offer_tagging(choice_id)
     title = "The same on the command line, and another map"
     with st.expander(title, icon=":material/terminal:", key="explore.command", on_change="rerun") as more:
         if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for

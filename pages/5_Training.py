@@ -10,16 +10,13 @@ from core.tagging import view as training
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.presses import pressed
-from pages.ui.runs.links import TRAINING, attach, attached
-from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import pick_run
-from pages.ui.runs.where import where
-from pages.ui.training import encoders, form, outcome, preflight, word_vectors
-from pages.ui.training.comparison import BUDGETS
-from pages.ui.training.live import live
-from pages.ui.training.preflight import fewer_labels
-from pages.ui.widgets import same_command
+from pages.ui.runs.links import TRAINING, attach, attached, pick_run
+from pages.ui.runs.panel import run_panel, where
+from pages.ui.training import encoders, form, parts
+from pages.ui.training.experiment import BUDGETS
+from pages.ui.training.form import fewer_labels
+from pages.ui.training.live import live, queue, result, smaller
+from pages.ui.widgets import pressed, same_command
 
 RUN, FORM, BEGUN = "training.run", "training.form", "training.begun"
 KINDS = {
@@ -57,7 +54,7 @@ def main() -> None:
                 _setup()
         if run_id is not None:
             with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
-                outcome.queue(run_id, RUN)
+                queue(run_id, RUN)
             trainings = runs.own(*training.TRAININGS)
             _watch(pick_run(run_id, RUN, trainings, "Training"))
 
@@ -76,7 +73,7 @@ def _setup() -> None:
     options = form.options(kind)
     encoders.offer()
     if kind != "pretrain":
-        word_vectors.vectors_import()
+        parts.vectors_import()
     if options is None:
         return
     if kind == "finetune":
@@ -86,7 +83,7 @@ def _setup() -> None:
     may_start, anyway = data_check.gate(
         corpora.check_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
     )
-    preflight.show(kind, options)
+    form.show(kind, options)
     on = where("training") if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
     play = ":material/play_arrow:"
@@ -100,9 +97,9 @@ def _setup() -> None:
 def _watch(run_id: str) -> None:
     """The run, what can be done about its end, what came out, and its curves."""
     state = run_panel(run_id, RUN, stop="Stop and keep")
-    outcome.smaller(run_id, state, RUN)
+    smaller(run_id, state, RUN)
     if state.state == "succeeded":
-        outcome.result(run_id)
+        result(run_id)
     live(run_id, state)
     run = runs.get(run_id)
     same_command("training.run.command", commands.command(run.manifest.kind, run.manifest.config))

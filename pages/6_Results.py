@@ -10,10 +10,9 @@ from core.experiment import results, words
 from core.projects import runs
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
-from pages.ui.results import board, overlay, pair, sentences, study, take, trial
-from pages.ui.runs.links import TRAINING, attached
+from pages.ui.results import board, pair, sentences, take
+from pages.ui.runs.links import TRAINING, attached, pick_run
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import pick_run
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
@@ -73,7 +72,7 @@ def _warn(run_id: str) -> None:
 
 def _study(run_id: str) -> None:
     drawn: dict[str, Callable[[], None]] = {
-        "Study": partial(study.study, run_id),
+        "Study": partial(board.study, run_id),
         "Download": partial(take.report, run_id),
         "All trainings": take.trainings,
     }
@@ -107,8 +106,8 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
         drawn |= {
             "By type": partial(pair.types, run_labels, run_id),
             "Sentences": partial(sentences.sentences, run_labels),
-            "Training curves": partial(overlay.overlay, run_labels),
-            "Try a sentence": partial(trial.try_it, run_labels),
+            "Training curves": partial(pair.overlay, run_labels),
+            "Try a sentence": partial(sentences.try_it, run_labels),
         }
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything

@@ -9,15 +9,13 @@ from core import terms
 from core.importing import view as corpora
 from core.projects import runs
 from pages.ui.bias.measure import finished, measure
-from pages.ui.bias.parts import notes
 from pages.ui.bias.rebuild import rebuild
 from pages.ui.bias.review import review
 from pages.ui.bias.robust import robust
-from pages.ui.bias.scatter import scatter
-from pages.ui.bias.views import views
+from pages.ui.bias.views import notes, scatter, views
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.orphaned import text_gone
+from pages.ui.removal import text_gone
 from pages.ui.widgets import same_command
 
 WHAT = (

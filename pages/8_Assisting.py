@@ -9,17 +9,15 @@ from core.assisting import view as assisting
 from core.corpora.corpus import Corpus
 from core.importing import view as corpora
 from core.projects import runs
-from pages.ui.assisting.drift import drift
-from pages.ui.assisting.map import options_form, type_map
+from pages.ui.assisting.drift import drift, options_form, type_map
 from pages.ui.assisting.sweep import sweep
 from pages.ui.assisting.threshold import threshold
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import last_duration
-from pages.ui.widgets import corpus_picker, plain
+from pages.ui.widgets import corpus_picker, plain, submitted
 
 RUN = "assisting.run"
 WHAT = (

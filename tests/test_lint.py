@@ -24,7 +24,7 @@ BREACHES: list[tuple[str, Mapping[str, str], list[str]]] = [
     ("circles", {"core/bias/a.py": "from core.bias import b\n", "core/bias/b.py": "def f():\n    from core.bias.a import x\n", "core/bias/c.py": "from core.bias import a\n"}, ["core/bias/a.py:1", "core/bias/b.py:1"]),
     ("light-pages", {"home.py": "from core.bias import a\n", "core/bias/a.py": "if x:\n    import torch\n\ndef f():\n    import sklearn\n", "core/bias/b.py": "import torch\n"}, ["core/bias/a.py:2"]),
     ("regular-expressions", {"core/a.py": "import re\n", "core/b.py": "import re as r\n", "pages/c.py": "from re import sub\n"}, ["core/b.py:1", "pages/c.py:1"]),
-    ("grid", {"pages/a.py": "st.dataframe(rows)\n", "pages/ui/grid.py": "st.dataframe(rows)\n"}, ["pages/a.py:1"]),
+    ("grid", {"pages/a.py": "st.dataframe(rows)\n", "pages/ui/widgets.py": "st.dataframe(rows)\n"}, ["pages/a.py:1"]),
     ("raw-html", {"pages/a.py": "st.markdown(x, unsafe_allow_html=True)\n"}, ["pages/a.py:1"]),
     ("links", {"pages/a.py": "page_link('x')\nst.page_link('x')\n"}, ["pages/a.py:2"]),
     ("downloads", {"pages/a.py": "st.download_button('x', later(f))\nst.download_button('x', f)\n"}, ["pages/a.py:2"]),

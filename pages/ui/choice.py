@@ -13,10 +13,9 @@ from core.selection import choices
 from core.selection import view as selections
 from core.selection.choice import LONGEST, Choice, run_of
 from core.shown import count
-from pages.ui.presses import pressed
 from pages.ui.runs import links
 from pages.ui.runs.words import run_titles, selection_titles, title
-from pages.ui.widgets import plain
+from pages.ui.widgets import plain, pressed
 
 NAMED = "choice"  # in an address
 VISIT = "selection.run"  # of the visit: what its pages are about, a choice or a run that is not finished

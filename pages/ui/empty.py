@@ -7,10 +7,9 @@ import streamlit as st
 
 from core.importing import view as corpora
 from core.projects import view as projects
-from pages.ui.presses import pressed
 from pages.ui.project import open_project, page_link, switch_page
 from pages.ui.runs.links import CORPORA
-from pages.ui.widgets import is_dark
+from pages.ui.widgets import is_dark, pressed
 
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
 WIDTH = 720  # pixels

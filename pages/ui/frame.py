@@ -14,12 +14,11 @@ from core.projects.home import confine, home, machine_home, on_disk
 from core.projects.view import unreadable
 from core.terms import Term
 from pages.ui import project
-from pages.ui.presses import forget_presses
 from pages.ui.project import page_link
 from pages.ui.runs.links import link
 from pages.ui.runs.words import brief, ending, share, title
 from pages.ui.terms import expert_switch, glossary
-from pages.ui.widgets import plain
+from pages.ui.widgets import forget_presses, plain
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "assets"

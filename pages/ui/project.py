@@ -16,8 +16,7 @@ from core.project_list import LONGEST_NAME, Project
 from core.projects import preferences
 from core.projects import view as projects
 from core.projects.home import home, on_disk
-from pages.ui.presses import pressed
-from pages.ui.widgets import command_lines, plain, size
+from pages.ui.widgets import command_lines, plain, pressed, size
 
 NAMED = "project"  # in an address
 _SEEN = "project.seen"  # of the visit: the project that its fields were filled in for

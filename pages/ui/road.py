@@ -1,4 +1,4 @@
-"""The road on Home: four lines, each with what is known now and the button that does the next thing."""
+"""The road on Home: its stops, the forecast of an experiment, and what to do next."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -8,23 +8,98 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core import terms
+from core.cards import hindrance
 from core.corpora.checks import worst
-from core.experiment import deliver
+from core.experiment import deliver, find_out
+from core.experiment import view as experiments
 from core.experiment.find_out import outlook
 from core.importing import view as corpora
-from core.projects import road
+from core.projects import road, runs
 from core.projects.road import Closer, Stop
 from core.selection import labelling
 from core.terms import Term
 from pages.ui import checks as data_check
-from pages.ui import find_out
 from pages.ui.explore.health import TAB
 from pages.ui.explore.health import TITLE as HEALTH
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELECTION, SIMILARITY, TRAINING
-from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import plain
+from pages.ui.runs.panel import run_panel, where
+from pages.ui.training.form import fewer_labels
+from pages.ui.training.parts import start_from
+from pages.ui.widgets import plain, pressed
+
+ASKED = "find"  # in the address: a reload shows the plan again
+STRONG = {n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES}
+
+
+def asked() -> bool:
+    """Whether the plan is to be seen."""
+    return ASKED in st.query_params
+
+
+def ask(label: str, *, primary: bool) -> None:
+    """The button that shows the plan."""
+    style = "primary" if primary else "secondary"
+    if pressed(label, "home.find", type=style, icon=":material/query_stats:") and not asked():
+        st.query_params[ASKED] = "out"
+        st.rerun()
+
+
+def plan(run_id: str = "") -> None:
+    """The plan, this machine timed first where its speed is not known, and Start. run_id: what is asked again."""
+    with st.container(border=True, key="home.plan"):
+        st.markdown("**Before anything starts**")
+        options = find_out.again(runs.get(run_id)) if run_id else _chosen()
+        if not find_out.is_timed(options):
+            _time(options)
+            return
+        if not run_id:  # asked again, it reuses what was trained on all labels
+            options = fewer_labels(options, "home.find.labels")
+        plan = find_out.plan(options)
+        for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
+            st.markdown(plain(sentence))
+        if run_id:
+            st.caption(
+                "Earlier runs are reused. Because their result is known, the 95% interval is slightly too narrow."
+            )
+        elif plan.edited:
+            st.caption("Hand edits are not repeated: the experiment tests the strategy.")
+        if reason := hindrance():
+            st.warning(plain(reason), icon=":material/memory:")
+        may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
+        on = where("home.find")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            play = ":material/play_arrow:"
+            if pressed("Start", "home.find.start", type="primary", icon=play, disabled=not may_start):
+                runs.start("experiment", plan.options, on, run_anyway=anyway)
+                _put_away()
+            if pressed("Not now", "home.find.away"):
+                _put_away()
+            page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
+
+
+def _chosen() -> dict[str, object]:
+    """Options: how often all is made anew, and from which encoder."""
+    left, right = st.columns(2)
+    with left:
+        times = st.selectbox("Repetitions", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
+    with right:
+        return find_out.options(times, start_from("find-out"))
+
+
+def _put_away() -> None:
+    del st.query_params[ASKED]
+    st.rerun()
+
+
+def _time(options: dict[str, object]) -> None:
+    """The run that times this machine on these texts: begun once, by itself, for it is asked for by Find out."""
+    wanted = experiments.calibrations(options)[0]
+    st.caption("First this machine is timed on your text for less than a minute, to estimate how long it will take.")
+    begun = runs.begun("calibrate", wanted)
+    run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
+
 
 NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its button before there is something, and after
     "texts": (CORPORA, "Add your texts", "Change"),
@@ -86,7 +161,7 @@ def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
 
 def _measure(stops: Mapping[road.Name, Stop], places: Mapping[road.Name, DeltaGenerator]) -> None:
     choice, worth = stops["choice"], stops["worth"]
-    asks = worth.open and not (worth.ready or worth.run or find_out.asked())
+    asks = worth.open and not (worth.ready or worth.run or asked())
     if asks and (words := outlook()):
         places["worth"].caption(plain(words))
     if choice.ready and (words := road.health(choice.run)):
@@ -141,7 +216,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
         icon = ":material/arrow_forward:"
         page_link(page, label=f"**{label}**" if turn else label, icon=icon, query=query, width="content")
     if stop.again:
-        find_out.ask("Ask again", primary=False)
+        ask("Ask again", primary=False)
 
 
 def _ask(stop: Stop, *, turn: bool) -> None:
@@ -150,7 +225,7 @@ def _ask(stop: Stop, *, turn: bool) -> None:
     if stop.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")
     elif stop.open:
-        find_out.ask("Find out", primary=turn)
+        ask("Find out", primary=turn)
     elif road.without_entities():
         icon = ":material/arrow_forward:"
         page_link(CORPORA, label="Import labelled data with entities", icon=icon, width="content")
@@ -172,5 +247,5 @@ def _finding_out(stop: Stop) -> None:
     """Below the line: the experiment at work, or the plan of one."""
     if stop.run and not stop.ready:
         run_panel(stop.run, "home.worth", stop="Stop and keep")
-    elif stop.open and find_out.asked():
-        find_out.plan(stop.run if stop.again else "")
+    elif stop.open and asked():
+        plan(stop.run if stop.again else "")

@@ -1,4 +1,7 @@
-"""Pieces that pages share. No user's text becomes markup: `plain` for Markdown places, `escape` for HTML ones."""
+"""Pieces that pages share: tables, charts, forms, buttons, verdicts.
+
+User text never becomes markup: `plain` for places that read Markdown, `escape` for HTML.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,7 +14,9 @@ import streamlit as st
 
 from core import charts
 from core.config import Budget, Config
+from core.corpora import writers
 from core.corpora.corpus import Corpus
+from core.experiment.words import Finding
 from core.importing import view as corpora
 from core.projects.home import offline
 from core.shown import LONGEST, count, short
@@ -258,3 +263,55 @@ def size(n: float) -> str:
             return f"{n:.0f} {unit}"
         n /= 1000
     return f"{n:.1f} TB"
+
+
+def grid(columns: Mapping[str, Sequence[Any]], **options: Any) -> Any:
+    """`st.dataframe` of columns by name, a quote before what a spreadsheet would compute; `options` are its own."""
+    guarded = {name: [writers.harmless(value) for value in values] for name, values in columns.items()}
+    return st.dataframe(guarded, **options)
+
+
+_PRESSES = "pressed"  # keys of buttons that were pressed and not yet drawn
+
+
+def pressed(label: str, key: str, **kwargs: Any) -> bool:
+    """Draw a button; whether it was pressed, once a press. kwargs: of `st.button`."""
+    presses = _presses()
+    st.button(label, key=key, on_click=presses.add, args=(key,), **kwargs)
+    return _take(presses, key, disabled=kwargs.get("disabled", False))
+
+
+def submitted(label: str, key: str, **kwargs: Any) -> bool:
+    """Draw the button of a form; whether it was pressed, once a press. kwargs: of `st.form_submit_button`."""
+    presses = _presses()
+    st.form_submit_button(label, key=key, on_click=presses.add, args=(key,), **kwargs)
+    return _take(presses, key, disabled=kwargs.get("disabled", False))
+
+
+def forget_presses(prefix: str) -> None:
+    """Forget what was pressed and not drawn, as after an error, so that it does not happen later: at the end of a page
+    and, for it runs alone too, of a fragment. prefix: of the keys of its buttons; "" forgets all."""
+    presses = _presses()
+    presses.difference_update([key for key in presses if key.startswith(prefix)])
+
+
+def _presses() -> set[str]:
+    """One set for the visit, changed in place: a callback that reached into the session could be cut short there."""
+    presses: set[str] = st.session_state.setdefault(_PRESSES, set())
+    return presses
+
+
+def _take(presses: set[str], key: str, *, disabled: bool) -> bool:
+    """Take a button's press, if there is one, out of `presses`; whether it may act."""
+    there = key in presses
+    presses.discard(key)
+    # A rerun has disabled it since: what it needs is gone, and the press does not wait until that is back.
+    return there and not disabled
+
+
+def finding(verdict: Finding) -> None:
+    """Show what came out as a heading; how sure that is, and what to do next, below it."""
+    st.subheader(plain(verdict.what), anchor=False)
+    if verdict.sure:
+        st.markdown(plain(verdict.sure))
+    st.markdown(f"**{plain(verdict.next)}**")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pages.ui.connection_limit import BACKLOG
+from pages.ui.middleware import BACKLOG
 from tests.browser.driver import ROOT, Server, free_port, settled, watched
 from tests.patience import PATIENCE, frozen, until
 from tests.test_privacy import GUARD

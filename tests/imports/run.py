@@ -90,7 +90,7 @@ def _bytes(content: Content) -> bytes:
 
 
 def _proposed(path: Path) -> Run:
-    """`pages.ui.corpora.proposal`: labelled files are the training set, others the task corpus."""
+    """`pages.ui.corpora.imports`: labelled files are the training set, others the task corpus."""
     proposal = intake.proposal([path])
     parts = {row.files[0]: "train" if row.labelled else "task" for row in proposal.rows if row.part != UNUSED}
     if not parts:

@@ -15,7 +15,7 @@ BUTTON_CALLS = {
     "menu_button",
     "chat_input",
 }
-PRESSES, TAKEN = "pages/ui/presses.py", {"pressed", "submitted"}  # wrappers of buttons: their caller gives the key
+PRESSES, TAKEN = "pages/ui/widgets.py", {"pressed", "submitted"}  # wrappers of buttons: their caller gives the key
 PRINTS = {"click.echo", "click.secho", "click.style", "sys.stdout", "traceback.print_exc", "print"}
 
 
@@ -24,8 +24,10 @@ def grid(repository: Repository) -> Iterator[Finding]:
     for source in repository.under(*APP):
         for node in source.nodes:
             table = isinstance(node, ast.Attribute) and node.attr in ("dataframe", "data_editor")
-            if table and source.path != "pages/ui/grid.py":
-                yield Finding(source.path, getattr(node, "lineno", 1), "draw the table with `grid` of pages/ui/grid.py")
+            if table and source.path != "pages/ui/widgets.py":
+                yield Finding(
+                    source.path, getattr(node, "lineno", 1), "draw the table with `grid` of pages/ui/widgets.py"
+                )
 
 
 def raw_html(repository: Repository) -> Iterator[Finding]:

@@ -76,7 +76,7 @@ def ask(
 @pytest.fixture(params=[OWN])
 def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
     """Whose connection the system shows."""
-    for module in ("pages.ui.door", "pages.ui.connection_limit"):
+    for module in ("pages.ui.door", "pages.ui.middleware"):
         monkeypatch.setattr(f"{module}.account_behind", lambda client, server: request.param)
     other: int | None = request.param
     return other

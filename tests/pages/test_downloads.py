@@ -17,7 +17,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from core.experiment import deliver
 from core.project_list import shared_home
 from pages.ui import frame
-from pages.ui.downloads import Downloads
+from pages.ui.middleware import Downloads
 from pages.ui.project import later
 from tests.pages.test_pages import add
 from tests.test_logs import QUOTING

@@ -11,7 +11,7 @@ COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 
 
 def script() -> None:
-    from pages.ui.grid import grid
+    from pages.ui.widgets import grid
 
     grid(
         {

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.frame import PAGES
-from pages.ui.not_found import NAMES, NotFound
+from pages.ui.middleware import NAMES, NotFound
 from tests.pages.test_door import Inside
 from tests.pages.test_pages import ROOT, texts
 

@@ -313,7 +313,7 @@ def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
     def script() -> None:
         import streamlit as st
 
-        from pages.ui.presses import forget_presses, pressed
+        from pages.ui.widgets import forget_presses, pressed
 
         if st.session_state.pop("overtake", False):
             st.rerun()  # as a field's does, before the button is drawn
@@ -340,7 +340,7 @@ def test_a_forms_press_is_not_lost_to_a_rerun_or_to_the_end_of_a_fragment_before
         import streamlit as st
 
         from pages.ui.frame import guard
-        from pages.ui.presses import pressed, submitted
+        from pages.ui.widgets import pressed, submitted
 
         @st.fragment
         def first() -> None:
@@ -405,6 +405,7 @@ def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
 
 def test_options_of_every_strategy_make_a_form() -> None:
     def forms() -> None:
+        from core.selection import STRATEGIES  # this function runs as a script of its own
         from pages.ui.widgets import config_form
 
         for name, strategy in STRATEGIES.items():

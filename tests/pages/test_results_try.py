@@ -18,8 +18,8 @@ from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
 from core.runs.store import RunStore
+from pages.ui.results.sentences import READ, TRIES
 from pages.ui.results.take import NO_MODELS
-from pages.ui.results.trial import READ, TRIES
 from pages.ui.runs.words import title
 from tests.homes import Homes
 from tests.pages.test_pages import texts

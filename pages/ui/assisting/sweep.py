@@ -15,13 +15,11 @@ from core.kinds import KINDS
 from core.projects import runs
 from core.runs.run import Run
 from core.terms import DEV, TEST
-from pages.ui.presses import submitted
-from pages.ui.runs.links import remember
+from pages.ui.runs.links import pick_part, remember
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import pick_part
 from pages.ui.runs.words import last_duration
 from pages.ui.terms import expert
-from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
+from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, submitted, table
 
 RUN = "assisting.sweep"
 LABELS = {

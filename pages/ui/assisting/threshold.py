@@ -16,10 +16,9 @@ from core.projects import runs
 from core.shown import count
 from core.text.sentence import Sentence
 from pages.ui.frame import guard, looked
-from pages.ui.orphaned import text_gone
-from pages.ui.presses import pressed
 from pages.ui.project import later
-from pages.ui.widgets import chart, place_html, plain, same_command
+from pages.ui.removal import text_gone
+from pages.ui.widgets import chart, place_html, plain, pressed, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (

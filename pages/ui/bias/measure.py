@@ -14,13 +14,11 @@ from core.shown import count, duration
 from core.tagging import plot
 from core.tagging import view as training
 from pages.ui.frame import guard
-from pages.ui.presses import pressed
-from pages.ui.runs.links import attach, attached
+from pages.ui.runs.links import attach, attached, pick_run
 from pages.ui.runs.panel import run_panel, time_machine
-from pages.ui.runs.pick import pick_run
 from pages.ui.runs.words import title
 from pages.ui.training.parts import BUNDLED, BUNDLED_SAYS, preset_picker
-from pages.ui.widgets import config_form, corpus_picker, is_dark, same_command
+from pages.ui.widgets import config_form, corpus_picker, is_dark, pressed, same_command
 
 RUN = "bias.run"
 POLL = 2.0  # seconds

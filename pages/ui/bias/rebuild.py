@@ -17,14 +17,12 @@ from core.kinds import KINDS
 from core.projects import runs
 from core.runs.run import Run
 from core.shown import count
-from pages.ui.bias.parts import changes
+from pages.ui.bias.views import changes
 from pages.ui.frame import guard
-from pages.ui.presses import pressed
 from pages.ui.project import later, page_link
-from pages.ui.runs.links import remember
+from pages.ui.runs.links import pick_part, remember
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import pick_part
-from pages.ui.widgets import config_form, corpus_labels, plain, same_command, table
+from pages.ui.widgets import config_form, corpus_labels, plain, pressed, same_command, table
 
 RUN = "bias.rebuild"
 METHODS = {

@@ -13,11 +13,10 @@ from core.bias import view as bias
 from core.bias.result import Action, Reviews
 from core.errors import Overtaken
 from core.shown import count
-from pages.ui.bias.parts import bits, marked, notes
+from pages.ui.bias.views import bits, marked, notes
 from pages.ui.frame import guard, looked
-from pages.ui.presses import pressed
 from pages.ui.project import later
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import plain, pressed, table
 
 NOTHING = "no entity here"
 ACTION_WORDS = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}

@@ -18,13 +18,12 @@ from core.runs.run import Run
 from core.shown import count
 from core.tagging import view as taggers
 from core.terms import TEST, TRAIN
-from pages.ui.bias.parts import changes
+from pages.ui.bias.views import changes
 from pages.ui.frame import guard, where_text_is_here
-from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import chart, corpus_labels, corpus_picker, plain, same_command, table
+from pages.ui.widgets import chart, corpus_labels, corpus_picker, plain, pressed, same_command, table
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {

@@ -1,19 +1,233 @@
-"""V-information of names and contexts (Ma et al. 2023, Fig. 3), histogram of CEIM, tables by bin and by type."""
+"""Results of PVI and CEIM: charts by bin, by type, by name, and mention by mention."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from functools import partial
+from html import escape
+from typing import Any
 
 import streamlit as st
 
+from core import charts
 from core.bias import plot
 from core.bias import view as bias
-from core.bias.result import BINS, DifficultyResult
+from core.bias.result import BINS, Diff, DifficultyResult
+from core.bias.view import MentionRow
 from core.experiment import results
 from core.projects import runs
+from core.results import FloatArray, IntArray
 from core.runs.run import Run
-from pages.ui.bias.parts import bits, mention_list
-from pages.ui.frame import guard
+from core.shown import count
+from core.text.sentence import Entity
+from pages.ui.frame import guard, looked, where_text_is_here
+from pages.ui.project import later
+from pages.ui.removal import text_gone
 from pages.ui.runs.words import run_titles
-from pages.ui.widgets import chart, plain, table
+from pages.ui.widgets import chart, grid, place_html, plain, table
+
+PAGE = 8  # sentences
+ROWS = 300  # of a table
+OLD, NEW = "#8F8F8F", "#009E73"
+COLOURS = {kind: charts.css_colour(look[1]) for kind, look in plot.BIN_LOOKS.items()}
+
+
+def bits(value: float) -> str:
+    """Format bits with a sign and a real minus; 0 after rounding has no sign."""
+    return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"
+
+
+def notes(run_id: str) -> None:
+    """Draw the notes of a finished `difficulty` run, such as mentions that could not be judged."""
+    if remarks := bias.difficulty_result(run_id).notes:
+        st.info("\n\n".join(map(plain, remarks)), icon=":material/info:")
+
+
+def marked(row: MentionRow) -> str:
+    """Return the sentence as HTML with the mention highlighted, followed by file and page."""
+    mention = Entity(start=row.start, end=row.end, type=row.type)
+    return _painted(row.tokens, [mention], COLOURS[row.bin]) + place_html(row.place)
+
+
+def mention_list(run_id: str, numbers: IntArray, key: str) -> None:
+    """Draw mentions in their sentences, in pages; offer all of them as CSV."""
+    if text_gone(run_id):
+        return
+    pages = max(-(-len(numbers) // PAGE), 1)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        page = st.number_input("Page", 1, pages, 1, key=f"{key}.page", width=120) if pages > 1 else 1
+        if pages > 1:
+            st.caption(f"of {pages:,}", width="content")
+        download(run_id, numbers, key)
+    looked(bias.measured(run_id).corpus.fingerprint)
+    rows = bias.mention_rows(run_id, numbers[(page - 1) * PAGE : page * PAGE])
+    items = "".join(f"<li>{marked(row)}<br><small>{_pvi_words(row)}</small></li>" for row in rows)
+    st.html(f'<ul class="w-sentences" aria-label="Sentences with the mention highlighted">{items}</ul>')
+
+
+def _pvi_words(row: MentionRow) -> str:
+    return f"name {bits(row.pvi_entity)}, context {bits(row.pvi_context)} bits"
+
+
+def download(run_id: str, numbers: IntArray, key: str) -> None:
+    """Offer mentions as CSV, which is written when the button is pressed."""
+    st.download_button(
+        f"These {len(numbers):,} as CSV",
+        later(lambda: bias.mentions_csv(run_id, numbers)),
+        f"mentions-{run_id[-4:]}.csv",
+        on_click="ignore",
+        key=f"{key}.csv",
+        icon=":material/download:",
+    )
+
+
+def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
+    """Draw one row per mention; return the ticked row."""
+    heads = {
+        "surface": "Mention",
+        "type": "Type",
+        "pvi_entity": "Name",
+        "pvi_context": "Context",
+        "ceim": "Name minus context",
+        "text": "Sentence",
+        **({"place": "File and page"} if any(row.place for row in rows) else {}),
+    }
+    number = st.column_config.NumberColumn
+    event = grid(
+        {name: [_unsigned(getattr(row, name)) for row in rows] for name in heads},
+        key=key,
+        hide_index=True,
+        height=330,
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="Mentions with their type, the information of name and context in bits, and their sentence",
+        column_config={
+            **{name: st.column_config.TextColumn(head) for name, head in heads.items()},
+            **{name: number(heads[name], format="%.2f", width=80) for name in ("pvi_entity", "pvi_context", "ceim")},
+            "text": st.column_config.TextColumn("Sentence", width="large"),
+        },
+    )
+    ticked = event.selection.rows
+    return rows[ticked[0]] if ticked and ticked[0] < len(rows) else None
+
+
+def _unsigned(value: Any) -> Any:
+    """Return 0.0 for a number that rounds to 0, which drops its sign."""
+    return 0.0 if isinstance(value, float) and not round(value, 2) else value
+
+
+@st.fragment
+def changes(run_id: str, key: str) -> None:
+    """Draw changed sentences of a `rebuild` or `robustness` run, before and after, in pages."""
+    with guard(), where_text_is_here():
+        looked(bias.new_set(run_id))
+        n = bias.changed_sentences(run_id)
+        pages = max(-(-n // PAGE), 1)
+        st.markdown(f"**{n:,} changed sentences**, before and after")
+        page = st.number_input("Page", 1, pages, 1, key=f"{key}.page.{run_id}", width=120) if pages > 1 else 1
+        items = "".join(f"<li>{_diff(diff)}</li>" for diff in bias.changed(run_id, (page - 1) * PAGE, PAGE))
+        st.html(f'<ol class="w-sentences" start="{(page - 1) * PAGE + 1}" aria-label="Changes">{items}</ol>')
+
+
+def _diff(diff: Diff) -> str:
+    """Return a changed sentence as HTML. Old and new entities are matched by their index, which does not change."""
+    old, new = (sorted(sentence.entities or ()) for sentence in (diff.before, diff.after))
+    starts = {edit.start for edit in diff.edits}
+    places = [place for place, entity in enumerate(new) if entity.start in starts]
+    lines = [
+        ("before", _painted(diff.before.tokens, [old[place] for place in places], OLD)),
+        ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW, diff.unsure)),
+    ]
+    if diff.gone is not None:
+        lines.append(("deleted", escape(diff.gone.text)))
+    shown = "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
+    return shown + place_html(diff.before.place)
+
+
+def _painted(tokens: Sequence[str], entities: Sequence[Entity], colour: str, unsure: Collection[int] = ()) -> str:
+    """Return words as HTML with entities highlighted. unsure: start offsets of ambiguous ones."""
+    words = [escape(token) for token in tokens]
+    for entity in entities:
+        words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">{words[entity.start]}'
+        label = escape(entity.type) + ", ambiguous" * (entity.start in unsure)
+        words[entity.end - 1] += f" <small>{label}</small></mark>"
+    return " ".join(words)
+
+
+STEP = 0.05  # bits
+Range = tuple[float, float]
+
+
+@st.fragment
+def scatter(run_id: str) -> None:
+    """Draw the plot and two sliders, which hold the box for users without a mouse."""
+    with guard():
+        st.subheader("Name against context", anchor=False)
+        measured, numbers = bias.measured(run_id), bias.drawn(run_id)
+        turn = int(st.session_state.get("bias.turn", 0))
+        key, sliders = f"bias.pvi.{run_id}.{turn}", (f"bias.x.{run_id}", f"bias.y.{run_id}")
+        spans = _axis_span(measured.context), _axis_span(measured.entity)
+        figure = plot.pvi_scatter(
+            measured.context[numbers], measured.entity[numbers], measured.bins[numbers].tolist(), numbers
+        )
+        chart(
+            figure,
+            key,
+            f"{count(len(numbers), 'mention')} by information of context and name; the table below lists them",
+            on_select=partial(_boxed, key, sliders, spans),
+            selection_mode="box",
+        )
+        some = ""
+        if len(numbers) < len(measured):
+            some = f" A random sample of {len(numbers):,} of {len(measured):,} is drawn; a box lists all."
+        st.caption(f"Draw a box to list its mentions, or set it with the sliders; a double click removes it.{some}")
+        context, name = (
+            column.slider(f"Information of the {of}, bits", *span, span, STEP, key=slider, on_change=_turned)
+            for column, of, slider, span in zip(st.columns(2), ("context", "name"), sliders, spans, strict=True)
+        )
+        _listed(run_id, (context, name))
+
+
+def _axis_span(values: FloatArray) -> Range:
+    """Return the range of `values`, rounded outwards to steps of the slider."""
+    return round(math.floor(values.min() / STEP) * STEP, 2), round(math.ceil(values.max() / STEP + 1e-9) * STEP, 2)
+
+
+def _turned() -> None:
+    """Remove the drawn box after a slider was moved."""
+    st.session_state["bias.turn"] = int(st.session_state.get("bias.turn", 0)) + 1
+
+
+def _boxed(key: str, sliders: tuple[str, str], spans: tuple[Range, Range]) -> None:
+    boxes = st.session_state[key]["selection"]["box"]
+    drawn = (boxes[0]["x"], boxes[0]["y"]) if boxes else spans
+    for slider, ends, (low, high) in zip(sliders, drawn, spans, strict=True):
+        # Clip and round the box, because a slider accepts neither values out of range nor between steps.
+        first, last = (round(min(max(end, low), high) / STEP) * STEP for end in sorted(ends))
+        st.session_state[slider] = (max(round(first, 2), low), min(round(last, 2), high))
+
+
+def _listed(run_id: str, box: tuple[Range, Range]) -> None:
+    numbers = bias.in_box(run_id, *box)
+    if not len(numbers):
+        st.info("No mention is in this box; draw a larger one.")
+        return
+    if text_gone(run_id):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**{count(len(numbers), 'mention')}**, ordered by the absolute value of name minus context",
+            width="content",
+        )
+        download(run_id, numbers, "bias.box")
+    looked(bias.measured(run_id).corpus.fingerprint)
+    row = mention_table(bias.mention_rows(run_id, numbers[:ROWS]), f"bias.table.{run_id[-4:]}.{box}")
+    if len(numbers) > ROWS:
+        st.caption(f"The first {ROWS:,} of {len(numbers):,}; the CSV file has all.")
+    if row is None:
+        st.caption("Tick a row to read its sentence with the mention highlighted.")
+        return
+    st.html(f'<ul class="w-sentences" aria-label="The ticked mention in its sentence"><li>{marked(row)}</li></ul>')
+
 
 MOST = 8  # data sets compared in one figure
 BIN_HEADS = {

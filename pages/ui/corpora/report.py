@@ -16,10 +16,9 @@ from core.importing.result import ROLES, AddResult, Taken
 from core.shown import count, short
 from core.terms import in_words
 from pages.ui import checks as data_check
-from pages.ui.presses import pressed
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import CORPORA
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import plain, pressed, table
 
 
 def report(run_id: str) -> None:

@@ -9,9 +9,8 @@ from core.importing import view as corpora
 from core.importing.result import ROLES, SplitResult
 from core.projects import runs
 from core.shown import count
-from pages.ui.presses import pressed, submitted
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import corpus_picker, plain, table
+from pages.ui.widgets import corpus_picker, plain, pressed, submitted, table
 
 UNITS = {
     "document": "documents, whole",

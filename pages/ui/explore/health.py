@@ -13,9 +13,8 @@ from core.selection.health import Health
 from core.shown import count
 from core.terms import CHOICE, plainly
 from pages.ui.choice import take
-from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import plain, pressed, table
 
 KINDS = {"quota": "every topic its share", "mmr": "not the same thing twice (MMR)"}
 DIVERSE = "explore.diverse"

@@ -1,4 +1,4 @@
-"""The map: one WebGL scatter as its controls ask for it, with what is picked."""
+"""The map of a selection as its controls ask for it, with what is picked, and the scores below it."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import streamlit as st
 from core import charts
 from core.explore import entities, plot, regions
 from core.explore import view as maps
+from core.explore.regions import Region
 from core.explore.result import CLASSES
 from core.projects.home import home
 from core.results import BoolArray, IntArray
@@ -16,9 +17,61 @@ from core.shown import count
 from core.terms import plainly
 from pages.ui.explore import state
 from pages.ui.explore.controls import MOST_DRAWN, Colouring, Controls
-from pages.ui.explore.tooltips import packed, tooltips
+from pages.ui.explore.state import packed, tooltips
 from pages.ui.frame import ASSETS, guard
-from pages.ui.widgets import budget_words, is_dark
+from pages.ui.widgets import budget_words, chart, is_dark
+
+
+def scores(map_run: str, points: IntArray) -> None:
+    """Draw the histogram, with the part of it that `points` are, and the slider that picks too."""
+    values = regions.scores_on_map(map_run, np.arange(len(maps.get(map_run))))
+    # A slider needs two ends, and scores that are all alike pick nothing.
+    if len(values) < 2 or values.min() == values.max():
+        return
+    region = state.picked(map_run)
+    low, high = float(values.min()), float(values.max())
+    picked = regions.scores_on_map(map_run, points) if region else values[:0]
+    unit = selections.scored(maps.get(map_run).selection).scores.unit
+    name = f"Scores of {count(len(values), 'sentence')} on the map, {len(picked):,} of them picked"
+    bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"  # a new key takes the drawn box away, the bars show the range
+    chart(
+        plot.picked_scores(values, picked, unit),
+        bars,
+        name,
+        on_select=lambda: _dragged(map_run, bars, (low, high)),
+        selection_mode="box",
+    )
+    st.caption("Drag over the bars to pick a range.")
+    _slider(map_run, region, (low, high))
+
+
+def _slider(map_run: str, region: Region | None, span: tuple[float, float]) -> None:
+    low, high = span
+    now = tuple(region["value"]) if region and region["kind"] == "score" else span
+    key = f"explore.range.{map_run[-4:]}.{state.nth()}"
+
+    def chosen() -> None:
+        state.pick(map_run, "score", [float(bound) for bound in st.session_state[key]])
+
+    st.slider(
+        "Pick a range of scores",
+        low,
+        high,
+        (max(low, now[0]), min(high, now[1])),
+        (high - low) / 200,
+        format="%.3g",
+        key=key,
+        on_change=chosen,
+    )
+
+
+def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
+    """Pick what a box over the bars spans; one beside all of them picks nothing."""
+    for box in st.session_state[key].selection.box[:1]:
+        first, last = (min(max(float(end), span[0]), span[1]) for end in sorted(box["x"]))
+        if first < last:
+            state.pick(map_run, "score", [first, last])
+
 
 KEY = "explore-map"
 MOST_HOVERED = 20_000  # a tooltip is longer than what a lasso sends of a point
@@ -75,11 +128,13 @@ def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
 
 def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None:
     """Let the drawn points have their tooltips; for the end of the page, since their text is what takes longest."""
-    tooltips("explore.tooltips", _tooltips((str(home()), map_run, state.stamp(choice_id), len(drawn)), kinds, drawn))
+    tooltips(
+        "explore.tooltips", _tooltip_component((str(home()), map_run, state.stamp(choice_id), len(drawn)), kinds, drawn)
+    )
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _tooltips(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
+def _tooltip_component(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
     """Their text. data: everything it depends on."""
     points = _drawn[_hovered(_kinds[_drawn])]
     names = [plainly(CLASSES[kind]) for kind in _kinds[points].tolist()]

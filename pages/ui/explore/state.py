@@ -1,5 +1,7 @@
-"""What is picked on the map: a lasso, a box, a clicked point, a topic, the hits of a search. A few numbers, no text."""
+"""What is selected on the map: kept in the session and in the address, and sent to the browser as tooltips."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,8 +14,24 @@ from core.results import IntArray
 from core.selection import insights
 from core.selection import view as selections
 from pages.ui import choice
+from pages.ui.frame import ASSETS
 from pages.ui.selection.chosen import REASONS
 from pages.ui.widgets import plain
+
+_tooltip_component = st.components.v2.component(
+    "winnow_tooltips", js=(ASSETS / "tooltips.js").read_text(encoding="utf-8")
+)
+
+
+def packed(chart: str, points: IntArray, lines: Sequence[str]) -> bytes:
+    """Bytes that `tooltips` sends. chart: key of what holds it. points: their `customdata`, a line of `lines` each."""
+    return json.dumps({"chart": chart, "points": points.tolist(), "lines": lines}, ensure_ascii=False).encode()
+
+
+def tooltips(key: str, data: bytes) -> None:
+    """Let a chart's points tell what they are. data: from `packed`, kept by who calls."""
+    _tooltip_component(key=key, data=data, height=1)
+
 
 PICKED, NTH, TURN = "explore.picked", "explore.nth", "explore.turn"
 ZOOM, BAKED, SEARCHED, ADDRESS = "explore.zoom", "explore.baked", "explore.searched", "explore.address"

@@ -16,12 +16,11 @@ from core.projects import runs
 from core.shown import duration
 from core.tagging import view as taggers
 from pages.ui.frame import guard
-from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
-from pages.ui.widgets import same_command, size, table
+from pages.ui.widgets import pressed, same_command, size, table
 
 REPORTS: Mapping[deliver.Format, tuple[str, str]] = {
     "pdf": ("Report (.pdf)", "application/pdf"),

@@ -11,7 +11,7 @@ from core.runs.run import Run
 from core.tagging import plot
 from core.tagging import view as training
 from pages.ui.frame import guard
-from pages.ui.results.overlay import MOST_TRAININGS, TAGGER_CURVES, lines
+from pages.ui.results.pair import MOST_TRAININGS, TAGGER_CURVES, lines
 from pages.ui.runs.words import run_titles
 from pages.ui.training.live import POLL
 from pages.ui.widgets import is_dark, same_command, table

@@ -1,4 +1,4 @@
-"""A run as a page shows it: live while somebody works on it, a sentence once it is over, Cancel and Resume."""
+"""A run on a page: live progress while it runs, then its ending, with Cancel and Resume."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -10,10 +10,31 @@ from core.projects import runs
 from core.runs.events import RunState
 from core.shown import duration
 from pages.ui.frame import guard
-from pages.ui.presses import pressed
-from pages.ui.runs.where import where
 from pages.ui.runs.words import ending, pace, removed, share, stage, stopped, title, waited_for, when, whole
-from pages.ui.widgets import plain
+from pages.ui.widgets import plain, pressed
+
+_PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
+HELP = (
+    "Every place makes the same result, so a run that stops in one place can be resumed in another. Ray pays from "
+    "about 50,000 sentences or two GPUs on; its workers take 10 to 20 seconds to start. Type ray:HOST:PORT for a "
+    "cluster that this machine has joined. Its machines take steps of an experiment only if they see Winnow's folder."
+)
+
+
+def where(key: str, at: str = "") -> str:
+    """Return the chosen place, a value of `--on`. at: the place of a run that is resumed, listed first."""
+    places = list(dict.fromkeys(filter(None, (at, *runs.places()))))
+    if len(places) == 1:
+        return places[0]
+    chosen = st.selectbox(
+        "Where", places, format_func=_called, key=f"{key}.where", accept_new_options=True, help=HELP, width=420
+    )
+    return str(chosen or places[0]).strip()
+
+
+def _called(place: str) -> str:
+    return _PLACES.get(place) or f"the cluster at {place.removeprefix('ray:')}"
+
 
 TIMING_HELP = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
 POLL = 1.0  # seconds; a reloaded page shows a run within three

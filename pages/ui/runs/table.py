@@ -1,4 +1,4 @@
-"""The runs of a project in a table to sort, to filter and to tick in."""
+"""The runs of a project: the list on Home, the table on Runs, and what to do with a ticked run."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -7,16 +7,111 @@ from typing import Any
 
 import streamlit as st
 
+from core import shown_command as commands
 from core.projects import labels, runs
+from core.projects import view as projects
 from core.projects.labels import RunRow
 from core.projects.titles import outcome
+from core.runs.events import RunState
 from core.runs.run import Run
 from core.shown import count
 from pages.ui.frame import guard
-from pages.ui.grid import grid
-from pages.ui.runs.list import SMALL
-from pages.ui.runs.panel import POLL
+from pages.ui.removal import run_removal
+from pages.ui.runs.links import link
+from pages.ui.runs.panel import POLL, headline, progress
 from pages.ui.runs.words import ending, run_titles, title
+from pages.ui.widgets import grid, plain, pressed, same_command, submitted
+
+SHOWN = 8
+# Many, soon over: they stand by themselves once they are.
+SMALL = ("add", "audit", "calibrate", "evaluate", "predict", "tag")
+
+
+def run_list(listed: Sequence[Run]) -> None:
+    """Draw them, those at work live. What is chosen here stands outside of what is redrawn."""
+    active = {run.id for run in listed if run.state().active}
+    small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
+    large = [run for run in listed if run not in small]
+    more = len(large) > SHOWN and st.toggle(f"Show all {len(large)}", key="home.all")
+    # What is at work is never folded away.
+    shown = [run for i, run in enumerate(large) if more or i < SHOWN or run.id in active]
+    st.fragment(run_every=POLL if active else None)(_rows)([run.id for run in shown], bool(active))
+    if small:
+        with st.expander(f"Imports, checks and other small runs: {len(small)}", icon=":material/inventory_2:"):
+            for run in small[: 10 * SHOWN]:
+                _row(run, runs.state(run.id))
+
+
+def _rows(run_ids: Sequence[str], was_live: bool) -> None:
+    with guard():
+        shown = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
+        # What stands outside of this part learns of an end only as the page is drawn anew.
+        if any(state.active for _, state in shown) != was_live:
+            st.rerun(scope="app")
+        for run, state in shown:
+            _row(run, state)
+
+
+def _row(run: Run, state: RunState) -> None:
+    with st.container(border=True, key=f"home.run.{run.id}"):
+        with st.container(horizontal=True, horizontal_alignment="distribute"):
+            with st.container(width="content"):
+                headline(run.id, state)
+            link(run, "Open")
+        if state.active:
+            progress(state)
+        elif line := state.error or (outcome(run) if state.state == "succeeded" else ""):
+            st.caption(plain(line))
+
+
+def one(row: RunRow) -> None:
+    """Show what can be said of it and done with it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(plain(title(row.run)), anchor=False, width="content")
+        link(row.run, "Open")
+    _words(row)
+    with st.container(horizontal=True):
+        flags([row])
+        if row.state not in ("running", "queued"):
+            run_removal(row.run.id)
+    label = projects.typed("runs", "label", row.run.id, "--name", "NAME", "--tag", "TAG", "--note", "TEXT")
+    same_command("runs.command", *filter(None, (commands.command_of(row.run), label)))
+
+
+def _words(row: RunRow) -> None:
+    """Keys hold the run, so that what was typed of one is not said of another."""
+    known = {tag for other in labels.rows(archived=True) for tag in other.label.tags}
+    with st.form(f"runs.words.{row.run.id}", border=False):
+        left, right = st.columns(2)
+        name = left.text_input("Name", row.label.name, 60, key=f"runs.name.{row.run.id}", placeholder="New name")
+        tags = right.multiselect(
+            "Tags",
+            sorted({*known, *row.label.tags}),
+            row.label.tags,
+            key=f"runs.tags.{row.run.id}",
+            accept_new_options=True,
+            placeholder="pick or type",
+        )
+        note = st.text_area("Note", row.label.note, 80, 4_000, key=f"runs.note.{row.run.id}")
+        if submitted("Keep", "runs.keep", type="primary"):
+            labels.change(row.run.id, name=name, tags=tags, note=note)
+            st.rerun()
+
+
+def flags(rows: Sequence[RunRow]) -> None:
+    """Pin and archive, of one run or of all that are ticked."""
+    pin = not all(row.label.pinned for row in rows)
+    archive = not all(row.label.archived for row in rows)
+    with st.container(horizontal=True, width="content"):
+        if pressed("Pin" if pin else "Unpin", "runs.pin", icon=":material/keep:"):
+            for row in rows:
+                labels.change(row.run.id, pinned=pin)
+            st.rerun()
+        if pressed("Archive" if archive else "Take out of the archive", "runs.archive", icon=":material/archive:"):
+            for row in rows:
+                labels.change(row.run.id, archived=archive)
+            st.rerun()
+
 
 MORE = {"small": "Imports and checks", "parts": "Trainings within experiments", "archived": "Archived runs"}
 

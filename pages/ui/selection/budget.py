@@ -1,4 +1,4 @@
-"""How much of D_C is selected, as controls: what is set is kept with the run, in this session's address too."""
+"""The budget of a selection, and the number of sentences of the domain corpus that are like the task."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,14 @@ import streamlit as st
 
 from core.config import Budget
 from core.errors import WinnowError
+from core.projects import runs
+from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
+from core.selection.choice import run_of
+from core.selection.prevalence import PrevalenceResult
 from pages.ui.choice import REFUSED, say_refused
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import pressed
 
 UNITS = {"fraction": "share", "sentences": "sentences", "tokens": "tokens", "threshold": "score"}
 
@@ -97,3 +103,38 @@ def _keep(choice_id: str, budget: Callable[[], str]) -> None:
         selections.keep_budget(choice_id, budget())
     except WinnowError as error:
         st.session_state[REFUSED] = str(error)
+
+
+ABOUT = (
+    "Tells the task corpus from the domain corpus as the default strategy does, and counts the domain sentences"
+    " that score like the task corpus's own. They are not all alike: those beyond the count are less like your "
+    "task, and a larger budget takes them too."
+)
+
+
+def meter(choice_id: str, asked: int) -> None:
+    """Draw the count for a choice, which takes `asked` sentences, or the way to it."""
+    run_id = run_of(choice_id)
+    inputs = runs.get(run_id).manifest.inputs
+    task, domain = inputs["task"], inputs["domain"]
+    count = prevalence.counted(task, domain)
+    if count is not None:
+        _counted(choice_id, count, asked)
+    elif counting := prevalence.counting(task, domain):
+        run_panel(counting, "selection.counting")
+    elif prevalence.countable(task):
+        label = "Estimate how many sentences are relevant"
+        if pressed(label, "selection.count", icon=":material/speed:", help=ABOUT):
+            runs.start("prevalence", prevalence.options(run_id))
+            st.rerun()
+
+
+def _counted(choice_id: str, count: PrevalenceResult, asked: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(prevalence.in_words(count, asked), width="content", help=ABOUT)
+        budget = prevalence.budget(count)
+        if budget is None or budget == selections.kept_budget(choice_id):
+            return
+        if pressed(f"Ask for {count.about:,}", "selection.counted", icon=":material/check:"):
+            selections.keep_budget(choice_id, budget)
+            st.rerun()

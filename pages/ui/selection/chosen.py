@@ -20,14 +20,12 @@ from core.selection.choice import run_of
 from core.selection.insights import Which
 from core.shown import count
 from pages.ui.frame import guard, looked
-from pages.ui.orphaned import orphaned, span_words
-from pages.ui.presses import pressed
 from pages.ui.project import later, page_link, switch_page
+from pages.ui.removal import orphaned, span_words
 from pages.ui.runs.links import EXPLORE, TRAINING
 from pages.ui.runs.words import selection_titles
-from pages.ui.selection.budget import controls
-from pages.ui.selection.meter import meter
-from pages.ui.widgets import is_dark, plain, same_command, table, with_place
+from pages.ui.selection.budget import controls, meter
+from pages.ui.widgets import is_dark, plain, pressed, same_command, table, with_place
 
 LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}

@@ -8,9 +8,8 @@ from core.projects import runs
 from core.similarity import view as similarity
 from core.similarity.predictive import Advised, Choice, Coefficient, Rule
 from core.similarity.worth import Effect, Judgement, judge_table
-from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, named, split_table
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import plain, submitted, table
 
 TEXT = "similarity.pasted"
 ASKED = "similarity.judged"

@@ -11,11 +11,10 @@ from core.encoders.view import Encoder
 from core.models.offered import hosts
 from core.projects import runs
 from core.projects.home import offline
-from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.training.parts import use_custom
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import plain, pressed, table
 
 OPEN, AGREED, RUN = "training.larger", "training.larger.agreed", "training.fetching"
 HEADINGS = {

@@ -1,21 +1,167 @@
-"""Widgets for the options of a pre-training, a fine-tuning or an experiment, which `runs.start` takes.
+"""The form of a training, and the steps, time, memory and disk space that it will take."""
 
-There is no Streamlit form, because the estimate below follows every change.
-"""
-
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
+from core.cards import hindrance
 from core.experiment import find_out
+from core.experiment import view as experiments
 from core.importing import view as corpora
+from core.projects import machine, runs
 from core.selection import choices
+from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
+from core.shown import duration
+from core.tagging import view as training
 from pages.ui.project import page_link
+from pages.ui.runs.panel import time_machine
 from pages.ui.runs.words import selection_titles
 from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
-from pages.ui.widgets import corpus_labels
+from pages.ui.widgets import corpus_labels, plain, size
+
+LONG = 3600.0  # seconds on a processor after which another preset is worth a word
+GB = 1e9
+FEW = 3  # seeds
+
+
+def show(kind: str, options: Mapping[str, Any]) -> None:
+    """Draw the box above Start."""
+    with st.container(border=True, key="training-preflight"):
+        st.markdown("**Before you start**")
+        seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
+        if reason := hindrance():
+            st.warning(plain(reason), icon=":material/memory:")
+        elif machine.device() == "cpu":
+            _processor(seconds, str(options.get("preset")))
+        if seconds is None:
+            _time_it(kind, options)
+        if kind == "experiment":
+            _foresight(options)
+            if alike := prevalence.before(options):
+                st.caption(alike)
+
+
+def _foresight(options: Mapping[str, Any]) -> None:
+    """Show the smallest difference that the experiment can detect; warn if there are too few seeds."""
+    foresight = experiments.foresight(options)
+    if foresight.seeds < FEW:
+        st.warning(foresight.in_words(), icon=":material/casino:")
+    else:
+        st.caption(foresight.in_words())
+
+
+def _single(kind: str, options: Mapping[str, Any]) -> float | None:
+    estimate = training.preflight(kind, options)
+    if estimate.problem:
+        st.error(plain(estimate.problem), icon=":material/error:")
+    with st.container(horizontal=True):
+        st.metric("Steps, at most", f"{estimate.steps:,}", width="content")
+        _numbers(estimate.seconds, estimate.memory_gb, estimate.disk_gb, "" if estimate.measured else "at least ")
+    if estimate.seconds is not None:
+        longest = ""
+        if estimate.most is not None and estimate.most > estimate.seconds:
+            longest = f" At most {duration(estimate.most)}, if no training stops early."
+        st.caption(f"Time: {estimate.basis}{longest}")
+    return estimate.seconds
+
+
+def _experiment(options: Mapping[str, Any]) -> float | None:
+    cost = experiments.cost_if_known(options)
+    if cost is None:
+        return None
+    done = sum(step.finished for step in cost.steps)
+    with st.container(horizontal=True):
+        st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
+        _numbers(cost.wall, cost.memory_gb, cost.disk_gb, "")
+    cards = (
+        f" {cost.at_once} runs at once, one a GPU; {duration(cost.seconds)} of GPU in all." if cost.at_once > 1 else ""
+    )
+    if cost.basis:
+        st.caption(f"Time: {cost.basis}{cards}")
+    with st.expander("Run by run", icon=":material/table:"):
+        rows = [f"| {step.kind} | {step.line} {step.what} | {_seconds(step)} |" for step in cost.steps]
+        st.markdown("\n".join(["| Run | Variant | Time |", "| :-- | :-- | --: |", *rows]))
+    return cost.wall
+
+
+def _seconds(step: Any) -> str:
+    return "finished" if step.finished else duration(step.seconds)
+
+
+def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
+    """Show time, memory and disk space next to what is available."""
+    st.metric("Time, about", "not known yet" if seconds is None else duration(seconds), width="content")
+    free, _ = machine.memory()
+    of = "GPU memory" if machine.device() == "gpu" else "memory"
+    if memory is not None:
+        st.metric(
+            f"{of.capitalize()}, {least or 'about '}".rstrip(", "),
+            size(memory * GB),
+            width="content",
+            help=f"{size(free)} are free now.",
+        )
+    if disk:
+        st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(machine.disk()[0])} are free now.")
+    if memory is not None and memory * GB > free:
+        st.warning(
+            f"Only {size(free)} of {of} are free. Close other programs, or raise accumulation under Custom.",
+            icon=":material/memory:",
+        )
+    if disk is not None and disk * GB > machine.disk()[0]:
+        st.warning(f"Only {size(machine.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
+
+
+def _processor(seconds: float | None, preset: str) -> None:
+    """Show what to expect without a GPU."""
+    text = f"No GPU here: this trains on {machine.cores()} processor cores"
+    text += "." if seconds is None else f", in about {duration(seconds)}."
+    if preset == "paper" and (seconds is None or seconds > LONG):
+        text += " The published settings are made for a GPU; Quick compares selections just as well in far less time."
+    st.info(text, icon=":material/developer_board:")
+
+
+def _time_it(kind: str, options: Mapping[str, Any]) -> None:
+    """Offer to time this machine, which an estimate needs, if there is text to do it on."""
+    asked = _calibration(kind, options)
+    if asked is None:
+        st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")
+    else:
+        time_machine(asked, "training")
+
+
+def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    if kind == "experiment":
+        wanted = experiments.calibrations(options)
+        return next((one for one in wanted if runs.finished("calibrate", one) is None), None)
+    roles, encoder = corpora.roles(), training.root_encoder(options["init"])
+    if not {"task", "train"} <= roles.keys():
+        return None
+    network = {name: options[name] for name in ("network", "hidden") if options.get(name)}
+    texts = {"task": roles["task"], "train": roles["train"], "domain": roles.get("domain", "")}
+    return {"encoder": encoder, **network, **texts}
+
+
+def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:
+    """Offer to train on fewer labels if all of them take hours, and return the options."""
+    offer, whole = experiments.shorter(options), experiments.cost_if_known(options)
+    if offer is None or whole is None:
+        return dict(options)
+    times = {0: f"all of your labels: {duration(whole.seconds)}"}
+    times[offer.labels] = f"with {offer.labels:,} of your labels: {duration(offer.seconds)}"
+    chosen = st.segmented_control(
+        "This takes hours. Train on",
+        list(times),
+        format_func=times.__getitem__,
+        default=0,
+        required=True,
+        key=key,
+        help="Fewer labels train faster. The sentences are drawn at random, the same ones for every variant.",
+    )
+    return experiments.on_fewer_labels(options, chosen) if chosen else dict(options)
+
 
 CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
 HELD = "Sentences of the dev and test sets and their near duplicates: reading them would make the test too easy."
