@@ -28,7 +28,8 @@ from core.door import account_listening, sees_owner
 from core.errors import WinnowError
 from core.explore import plot
 from core.heap import few_arenas
-from core.projects.home import private, serving
+from core.isolated import serving
+from core.paths import private
 from core.projects.removals import sweep
 from core.projects.view import settle
 from pages.ui.door import Door

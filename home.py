@@ -5,9 +5,9 @@ import streamlit as st
 from core import terms
 from core.cards import hindrance
 from core.importing import view as corpora
+from core.paths import home
 from core.projects import machine, runs
 from core.projects import view as projects
-from core.projects.home import home
 from core.shown import count
 from pages.ui import road
 from pages.ui.empty import picture, sample_buttons

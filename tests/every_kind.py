@@ -6,8 +6,8 @@ from typing import Any
 
 from core.explore import view as maps
 from core.models.offered import OFFERS, kept
+from core.paths import home
 from core.projects import runs
-from core.projects.home import home
 from tests.planted import contracts, kitchen
 from tests.recipes.test_experiment import OPTIONS
 

@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import RunError
 from core.importing import view as corpora
+from core.paths import private
 from core.project_list import shared_home
-from core.projects.home import private
 from core.projects.view import unreadable
 from core.runs.store import RunStore
 from tests.conftest import Seal

@@ -210,7 +210,7 @@ def test_whatever_hands_something_out_writes_a_line() -> None:
     modules = [
         import_module(source.path.removesuffix(".py").replace("/", "."))
         for source in Repository(ROOT).under(*(f"core/{name}" for name in CAPABILITIES))
-        if "core.projects.home" in source.text and "/cli" not in source.path
+        if ("core.projects.home" in source.text or "core.paths" in source.text) and "/cli" not in source.path
     ]
     functions = {
         (module.__name__, name): function

@@ -17,10 +17,9 @@ from core.explore import view as maps
 from core.importing import uploads
 from core.importing import view as corpora
 from core.kinds import KINDS
-from core.paths import private
+from core.paths import home, private
 from core.project_list import shared_home
 from core.projects import removals, runs
-from core.projects.home import home
 from core.runs.store import Run
 from core.selection import view as selections
 from core.tagging import calibrate

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from core import door
+from core.paths import private
 from core.project_list import shared_home
 from core.projects import privacy
-from core.projects.home import private
 from tests.conftest import ROOT, Command
 
 Verdict = Callable[[str], str]

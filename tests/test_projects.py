@@ -15,12 +15,12 @@ from core.isolated import Isolated
 from core.kind import register
 from core.kinds import KINDS
 from core.models.offered import kept
-from core.paths import given_home, within
+from core.paths import given_home, machine_home, within
+from core.paths import home as here
 from core.project_list import FIRST, LONGEST_NAME
 from core.projects import runs
 from core.projects import view as facade
-from core.projects.home import home as here
-from core.projects.home import library, machine_home
+from core.projects.home import library
 from core.projects.view import unreadable
 from core.runs.context import RunContext
 from core.runs.lock import Lock

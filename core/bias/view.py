@@ -21,8 +21,9 @@ from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
 from core.importing.view import roles
+from core.paths import home
 from core.projects.audit import exporting
-from core.projects.home import home, kept_per_home, library, store
+from core.projects.home import kept_per_home, library, store
 from core.projects.titles import run_titles
 from core.results import FloatArray, IntArray
 from core.runs import journal

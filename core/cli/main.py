@@ -23,13 +23,13 @@ from core.encoders.cli import encoders_group
 from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
 from core.experiment.cli import demo, experiment, study, write_report
 from core.explore.cli import write_atlas
+from core.files import on_disk
 from core.importing.cli import check, corpus, samples
-from core.paths import within
+from core.paths import given_home, private, within
 from core.projects import machine
 from core.projects import view as projects
 from core.projects.cli import audit_list, doctor, key, project_group
 from core.projects.cli_runs import run_group
-from core.projects.home import given_home, on_disk, private
 from core.selection.cli import choice_group, count_alike, export, map_selection, select
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group

@@ -11,8 +11,8 @@ import click
 
 from core.experiment import deliver
 from core.experiment.words import Finding
+from core.paths import home
 from core.projects import removals
-from core.projects.home import home
 from core.projects.view import unreadable
 from core.runs.events import Event
 from core.runs.run import Run

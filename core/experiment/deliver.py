@@ -38,9 +38,10 @@ from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
 from core.importing.result import ROLES
 from core.overruled import overruled
+from core.paths import home
 from core.project_list import COVER_FILE
 from core.projects.audit import exporting
-from core.projects.home import home, library, store
+from core.projects.home import library, store
 from core.projects.removals import remove_run
 from core.projects.runs import start
 from core.runs.store import Run

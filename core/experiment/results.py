@@ -17,7 +17,8 @@ from core.experiment.foresight import Outlook
 from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, StudyResult
 from core.experiment.words import Finding, line_name
 from core.kinds import KINDS
-from core.projects.home import home, kept_per_home, library, store
+from core.paths import home
+from core.projects.home import kept_per_home, library, store
 from core.runs import result
 from core.runs.store import Run
 from core.stats.calibration import Abstaining

@@ -23,7 +23,8 @@ from core.experiment.study import (
 from core.importing.view import add_sample, roles, set_role
 from core.kind import Options, plan
 from core.kinds import KINDS
-from core.projects.home import home, kept_per_home, library, store
+from core.paths import home
+from core.projects.home import kept_per_home, library, store
 from core.runs import result
 from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult

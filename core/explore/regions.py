@@ -20,8 +20,9 @@ from core.corpora.writers import Format
 from core.errors import ConfigError
 from core.explore.result import CLASSES
 from core.explore.view import Mode, alike, classes, colour_numbers, export, get, search
+from core.paths import home
 from core.projects import view as projects
-from core.projects.home import home, store
+from core.projects.home import store
 from core.results import FloatArray, IntArray
 from core.runs import journal
 from core.selection import choice

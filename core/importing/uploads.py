@@ -10,7 +10,8 @@ from typing import BinaryIO
 from core.corpora import remote, uploads
 from core.corpora.formats.source import refuse_known
 from core.errors import PathError, ReadError, ResourceError
-from core.projects.home import home, store
+from core.paths import home
+from core.projects.home import store
 
 _LONGEST_NAME = 240  # bytes; a file system takes 255
 _DEEPEST = 8  # folders of a dropped folder that are kept: all of them must fit in a path

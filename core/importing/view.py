@@ -26,9 +26,9 @@ from core.importing.add import LONGEST_NAME
 from core.importing.data_checks import Subject, checked, needed, subject
 from core.importing.result import ROLES, AddResult, AuditResult, SplitResult, read_audit, rejects_path
 from core.models.hub import BUNDLED
-from core.paths import allowed_path, allowed_roots
+from core.paths import allowed_path, allowed_roots, home
 from core.projects.audit import noted
-from core.projects.home import home, library, store
+from core.projects.home import library, store
 from core.projects.removals import Usage, usage
 from core.results import IntArray
 from core.runs.result import read as read_result

@@ -9,7 +9,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from core import audit_log
 from core.audit_log import Action, Line
-from core.projects.home import machine_home, store
+from core.paths import machine_home
+from core.projects.home import store
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,12 +5,9 @@ from functools import lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from core.config import offline
 from core.corpora.library import Library
-from core.files import on_disk
-from core.isolated import serving
 from core.kinds import KINDS
-from core.paths import confine, given_home, home, machine_home, private
+from core.paths import home
 from core.runs.store import RunStore
 
 P = ParamSpec("P")
@@ -46,19 +43,3 @@ def store() -> RunStore:
 def store_of(folder: Path) -> RunStore:
     """Return the store of a project's runs by its folder."""
     return RunStore(folder, optioned=KINDS)
-
-
-__all__ = [
-    "confine",
-    "given_home",
-    "home",
-    "kept_per_home",
-    "library",
-    "machine_home",
-    "offline",
-    "on_disk",
-    "private",
-    "serving",
-    "store",
-    "store_of",
-]

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from core.files import bytes_in, read_object
-from core.projects.home import home, kept_per_home, store
+from core.paths import home
+from core.projects.home import kept_per_home, store
 from core.runs import journal
 from core.runs.events import State
 from core.runs.run import Run

@@ -19,7 +19,7 @@ import psutil
 from core import cards
 from core.cards import Card, Load
 from core.errors import ConfigError
-from core.projects.home import machine_home
+from core.paths import machine_home
 from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
 from core.runs.where import LOCAL, MIXED, ON, checked

@@ -5,7 +5,7 @@ import threading
 from contextlib import suppress
 
 from core.files import read_object, write_atomic
-from core.projects.home import machine_home
+from core.paths import machine_home
 
 PREFERENCES_FILE = "preferences.json"
 _writing = threading.Lock()

@@ -15,8 +15,7 @@ import psutil
 from core import audit_log, door
 from core.config import offline
 from core.errors import ConfigError
-from core.paths import allowed_roots
-from core.projects.home import machine_home
+from core.paths import allowed_roots, machine_home
 
 Verdict = Literal["ok", "look", "bad"]
 Finding = tuple[Verdict, str]

@@ -16,9 +16,9 @@ from core.corpora.corpus import ABOUT, Corpus
 from core.corpora.library import Library
 from core.errors import MissingCorpus, RunError
 from core.files import bytes_in
-from core.paths import given_home, within
+from core.paths import given_home, home, within
 from core.projects.audit import noted
-from core.projects.home import home, library, store
+from core.projects.home import library, store
 from core.projects.labels import size
 from core.runs import launch
 from core.runs.run import holders

@@ -15,8 +15,9 @@ from core.importing.view import roles
 from core.kind import plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
 from core.kinds import KINDS
+from core.paths import home
 from core.projects.audit import note, noted, ready
-from core.projects.home import home, library, store
+from core.projects.home import library, store
 from core.projects.removals import runs_with_roles
 from core.results import Role
 from core.runs import launch, worker

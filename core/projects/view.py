@@ -16,11 +16,11 @@ from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
 from core.files import read_object
 from core.importing import view as corpora
-from core.paths import within
+from core.paths import given_home, home, within
 from core.project_list import LOCK, PROJECTS, Project
 from core.projects import labels, pack, unpack
 from core.projects.audit import noted
-from core.projects.home import given_home, home, library, store, store_of
+from core.projects.home import library, store, store_of
 from core.projects.pack import Packed
 from core.runs.lock import locked
 from core.runs.run import holders

@@ -9,8 +9,9 @@ import numpy as np
 
 from core.config import Budget
 from core.errors import ConfigError, CorpusError, RunError
+from core.paths import home
 from core.projects import runs
-from core.projects.home import home, kept_per_home, library, store
+from core.projects.home import kept_per_home, library, store
 from core.runs import journal
 from core.runs.store import Run, is_run_id
 from core.selection import choice as files

@@ -18,10 +18,11 @@ from core.config import Budget, Unit
 from core.corpora.corpus import Corpus
 from core.corpora.writers import Format
 from core.errors import CorpusError, RunError
+from core.paths import home
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.audit import exporting
-from core.projects.home import home, kept_per_home, library, store
+from core.projects.home import kept_per_home, library, store
 from core.results import IntArray, Selection
 from core.runs import journal
 from core.runs.result import read as read_result

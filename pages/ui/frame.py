@@ -9,8 +9,9 @@ import streamlit as st
 
 from core import door, errors
 from core.errors import CorpusError, WinnowError
+from core.files import on_disk
+from core.paths import confine, home, machine_home
 from core.projects import audit, runs
-from core.projects.home import confine, home, machine_home, on_disk
 from core.projects.view import unreadable
 from core.terms import Term
 from pages.ui import project

@@ -11,11 +11,11 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.errors import ProjectError
-from core.paths import ask_for_project, within
+from core.files import on_disk
+from core.paths import ask_for_project, home, within
 from core.project_list import LONGEST_NAME, Project
 from core.projects import preferences
 from core.projects import view as projects
-from core.projects.home import home, on_disk
 from pages.ui.widgets import command_lines, plain, pressed, size
 
 NAMED = "project"  # in an address

@@ -13,12 +13,11 @@ from typing import Any, Literal, get_args, get_origin
 import streamlit as st
 
 from core import charts
-from core.config import Budget, Config
+from core.config import Budget, Config, offline
 from core.corpora import writers
 from core.corpora.corpus import Corpus
 from core.experiment.words import Finding
 from core.importing import view as corpora
-from core.projects.home import offline
 from core.shown import LONGEST, count, short
 from core.text.sentence import Sentence
 

@@ -14,11 +14,11 @@ from streamlit.testing.v1 import AppTest
 
 from core import shown_command as commands
 from core.importing import view as corpora
+from core.paths import home as here
 from core.paths import within
 from core.project_list import FIRST, shared_home
 from core.projects import preferences, runs
 from core.projects import view as projects
-from core.projects.home import home as here
 from pages.ui import project as module
 from tests.conftest import ROOT, elsewhere
 from tests.finished import at_work

@@ -24,8 +24,8 @@ from core.experiment import deliver, plot, results, tables
 from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
+from core.paths import home
 from core.projects import preferences, runs
-from core.projects.home import home
 from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.stats import mistakes

@@ -20,8 +20,9 @@ from core.experiment.result import ExperimentResult
 from core.importing import view as corpora
 from core.kind import as_json, plan
 from core.kinds import KINDS
+from core.paths import home
 from core.projects import machine, runs
-from core.projects.home import home, store
+from core.projects.home import store
 from core.runs.events import Data, EventLog, Kind
 from core.runs.store import Run
 from core.selection import choices

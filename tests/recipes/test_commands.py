@@ -22,8 +22,8 @@ from core.experiment import view as experiments
 from core.importing import view as corpora
 from core.kind import as_json
 from core.kinds import KINDS
+from core.paths import home as home_of
 from core.projects import removals, runs
-from core.projects.home import home as home_of
 from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.tagging import view as training

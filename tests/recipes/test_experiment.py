@@ -18,9 +18,9 @@ from core.experiment import arms, results
 from core.experiment import view as experiments
 from core.experiment.cli import MAX_BYTES, experiment, read_plan, typed_options
 from core.experiment.config import ExperimentConfig
+from core.paths import home
 from core.projects import removals
 from core.projects import runs as facade_runs
-from core.projects.home import home
 from core.results import Evaluation
 from core.runs import durations
 from core.runs.events import Data, Event

@@ -24,8 +24,8 @@ from core.kinds import KINDS
 from core.models.bilstm import BiLstmTagger
 from core.models.networks import ON_ENCODER
 from core.models.taggers import load_tagger
+from core.paths import home as home_of
 from core.projects import removals, runs
-from core.projects.home import home as home_of
 from core.runs import Run
 from core.tagging import calibrate, evaluations
 from core.tagging import view as training

@@ -9,8 +9,8 @@ import pytest
 
 from core.corpora.library import Library
 from core.importing import view as corpora
+from core.paths import home
 from core.projects import runs
-from core.projects.home import home
 from core.selection import view as selections
 from tests.homes import done
 

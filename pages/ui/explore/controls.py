@@ -12,8 +12,8 @@ from core.explore import atlas, entities, plot
 from core.explore import view as maps
 from core.explore.view import Mode
 from core.importing import view as corpora
+from core.paths import home
 from core.projects import runs
-from core.projects.home import home
 from core.results import IntArray
 from core.selection import choices, insights
 from core.selection import view as selections

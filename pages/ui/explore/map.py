@@ -10,7 +10,7 @@ from core.explore import entities, plot, regions
 from core.explore import view as maps
 from core.explore.regions import Region
 from core.explore.result import CLASSES
-from core.projects.home import home
+from core.paths import home
 from core.results import BoolArray, IntArray
 from core.selection import view as selections
 from core.shown import count

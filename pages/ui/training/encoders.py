@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
+from core.config import offline
 from core.encoders import view as encoders
 from core.encoders.rank import EncoderRank
 from core.encoders.view import Encoder
 from core.models.offered import hosts
 from core.projects import runs
-from core.projects.home import offline
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.training.parts import use_custom

@@ -20,9 +20,10 @@ from core.errors import ProjectError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
+from core.paths import home as project_home
 from core.paths import within
 from core.project_list import shared_home
-from core.projects import home, runs, unpack
+from core.projects import runs, unpack
 from core.projects import view as projects
 from core.projects.pack import LIST
 from core.selection import choices
@@ -62,7 +63,7 @@ def read_projects(folder: Path) -> None:
                 partial(projects.find, project.name),
                 partial(projects.size, project),
                 partial(projects.weights, project),
-                *(partial(read_corpus, home.home(), corpus.fingerprint) for corpus in corpora.listed()),
+                *(partial(read_corpus, project_home(), corpus.fingerprint) for corpus in corpora.listed()),
                 lambda: ([run.state() for run in runs.listed()], corpora.roles(), choices.in_use()),
                 lambda: projects.typed("runs", "list"),
             )
@@ -91,10 +92,10 @@ class Projects(Stored):
 def chosen(word: str) -> None:
     """Ask what a project's word leads to, from a window and from the environment."""
     with suppress(WinnowError), within(word):
-        home.home()
+        project_home()
     os.environ["WINNOW_PROJECT"] = word
     try:
-        home.home()
+        project_home()
     finally:
         del os.environ["WINNOW_PROJECT"]
 
