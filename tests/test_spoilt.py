@@ -219,7 +219,7 @@ def test_a_footer_that_says_it_holds_a_million_things_takes_no_memory_for_them(s
     file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     asked = f"""if True:
         from pathlib import Path
-        from core.corpora.table import opened
+        from core.corpora.corpus import opened
         from core.errors import CorpusError
         def peak():
             return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])

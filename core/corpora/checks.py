@@ -30,7 +30,7 @@ PART_NAMES: Mapping[str, str] = {
 }
 LABELS = ("train", "dev", "test")
 
-TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C from which it is mentioned
+TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C; from here on the check is amber
 TYPE_ENTITIES = 10  # per type and part: fewer give no usable F1 of that type
 DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
 UPPER_CASE = 0.9  # share of sentences in capitals

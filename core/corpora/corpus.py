@@ -4,22 +4,222 @@ home/corpora/<fingerprint>/sentences.parquet    one row per sentence; row number
                            about.json           names, counts, types, origin
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+from typing import NotRequired, TypedDict, cast, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.corpora.table import KEPT, blocks, opened, to_sentences
+from core.errors import CorpusError
 from core.results import IntArray
-from core.text.sentence import Sentence
-from core.text.words import Tokens
+from core.text.sentence import Entity, Sentence
+from core.text.words import Tokens, cutter
 
+KEPT: dict[str, pa.DataType] = {  # columns that older versions' corpora lack
+    "group": pa.string(),
+    "file": pa.string(),
+    "page": pa.int32(),
+    "columns": pa.map_(pa.string(), pa.string()),
+}
+_PLAIN = pa.schema(
+    [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), *KEPT.items()]
+)
+_ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
+_TOKENS = b"tokens"  # key of the schema's metadata: the token rule, if it is not `words`
+_LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
 SENTENCES, ABOUT = "sentences.parquet", "about.json"  # files of a corpus's folder
 BLOCK = 8192  # rows per row group: about 1 MB of text, the unit of every read and write
+
+
+class _EntityCell(TypedDict):
+    start: int
+    end: int
+    type: str
+
+
+class _Columns(TypedDict):
+    id: list[int]
+    text: list[str]
+    n_tokens: list[int]
+    doc: list[str | None]
+    group: list[str | None]
+    file: list[str | None]
+    page: list[int | None]
+    columns: list[tuple[tuple[str, str], ...] | None]
+    tokens: NotRequired[list[list[str]]]
+    entities: NotRequired[list[list[_EntityCell]]]
+
+
+class Written(TypedDict):
+    """Summary of a written corpus. types: entities per type, most frequent first. tokens: rule that cuts its text."""
+
+    fingerprint: str
+    n_sentences: int
+    n_tokens: int
+    labelled: bool
+    types: dict[str, int]
+    tokens: Tokens
+
+
+def write_sentences(
+    file: Path, sentences: Iterator[Sentence], labelled: bool, block: int, tokens: Tokens = "words"
+) -> Written:
+    """Write a stream of sentences, `block` rows per row group, and return a summary."""
+    schema = _LABELLED if labelled else _PLAIN
+    head = "winnow corpus 1" + ", labelled" * labelled
+    if tokens != "words" and not labelled:  # all that was sealed before there was a choice keeps its fingerprint
+        schema, head = schema.with_metadata({_TOKENS: tokens}), f"{head}, {tokens}"
+    digest = sha256(f"{head}\n".encode())
+    types: Counter[str] = Counter()
+    n_sentences = n_tokens = 0
+    with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
+        while (columns := _take_block(sentences, labelled, block))["id"]:
+            kept: dict[str, Sequence[object]] = {
+                "group": columns["group"],
+                "file": columns["file"],
+                "page": columns["page"],
+                "columns": columns["columns"],
+            }
+            # The fingerprint covers what readers get back: text, document, and the tokens and entities of labels.
+            # Columns without a value are left out, so that corpora without them keep their fingerprint.
+            without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
+            cells = [column for name, column in columns.items() if name not in without]
+            digest.update(json.dumps(cells, ensure_ascii=False).encode())
+            writer.write_table(pa.table(columns, schema=schema))
+            n_sentences += len(columns["id"])
+            n_tokens += sum(columns["n_tokens"])
+            types.update(entity["type"] for row in columns.get("entities", ()) for entity in row)
+    return {
+        "fingerprint": digest.hexdigest()[:24],
+        "n_sentences": n_sentences,
+        "n_tokens": n_tokens,
+        "labelled": labelled,
+        "types": dict(types.most_common()),
+        "tokens": "words" if labelled else tokens,
+    }
+
+
+@contextmanager
+def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
+    """Open the stored sentences of corpus `name`.
+
+    Errors: CorpusError if the corpus was removed, or if the `with` block reads damaged data.
+    """
+    try:
+        about = file.stat()
+        footer = _footer(file, about.st_ino, about.st_mtime_ns, about.st_size)
+        with pq.ParquetFile(file, metadata=footer) as parquet:
+            yield parquet
+    except FileNotFoundError as error:
+        raise CorpusError(f"{name}: is no longer here, so its sentences cannot be read; add it again.") from error
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
+        raise CorpusError(f"{name}: {file} cannot be read; add the same text again to repair it.") from error
+
+
+@lru_cache(maxsize=4)
+def _footer(file: Path, *written: int) -> pq.FileMetaData:
+    """Return a file's metadata, cached because reading that of 12,208 row groups takes a tenth of a second per chunk.
+
+    written: inode, time and size, so that a replaced file is read again.
+    """
+    most = file.stat().st_size  # limit for declared lengths of lists: Arrow allocates them before it reads
+    with pq.ParquetFile(file, thrift_container_size_limit=max(most, 1)) as parquet:
+        return parquet.metadata
+
+
+def blocks(
+    file: pq.ParquetFile, block: int, start: int, stop: int | None, columns: Sequence[str] | None
+) -> Iterator[pa.Table]:
+    """Yield rows `start` to `stop` in order, of a file with `block` rows per row group. Reads no other group."""
+    stop = min(file.metadata.num_rows if stop is None else stop, file.metadata.num_rows)
+    for group in range(start // block, -(-stop // block)):
+        table = file.read_row_group(group, columns)
+        low, high = max(start - group * block, 0), min(stop - group * block, len(table))
+        yield table.slice(low, high - low)
+
+
+def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
+    """Return the next `block` sentences by column. Keeps no sentence, which would take a third more time."""
+    columns: _Columns = {
+        "id": [],
+        "text": [],
+        "n_tokens": [],
+        "doc": [],
+        "group": [],
+        "file": [],
+        "page": [],
+        "columns": [],
+    }
+    ids, texts, lengths = columns["id"], columns["text"], columns["n_tokens"]
+    docs, groups, files, pages = columns["doc"], columns["group"], columns["file"], columns["page"]
+    others = columns["columns"]
+    tokens: list[list[str]] = []
+    entities: list[list[_EntityCell]] = []
+    if labelled:
+        columns["tokens"], columns["entities"] = tokens, entities
+    for sentence in islice(sentences, block):
+        ids.append(int(sentence.id, 16))
+        texts.append(sentence.text)
+        lengths.append(len(sentence.tokens))
+        docs.append(sentence.doc)
+        groups.append(sentence.group)
+        files.append(sentence.file)
+        pages.append(sentence.page)
+        others.append(sentence.columns or None)
+        if labelled:
+            tokens.append(list(sentence.tokens))
+            entities.append([{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()])
+    return columns
+
+
+def to_sentences(table: pa.Table) -> list[Sentence]:
+    """Return the sentences of a row group; unlabelled ones are cut into tokens again, by the same rule.
+
+    Errors: ValueError for an unknown rule.
+    """
+    # Do not convert columns without values: most corpora have no documents, groups or files.
+    silent = [name for name in ("doc", *KEPT) if name in table.column_names and table[name].null_count == len(table)]
+    columns = table.drop_columns(silent).to_pydict()
+    tokens: Iterable[tuple[str, ...]]
+    entities: Iterable[tuple[Entity, ...] | None]
+    if "tokens" in columns:
+        tokens = map(tuple, columns["tokens"])
+        entities = (tuple(Entity(**cell) for cell in cells) for cells in columns["entities"])
+    else:
+        tokens, entities = map(cutter(_rule(table)), columns["text"]), [None] * len(table)
+    kept = (columns.get(name) or [None] * len(table) for name in ("doc", *KEPT))
+    return [
+        Sentence(
+            id=f"{id:016x}",
+            tokens=cut,
+            text=text,
+            doc=doc,
+            group=group,
+            file=file,
+            page=page,
+            columns=tuple(others or ()),
+            entities=own,
+        )
+        for id, text, cut, own, doc, group, file, page, others in zip(
+            columns["id"], columns["text"], tokens, entities, *kept, strict=True
+        )
+    ]
+
+
+def _rule(table: pa.Table) -> Tokens:
+    rule = (table.schema.metadata or {}).get(_TOKENS, b"words").decode()
+    if rule not in get_args(Tokens):
+        raise ValueError(f"tokens by {rule!r}")
+    return cast(Tokens, rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ letter below 50 letters, 5-grams find it from 49 on. Quotations count two letter
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Self
@@ -21,17 +21,269 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from core.corpora.corpus import BLOCK, Corpus
-from core.corpora.edit_similarity import SIMILARITY
-from core.corpora.pile import Pile, Reading
-from core.corpora.table import blocks
+from core.corpora.corpus import BLOCK, Corpus, blocks
+from core.corpora.edit_similarity import LONGEST, SIMILARITY, near_texts
+from core.corpora.grams import HASH_BITS, Lookup, Ragged, UIntArray, WordHasher, Words, text_keys
+from core.corpora.near import Pairs, near_sets
 from core.files import read_back, read_json
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
-from core.text.words import tokenize
+from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
+SHORT = 10  # words; a shorter sentence has too few 5-grams and is compared by letters
+_MORE = 2  # words that the near duplicate of a short sentence may have beyond `SHORT`
+_MANY = 60  # words; in a longer sentence one changed word leaves a Jaccard of .8 or more
+_SHINGLE = 5
+_LETTERS_A_WORD = 5
+# (words in a row that count as a quotation, least and most words of the held-out sentence, written without blanks).
+# A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide. A shorter one only shares common phrases
+# (SOURCES.md, Leaks).
+_QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
+
+Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # numbers of all sentences, and their count per sentence
 MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # files of an audit
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """Keys, counts and hashes of `n` sentences.
+
+    keys: (n,), equal for sentences that fold to the same text. n_words: (n,); five letters of a script without blanks
+    count as a word. n_tokens: (n,), -1 for scripts with blanks. quoting: (n,) mask of sentences that quote a held-out
+    one. shingles: 5-grams, ascending. words: hashes of words. letters: code points of short sentences.
+    """
+
+    keys: UIntArray
+    n_words: npt.NDArray[np.int32]
+    n_tokens: npt.NDArray[np.int32]
+    quoting: BoolArray
+    shingles: Rows
+    words: Rows
+    letters: Rows
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads blocks of sentences; the held-out ones first, because others may quote them."""
+
+    lookups: Mapping[int, Lookup] = field(default_factory=dict)
+    hasher: WordHasher = field(default_factory=WordHasher)
+
+    def numbers(self, texts: Sequence[str]) -> tuple[Numbers, dict[int, UIntArray]]:
+        """Return a block's numbers and, if it is held out, the stretches of words that count as quotations of it."""
+        folded = [fold(text) for text in texts]
+        whole = [joined(text) for text in folded]
+        words = self.hasher(folded)
+        n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
+        n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
+        dense = n_letters > words.counts - n_letters
+        # Compare without the blanks that `fold` puts between letters: they would halve the weight of every edit.
+        lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
+        n_tokens = (len(tokenize(text)) if unspaced(text) else -1 for text in texts)
+        numbers = Numbers(
+            # A text without any word (a row of dashes) only equals the same text.
+            keys=text_keys([one or text for one, text in zip(whole, texts, strict=True)]),
+            n_words=n_words.astype(np.int32),
+            n_tokens=np.fromiter(n_tokens, np.int32, len(texts)),
+            quoting=self._quotes(words, dense),
+            shingles=_shingle_sets(words),
+            words=_middling(words, dense),
+            letters=_short_texts(lines, n_words),
+        )
+        return numbers, {} if self.lookups else _stretches(words, dense)
+
+    def _quotes(self, words: Words, dense: BoolArray) -> BoolArray:
+        """Return a mask (n,) of rows that quote words of a held-out sentence. dense: written without blanks."""
+        hit = np.zeros(len(words.counts), np.bool_)
+        for n, *_, of_letters in _QUOTATIONS:
+            if n in self.lookups and (dense == of_letters).any():
+                grams, row = words.grams(n)
+                hit[row[self.lookups[n].holds(grams) & (dense[row] == of_letters)]] = True
+        return hit
+
+
+def _stretches(words: Words, dense: BoolArray) -> dict[int, UIntArray]:
+    stretches = {}
+    for n, least, most, of_letters in _QUOTATIONS:
+        grams, row = words.grams(n)
+        size = words.counts[row]
+        stretches[n] = grams[(size >= least) & (size <= (most or size)) & (dense[row] == of_letters)]
+    return stretches
+
+
+def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
+    """Return the distinct word 5-grams of each sentence, ascending, and their count per sentence."""
+    grams, row = words.grams(_SHINGLE)
+    # Any 40 bits do, because the mixing spreads every word over all bits; these are the upper ones.
+    key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
+    # No key has all bits set, so the first key is kept.
+    key = key[np.diff(key, prepend=~np.uint64(0)) != 0]
+    counts = np.bincount((key >> np.uint64(HASH_BITS)).astype(np.int64), minlength=len(words.counts))
+    return key & np.uint64((1 << HASH_BITS) - 1), counts
+
+
+def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
+    """Return the words of sentences of 9 to `_MANY` words as numbers; none of other sentences.
+
+    dense: written without blanks, where a letter is not a word. Two words share a number once in four billion pairs.
+    """
+    # From nine words on: a near duplicate of a sentence of ten words may lack one.
+    kept = (words.counts >= SHORT - 1) & (words.counts <= _MANY) & ~dense
+    values = words.hashes[np.repeat(kept, words.counts)] >> np.uint64(32)
+    return values.astype(np.uint32), np.where(kept, words.counts, 0)
+
+
+def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
+    """Return the code points of texts with few words; none of other texts."""
+    lengths = np.fromiter(map(len, folded), np.int64, len(folded))
+    # Slightly longer texts too: a near duplicate of a short one may have an inserted word.
+    kept = (n_words < SHORT + _MORE) & (lengths <= LONGEST)
+    text = "".join(text for text, keep in zip(folded, kept.tolist(), strict=True) if keep)
+    return np.frombuffer(text.encode("utf-32-le"), "<u4"), np.where(kept, lengths, 0)
+
+
+@dataclass(slots=True, kw_only=True)
+class Findings:
+    flags: tuple[BoolArray, BoolArray, BoolArray]  # exact_duplicate, near_duplicate, leak
+    cluster: IntArray
+    leak_rules: dict[str, int]
+    near_rules: dict[str, int]
+
+
+@dataclass(slots=True)
+class Pile:
+    """Numbers of the held-out sentences, then of the corpus: row r of the corpus is row n_held + r here."""
+
+    shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
+    words: Ragged = field(default_factory=lambda: Ragged(np.uint32))
+    letters: Ragged = field(default_factory=lambda: Ragged(np.uint32))
+    keys: list[UIntArray] = field(default_factory=list)
+    n_words: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    n_tokens: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    n_held: int = 0
+    stretches: list[dict[int, UIntArray]] = field(default_factory=list)
+    quoting: list[BoolArray] = field(default_factory=list)
+
+    def hold(self, texts: Sequence[str], reading: Reading) -> None:
+        """Add held-out sentences."""
+        numbers, stretches = reading.numbers(texts)
+        self.stretches.append(stretches)
+        self._add(numbers)
+        self.n_held += len(texts)
+
+    def reading(self) -> Reading:
+        """Return the `Reading` of the corpus, after all held-out sentences were added."""
+        lookups = {n: Lookup(np.concatenate([each[n] for each in self.stretches])) for n in (self.stretches or [{}])[0]}
+        return Reading(lookups)
+
+    def add(self, numbers: Numbers) -> None:
+        """Add sentences of the corpus."""
+        self._add(numbers)
+        self.quoting.append(numbers.quoting)
+        self.n_tokens.append(numbers.n_tokens)
+
+    def tokens(self, lengths: IntArray) -> IntArray:
+        """Return the lengths of the corpus's sentences, shape (n,), counted here for scripts without blanks."""
+        counted = np.concatenate(self.n_tokens)
+        return np.where(counted < 0, lengths, counted)
+
+    def _add(self, numbers: Numbers) -> None:
+        self.keys.append(numbers.keys)
+        self.n_words.append(numbers.n_words)
+        self.shingles.append(*numbers.shingles)
+        self.words.append(*numbers.words)
+        self.letters.append(*numbers.letters)
+
+    def settle(self, threshold: float, similarity: float, report: Reporter) -> Findings:
+        """Find duplicates and leaks, after all sentences were added."""
+        for store in (self.shingles, self.words, self.letters):
+            store.seal()
+        keys, n_words, held = np.concatenate(self.keys), np.concatenate(self.n_words), self.n_held
+        first, kind = _first_of_kind(keys[held:])
+        # Compare exact copies once; otherwise a thousand copies of a disclaimer would be half a million pairs.
+        live = np.concatenate([_first_of_kind(keys[:held])[0], held + first])
+        leak_near, edited = np.zeros((2, len(keys) - held), np.bool_)
+        edges = []
+        for rule, pairs in self._near(live, n_words, threshold, similarity, report):
+            for i, j in pairs:
+                low, high = np.minimum(i, j), np.maximum(i, j)
+                leak_near[high[(low < held) & (high >= held)] - held] = True
+                # Edges within the corpus alone: a held-out sentence must not bind two of its rows into one cluster.
+                edges.append(np.stack([low, high])[:, low >= held] - held)
+                if rule == "edited":
+                    edited[edges[-1]] = True
+        cluster = _clusters(kind, first, edges)
+        rows = np.arange(len(kind))
+        leaks = {
+            "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
+            "ngram": np.concatenate(self.quoting),
+        }
+        # Only the first of several exact copies was compared; the others leak if it does.
+        leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
+        exact = first[kind] != rows
+        near = ~exact & (cluster != rows)
+        return Findings(
+            flags=(exact, near, leaks["exact"] | leaks["ngram"] | leaks["near"]),
+            cluster=cluster,
+            leak_rules={rule: int(hits.sum()) for rule, hits in leaks.items()},
+            near_rules={"edited": int((near & edited).sum()), "overlapping": int((near & ~edited).sum())},
+        )
+
+    def close(self) -> None:
+        for store in (self.shingles, self.words, self.letters):
+            store.close()
+
+    def _near(
+        self, live: IntArray, n_words: IntArray, threshold: float, similarity: float, report: Reporter
+    ) -> Iterator[tuple[str, Iterator[Pairs]]]:
+        """Yield each rule and the near pairs that it finds."""
+        yield "overlapping", near_sets(self.shingles, live, threshold, report)
+        yield "edited", near_texts(self.words, live, "comparing word by word", report, similarity)
+        yield (
+            "edited",
+            (
+                self._of_the_same_numbers(i[few], j[few])
+                for i, j in near_texts(self.letters, live, "comparing short sentences", report)
+                # If both sentences have ten words or more, words decide.
+                for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
+            ),
+        )
+
+    def _of_the_same_numbers(self, i: IntArray, j: IntArray) -> Pairs:
+        """Drop pairs of short sentences that differ in a number: "Article 10." is not "Article 12."."""
+        rows, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+        points, counts = self.letters.gather(rows)
+        text, ends = points.astype("<u4").tobytes().decode("utf-32-le"), np.cumsum(counts)
+        kinds = dict[tuple[str, ...], int]()
+        kind_of_row = [
+            kinds.setdefault(numbers(text[start:end]), len(kinds))
+            for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)
+        ]
+        kind = np.array(kind_of_row, np.int64)[place]
+        same = kind[: len(i)] == kind[len(i) :]
+        return i[same], j[same]
+
+
+def _first_of_kind(keys: UIntArray) -> tuple[IntArray, IntArray]:
+    """Return the first row of each distinct key, and the index of each row's key, shape (n,)."""
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    return first, kind
+
+
+def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> IntArray:
+    """Return the first row of each row's cluster, shape (n,). edges: (2, m) first rows of near duplicates."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    pairs = np.concatenate([np.zeros((2, 0), np.int64), *edges], axis=1)
+    left, right = kind[pairs]
+    graph = coo_array((np.ones(len(left), np.bool_), (left, right)), shape=(len(first), len(first)))
+    _, group = connected_components(graph, directed=False)
+    # A cluster is named after its earliest row, the only one that is not flagged as a duplicate.
+    head = np.full(len(first), np.iinfo(np.int64).max)
+    np.minimum.at(head, group, first)
+    return head[group][kind]
 
 
 def counted_once(mask: IntArray, flags: Sequence[str] = FLAGS) -> dict[str, int]:

@@ -13,8 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from tempfile import mkdtemp
 
-from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus
-from core.corpora.table import write_sentences
+from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus, write_sentences
 from core.errors import CorpusError, MissingCorpus
 from core.files import read_json, sync, write_atomic
 from core.results import IntArray
@@ -220,7 +219,7 @@ def _readable(path: Path) -> Corpus | None:
 
 
 def _spoilt(path: Path, again: Path) -> Sequence[str]:
-    """Files of a corpus's folder that a failing disk spoilt. again: the same corpus, just written."""
+    """Return the files of a corpus's folder that a failing disk damaged. again: the same corpus, just written."""
     if _readable(path) is None:
         return (SENTENCES, ABOUT)
     return () if cmpfiles(path, again, [SENTENCES], shallow=False)[0] else (SENTENCES,)

@@ -1,4 +1,4 @@
-"""Which corpora of a home play which part: `roles.json`, {role: fingerprint}.
+"""Roles of the corpora of a project: `roles.json`, {role: fingerprint}.
 
 Its key "before" holds the roles before the last change, so that the change can be undone.
 """
@@ -19,7 +19,7 @@ ROLES = ("task", "domain", "train", "dev", "test")
 
 
 def read(home: Path) -> dict[str, str]:
-    """{role: fingerprint} of the corpora in use; roles whose corpus is gone are left out."""
+    """Return {role: fingerprint} of the corpora in use, without roles whose corpus was removed."""
     return _of_corpora_here(home, read_object(home / FILE))
 
 
@@ -41,8 +41,8 @@ def _of_corpora_here(home: Path, stored: Mapping[str, object] | None) -> dict[st
 
 
 def give(home: Path, given: Mapping[str, str | None]) -> None:
-    """Give corpora their roles, the others keep theirs; None: nobody has it."""
-    with locked(home / _LOCK, patience=5):  # two windows may give two parts at once
+    """Give roles to corpora; None empties a role. Other roles stay as they are."""
+    with locked(home / _LOCK, patience=5):  # two windows may change roles at the same time
         former = read(home)
         after = {role: mark for role, mark in {**former, **given}.items() if mark is not None}
         if after != former:
@@ -50,7 +50,7 @@ def give(home: Path, given: Mapping[str, str | None]) -> None:
 
 
 def undo(home: Path) -> None:
-    """Give the corpora the roles that they had before the last change; undoing twice restores the change."""
+    """Restore the roles before the last change; a second call restores the change."""
     with locked(home / _LOCK, patience=5):
         former = before(home)
         if former is not None:
@@ -58,7 +58,7 @@ def undo(home: Path) -> None:
 
 
 def forget(home: Path, gone: Collection[str]) -> None:
-    """Take their roles from corpora that are gone."""
+    """Empty the roles of removed corpora."""
     with locked(home / _LOCK, patience=5):
         _write(home, {role: mark for role, mark in read(home).items() if mark not in gone})
 

@@ -131,7 +131,7 @@ def _is_of_train(held: Mapping[str, str]) -> bool:
 def _file(by_name: Mapping[str, Path], name: str) -> Path:
     if name not in by_name:
         known = ", ".join(list(by_name)[:8])
-        raise ConfigError(f"{name}: there is no such file among those to be imported (there are {known}).")
+        raise ConfigError(f"{name}: this file is not among those to import; choose one of them ({known}).")
     return by_name[name]
 
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from core import files
 from core.corpora import corpus as corpus_module
 from core.corpora import library as library_module
-from core.corpora import table
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import CorpusError
@@ -227,7 +226,7 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     corpus = Library(home).seal((plain(f"sentence {i}") for i in range(22)), name="c", origin={})
     groups, footers = list[tuple[int, object]](), list[bool]()
 
-    parsed = table._footer.cache_info().misses
+    parsed = corpus_module._footer.cache_info().misses
 
     class Watched(pq.ParquetFile):  # type: ignore[misc]
         def __init__(self, file: Path, **options: object) -> None:
@@ -251,7 +250,7 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     assert corpus.texts(7, 9) == ["sentence 7", "sentence 8"]  # all that is sent to be embedded
     assert groups[6:] == [(1, ["text"]), (2, ["text"])]
     assert footers == [True, False, False, False, False, False]
-    assert table._footer.cache_info().misses == parsed + 1
+    assert corpus_module._footer.cache_info().misses == parsed + 1
     texts = [sentence.text for batch in batches for sentence in batch.sentences]
     assert texts == [f"sentence {i}" for i in range(4, 20)]
     assert [f"{id:016x}" for id in ids.tolist()] == [sentence_id(f"sentence {i}") for i in (17, 18)]

@@ -205,7 +205,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "another type": ("a.docx", lambda: make.pdf([[]]), "is not what the ending of its name promises but a PDF"),
     "text as pdf": ("a.pdf", lambda: b"text", r"its name ends in \.pdf, but its content is of another kind or damaged"),
     "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; end its name in .pdf"),
-    "no mail": ("a.eml", lambda: b"just text", "is no mail"),
+    "no mail": ("a.eml", lambda: b"just text", "is not a mail"),
     "scans": ("a.pdf", lambda: make.pdf([[], []]), r"2 of 2 pages have no text \(scanned\?\): pages 1-2; recognise"),
     "nothing": ("a.docx", lambda: make.docx([]), "holds no text"),
     "locked zip": ("a.zip", locked_zip, "protected by a password"),

@@ -207,7 +207,7 @@ def test_a_run_that_can_import_nothing_fails(files: Path, home: Path, monkeypatc
     (files / "empty.txt").write_text("\n\n")
     with pytest.raises(ReadError, match="no text"):
         taken_in(files, domain=("empty.txt",))
-    with pytest.raises(ConfigError, match="no such file"):
+    with pytest.raises(ConfigError, match="not among those to import"):
         taken_in(files, domain=("gone.txt",))
     monkeypatch.setattr(Library, "seal", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(ResourceError, match="full"):

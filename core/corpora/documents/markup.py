@@ -103,7 +103,7 @@ def read_eml(file: BinaryIO, name: str) -> Extract:
     """Read the subject and text of a mail; its attachments are named, not read. Errors: ReadError."""
     data = file.read()
     if b":" not in data[:_MAX_HEADERS]:
-        raise ReadError(name, None, "is no mail: it has no headers; name it by what it is.")
+        raise ReadError(name, None, "is not a mail: it has no headers; give it the ending of what it is.")
     try:
         return _mail(email.message_from_bytes(data, policy=email.policy.default), name)
     except (
@@ -116,9 +116,7 @@ def read_eml(file: BinaryIO, name: str) -> Extract:
         KeyError,
         RecursionError,
     ) as error:
-        raise ReadError(
-            name, None, "is no mail that can be read; save it again as .eml, or its text as .txt."
-        ) from error
+        raise ReadError(name, None, "cannot be read as a mail; save it again as .eml, or its text as .txt.") from error
 
 
 def _mail(mail: EmailMessage, name: str) -> Extract:

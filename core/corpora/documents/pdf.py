@@ -126,7 +126,7 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
         if "password" in str(error).lower():
             raise ReadError(name, None, "is protected by a password; save it without one.") from error
         raise ReadError(
-            name, None, "is damaged or was cut off, or is no PDF; copy it again, or print it to PDF again."
+            name, None, "is damaged or was cut off, or is not a PDF; copy it again, or print it to PDF again."
         ) from error
     with document:
         n = len(document)

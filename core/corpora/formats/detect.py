@@ -27,16 +27,8 @@ from core.text.words import clean
 
 HEAD = 200  # rows that recognition looks at
 _TEXT_NAMES = (
-    "text",
-    "sentence",
-    "sentences",
-    "content",
-    "body",
-    "document",
-    "paragraph",
-    "abstract",
-    "note",
-    "review",
+    *("text", "sentence", "sentences", "content", "body"),
+    *("document", "paragraph", "abstract", "note", "review"),
 )
 MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # further columns; characters of a name; characters of a value
 _IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # never kept as further columns
@@ -257,7 +249,7 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
     for column in (options.doc_column, options.group_column):
         if column and column not in columns:
             there = ", ".join(list(columns)[:20])
-            raise OptionsError(path.name, 1, f"there is no column {column!r}; its columns are {there}.")
+            raise OptionsError(path.name, 1, f"there is no column {column!r}; choose one of its columns: {there}.")
 
 
 def _container(path: Path, options: ReadOptions) -> str:

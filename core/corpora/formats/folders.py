@@ -26,16 +26,8 @@ _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arr
 _TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")  # of annotation tools; some are refused
 _READ = (*_ROWS, *_TOOLS, *DOCUMENTS)
 _ABOUT = frozenset(
-    {
-        "dataset_info.json",
-        "dataset_infos.json",
-        "dataset_dict.json",
-        "state.json",
-        "label.json",
-        "label2id.json",
-        "readme.txt",
-        "license.txt",
-    }
+    {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "label.json", "label2id.json"}
+    | {"readme.txt", "license.txt"}
 )
 _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
 ALL_PARTS = "*"  # value of `options.part`: files of all parts
@@ -185,7 +177,9 @@ def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options:
         files = [file for file in files if parts[file] == part]
         if not files:
             names_present = ", ".join(present) or "none"
-            raise ReadError(called, None, f"the folder holds no part {options.part!r} (found: {names_present}).")
+            raise ReadError(
+                called, None, f"the folder holds no part {options.part!r}; choose a part that it has ({names_present})."
+            )
     elif len(present) > 1 and not any(file.suffix.lower() in DOCUMENTS for file in files):
         raise ReadError(
             called,

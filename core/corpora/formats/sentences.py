@@ -72,7 +72,7 @@ def unfit(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return "half of a surrogate pair, which is no character"
+        return "half of a surrogate pair, which is not a character"
     return ""
 
 
@@ -221,7 +221,7 @@ def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -
             ledger.reject_span(line, f"a span from {span.start} to {span.end} in a text of {len(text)} characters")
             lost.append((0, len(text)))
         elif not text[span.start : span.end].strip():
-            ledger.reject_span(line, f"a span of white space alone from {span.start} to {span.end}")
+            ledger.reject_span(line, f"a span of only white space from {span.start} to {span.end}")
             lost.append((span.start, span.end))
         elif not span.type or unfit(span.type):
             ledger.reject_span(line, f"a span from {span.start} to {span.end} without a type")

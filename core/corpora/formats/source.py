@@ -38,7 +38,7 @@ DOCUMENTS = {
 ARCHIVE = ".zip"
 _BINARY = {
     b"%PDF": "a PDF; end its name in .pdf",
-    _ZIP: "a zip archive or an Office document; end its name in .zip, .docx, .xlsx or .odt, as what it is",
+    _ZIP: "a zip archive or an Office document; end its name in .zip, .docx, .xlsx or .odt",
     b"PK\x05\x06": "an empty zip archive",
     _OLE: "an old Office file; save it as .docx or .xlsx",
     b"BZh": "packed by bzip2; unpack it or pack it as .gz or .zst",
@@ -267,7 +267,7 @@ def _refuse_stand_in(name: str, head: bytes) -> None:
             " the page's text.",
         )
     if _SUBTITLES.match(start):
-        raise ReadError(name, 1, "subtitles with times; save the spoken lines alone, one per line, as .txt.")
+        raise ReadError(name, 1, "subtitles with times; save only the spoken lines, one per line, as .txt.")
 
 
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:

@@ -361,7 +361,9 @@ def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], opti
         asked = columns[int(asked) - 1]
     if asked not in found:
         there = ", ".join(found) or "none"
-        raise OptionsError(name, 1, f"column {asked!r} holds no list as long as the tokens; such columns: {there}.")
+        raise OptionsError(
+            name, 1, f"column {asked!r} holds no list as long as the tokens; choose one of these columns: {there}."
+        )
     return found[asked]
 
 
