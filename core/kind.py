@@ -1,6 +1,7 @@
 """Kinds of run: options in, a result out, with a `Job` to reach corpora, files of runs, and other runs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -11,8 +12,9 @@ from core.config import Config, fields_with, refuse_download
 from core.corpora.checks import Check
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
+from core.errors import ConfigError
+from core.files import write_atomic
 from core.models import hub
-from core.overruled import keep, overruled, refusal
 from core.runs.context import RunContext
 from core.runs.run import relative_to_home
 from core.runs.shared import find_or_create, run_or_reuse
@@ -21,6 +23,7 @@ from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
 
 Result = dict[str, object]  # as JSON; `runs.result.read` restores its type
+OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file beside a run, and characters to read of it
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name encoders
 Options = dict[str, object]  # of a run, as its config takes them
 
@@ -58,7 +61,7 @@ class Kind:
 
     run: takes the config and a `Job`, and returns a `result`. title, outcome: words for a list of runs; a kind without
     an outcome appears only inside other runs. page: the page that shows its runs; opens: the page shows one run by id.
-    command: the words of its command, None if no command starts it alone; () stands for its name. positional: options
+    command: the words of its command, None if no command starts it alone; () means its name. positional: options
     typed without their names. reuse: a finished run with the same key is reused. here: it computes in its own process,
     whatever `--on` says. red_items: items of the data check that stop it, given its name, its options, and the corpora.
     """
@@ -85,7 +88,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Home, context and kinds that a kind may touch."""
+    """Home, context and kinds that a kind of run uses."""
 
     home: Path
     context: RunContext
@@ -132,7 +135,7 @@ def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Resul
 
 
 def _result(kind: Kind, config: Config, job: Job) -> Result:
-    """The result of a kind; what an encoder had to be converted from, and where it computes, is noted before."""
+    """Run a kind and return its result. First note converted encoders, overruled checks, and an ignored `--on`."""
     if kind.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
         job.context.note(f"A run of the kind {kind.name} computes in this process, not on {on}.", passing=True)
     if not job.context.is_child and (sentence := overruled(job.context.run)):
@@ -236,10 +239,13 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
     if kind.red_items is None:
         return ()
     red = kind.red_items(kind.name, config.model_dump(), Library(store.home))
-    error = refusal(red, run_anyway=run_anyway)
-    if error and not (kind.reuse and store.finished(plan(kind, config, store.home).key)):
-        raise error
-    return red
+    final = [check for check in red if check.final]
+    if not red or (run_anyway and not final) or (kind.reuse and store.finished(plan(kind, config, store.home).key)):
+        return red
+    items = " ".join(check.sentence for check in (final or red))
+    cure = f"{(final or red)[0].cure[:1].lower()}{(final or red)[0].cure[1:]}"
+    ways = f"{cure}." if final else f"{cure}, or run anyway (--run-anyway)."
+    raise ConfigError(f"data check: {items} To continue, {ways}")
 
 
 def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
@@ -257,5 +263,13 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
         run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if kind.reuse else None
         run = run or store.create(**wanted.manifest())
     if red and run.state().state != "succeeded":
-        keep(run, red)
+        text = " ".join(check.sentence for check in red)
+        write_atomic(run.path / OVERRULED, f"Started although the data check says: {text}".encode())
     return run
+
+
+def overruled(run: Run) -> str:
+    """Return the sentence to note when the run starts, "" if nothing was overruled."""
+    with suppress(OSError, UnicodeDecodeError), (run.path / OVERRULED).open(encoding="utf-8") as file:
+        return file.read(LONGEST_OVERRULED)
+    return ""

@@ -37,7 +37,7 @@ from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
 from core.importing.result import ROLES
-from core.overruled import overruled
+from core.kind import overruled
 from core.paths import home
 from core.project_list import COVER_FILE
 from core.projects.audit import exporting

@@ -44,8 +44,7 @@ FOUNDATIONS = {  # what each may import; a foundation knows no capability
     "corpora": FILES | {"text", "results", "runs", "corpora"},
     "models": FILES | {"text", "results", "models"},
     "runs": FILES | {"results", "runs"},
-    "overruled": FILES | {"corpora", "runs"},
-    "kind": FILES | {"corpora", "models", "runs", "overruled"},
+    "kind": FILES | {"corpora", "models", "runs"},
     "training": BELOW_TRAINING | {"runs", "kind", "training"},
 }
 MAY_IMPORT = {

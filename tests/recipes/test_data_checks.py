@@ -9,9 +9,8 @@ import pytest
 from core.errors import ConfigError
 from core.importing import data_checks
 from core.importing import view as corpora
-from core.kind import plan, register, work_of
+from core.kind import overruled, plan, register, work_of
 from core.kinds import KINDS
-from core.overruled import overruled
 from core.projects import runs
 from core.projects.home import store
 from core.runs import worker

@@ -5,7 +5,7 @@ from typing import Literal
 
 import streamlit as st
 
-from core.overruled import overruled
+from core.kind import overruled
 from core.projects import runs
 from core.runs.events import RunState
 from core.shown import duration
