@@ -62,7 +62,7 @@ def test_an_administrator_keeps_the_machine_offline(kept_offline: list[str]) -> 
     assert offline()
     for allowed in (True, False):
         with pytest.raises(ModelError, match="WINNOW_OFFLINE") as raised:
-            hub.locate("somebody/some-bert", allow_download=allowed)
+            hub.folder_of("somebody/some-bert", allow_download=allowed)
     assert "download" not in str(raised.value)  # it advises nothing that would be refused
     assert not kept_offline
 

@@ -26,7 +26,7 @@ from core.files import read_object, write_atomic
 from core.importing.result import AddResult, Cut, rejects_path
 from core.kind import Job, Kind, Result
 from core.models import hub
-from core.models.vocabulary_fit import SAMPLE, unknown_to_bundled, unknown_warning
+from core.models.vocabulary_fit import SAMPLE, coverage, unknown_warning
 from core.paths import user_path
 from core.reporter import Reporter
 from core.shown import count, in_utf8, shown
@@ -206,7 +206,8 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     for text in (*report.notes, *_of_documents(report), contradictory.in_words):
         if text:
             job.context.note(text)
-    if text := unknown_warning(unknown_to_bundled(scripts.sample), sealed.name, hub.BUNDLED):
+    covered = coverage(hub.BUNDLED, scripts.sample)
+    if covered and (text := unknown_warning(covered.unknown, sealed.name, hub.BUNDLED)):
         job.context.note(text)
     result = _result(sealed, report, cut, labels.found, asked_name=name, was_here=known, unspaced=scripts.unspaced)
     for text in result.of_labels:

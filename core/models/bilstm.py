@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from core.errors import ModelError, memory_ran_out
+from core.errors import ModelError
 from core.files import read_json, refuse_changed
 from core.models import hub
 from core.models.crf import Head, LinearChain, bioes_tags
@@ -28,7 +28,7 @@ from core.models.devices import pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.pieces import Pieces
-from core.models.tagger import IGNORED, Features, Tagger, labels_of
+from core.models.tagger import IGNORED, Features, Tagger, complete, labels_of
 from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, WordVectors, letter_indices, place
 from core.text.cut import Cut
 from core.text.sentence import Sentence
@@ -383,7 +383,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
 
     refuse_changed(folder)
     about = _about(folder)
-    try:
+    with complete(folder):
         layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
         values = read_json(folder / VOCABULARY)
         tagger = BiLstmTagger(
@@ -397,10 +397,4 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
         tagger.load_state_dict(load_file(folder / WEIGHTS))
         tagger.crf.temperature = float(about.get("temperature", 1.0))  # older taggers lack it
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
-    except Exception as error:
-        if memory_ran_out(error):
-            raise
-        raise ModelError(
-            f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."
-        ) from error
     return tagger.to(pick_device(device)).eval()

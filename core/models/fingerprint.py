@@ -13,7 +13,7 @@ _process = Isolated(__name__, "start this by the command line if you trust the m
 def fingerprint(name: str, *, allow_download: bool = False) -> str:
     """Return 24 hex digits of an encoder's weights, configuration and tokenizer; the path does not count.
 
-    The app's server lets a separate process read any folder but the bundled one. Errors: those of `hub.locate`; in
+    The app's server lets a separate process read any folder but the bundled one. Errors: those of `hub.located`; in
     the server also ResourceError if reading takes too long or its process dies.
     """
     if name == TINY:

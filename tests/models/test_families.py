@@ -210,7 +210,7 @@ def test_a_tagger_learns_and_loads_with_the_same_predictions(without_head: Path,
     assert max(epochs.dev_f1) > 20
     tagger.write(tmp_path / "model")
     again = load_tagger(tmp_path / "model", precision="fp32")
-    assert (again.types, again.labels) == (tagger.types, tagger.tags)
+    assert (again.types, again.tags) == (tagger.types, tagger.tags)
     assert again.tag(DEV) == tagger.tag(DEV)
     assert [each.entities for each in again.predict(DEV)] == [each.entities for each in tagger.predict(DEV)]
     torch.testing.assert_close(tagger.state_dict(), again.state_dict(), rtol=0, atol=0)

@@ -54,7 +54,7 @@ def embedding(name: str, texts: list[str], rounds: int) -> None:
     from sentence_transformers import SentenceTransformer
 
     ours = {"fp32": Encoder.load(name, precision="fp32")}
-    peer = SentenceTransformer(str(hub.locate(name)), device=str(pick_device()), local_files_only=True)
+    peer = SentenceTransformer(str(hub.folder_of(name)), device=str(pick_device()), local_files_only=True)
     peer.max_seq_length = 128
     if pick_dtype("auto", pick_device()) == torch.bfloat16:
         ours["bf16"] = Encoder.load(name, precision="bf16")
