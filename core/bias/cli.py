@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from core.bias import view
+from core.bias.result import logs, mentions_file, sentences_file
 from core.bias.robustness import averages
 from core.cli.options import CORPUS, FILE, config_options, given, several
 from core.cli.terminal import artifact, echo, finish, json_option, progress, report
@@ -40,7 +41,7 @@ def difficulty(output: str | None, as_json: bool, **values: object) -> None:
         if not Path(output).absolute().parent.is_dir():
             raise ConfigError(f"{output}: its folder is not there; make it first.")
     run = runs.execute("difficulty", given(values, DIFFICULTY), progress)
-    finish(run, as_json, output, artifact(view.mentions_file))
+    finish(run, as_json, output, artifact(lambda run_id: mentions_file(runs.get(run_id))))
 
 
 @click.command()
@@ -84,9 +85,9 @@ def _run(kind: str, options: Mapping[str, object], output: str | None, as_json: 
 
 
 def _write(run: Run, output: str) -> Mapping[str, str]:
-    logs = view.log_files(run.id)
-    log_paths = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log in logs}
-    deliver.take(run.id, {view.set_file(run.id): output, **{file: log_paths[log] for log, file in logs.items()}})
+    files = logs(run)
+    log_paths = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log in files}
+    deliver.take(run.id, {sentences_file(run): output, **{file: log_paths[log] for log, file in files.items()}})
     return {"output": output, **log_paths}
 
 

@@ -103,12 +103,7 @@ def measured(run_id: str) -> Measured:
 
 @kept_per_home(4)
 def _mentions(run_id: str) -> Sequence[Mention]:
-    return result.read_mentions(mentions_file(run_id))
-
-
-def mentions_file(run_id: str) -> Path:
-    """Return the Parquet file of all mentions of a finished `difficulty` run."""
-    return result.mentions_file(store().get(run_id))
+    return result.read_mentions(result.mentions_file(store().get(run_id)))
 
 
 def difficulty_result(run_id: str) -> DifficultyResult:
@@ -301,20 +296,10 @@ def splits_of(train: str) -> tuple[list[str], str]:
     return rebuild.splits_of(library().find(train), roles(), library(), store())
 
 
-def rebuild_result(run_id: str) -> RebuildResult:
-    """Return the result of a finished `rebuild` run. Errors: RunError."""
-    return read(store().get(run_id), RebuildResult)
-
-
-def robustness_result(run_id: str) -> RobustnessResult:
-    """Return the result of a finished `robustness` run. Errors: RunError."""
-    return read(store().get(run_id), RobustnessResult)
-
-
 def new_set(run_id: str) -> str:
     """Return the fingerprint of the corpus that a finished `rebuild` or `robustness` run made."""
-    rebuilt = store().get(run_id).manifest.kind == "rebuild"
-    return rebuild_result(run_id).corpus if rebuilt else robustness_result(run_id).corpus
+    run = store().get(run_id)
+    return read(run, RebuildResult).corpus if run.manifest.kind == "rebuild" else read(run, RobustnessResult).corpus
 
 
 def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
@@ -328,16 +313,6 @@ def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
 def changed_sentences(run_id: str) -> int:
     """Return the number of sentences that a finished `rebuild` or `robustness` run changed or made."""
     return len({edit.row for edit in result.read_edits(store().get(run_id))})
-
-
-def set_file(run_id: str) -> Path:
-    """Return the CoNLL file that a finished `rebuild` or `robustness` run made."""
-    return result.sentences_file(store().get(run_id))
-
-
-def log_files(run_id: str) -> dict[str, Path]:
-    """Return {`edits`, `slots`: JSON lines} of a finished `rebuild` or `robustness` run."""
-    return result.logs(store().get(run_id))
 
 
 def add_names(path: Path) -> str:

@@ -46,7 +46,6 @@ from core.projects.removals import remove_run
 from core.projects.runs import start
 from core.runs.store import Run
 from core.shown_command import command
-from core.tagging import predictions
 from core.tagging import result as taggers
 from core.tagging.card import copy_without_rare_words, count_words
 from core.tagging.result import TypeScores
@@ -178,11 +177,6 @@ def try_sentences(model_run: str, text: str) -> str:
     return start("predict", {"model": model_run, "corpus": corpus.fingerprint})
 
 
-def tagged_sentences(run_id: str) -> list[Sentence]:
-    """Read the tagged sentences of a finished `predict` run."""
-    return predictions.read(store().get(run_id))
-
-
 def forget_try(run_id: str) -> None:
     """Delete a trial run that was shown or cancelled, and its sentences if no other run needs them.
 
@@ -202,11 +196,6 @@ def known_types(model_runs: Sequence[str]) -> list[str]:
     """Return the entity types of finished, tested `finetune` runs."""
     tests = [tuned(run_id).test for run_id in model_runs]
     return sorted({name for test in tests if test for name in test.by_type})
-
-
-def predictions_file(run_id: str, suffix: str) -> Path:
-    """Return the path of a finished `predict` run's output. suffix: `.jsonl` or `.conll`."""
-    return predictions.file(store().get(run_id), suffix)
 
 
 def board_lines(run_id: str) -> list[str]:

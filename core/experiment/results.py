@@ -225,12 +225,8 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
 
 def least_confidences(run_id: str) -> list[Abstaining]:
     """Return precision and recall on dev by the least confidence, for the seed whose tagger a `finetune` run kept."""
-    return evaluations.read_abstaining(store().get(run_id), evaluations.file_suffix("dev", kept_seed(run_id)[1]))
-
-
-def kept_seed(run_id: str) -> tuple[int, int]:
-    """Return (position, seed) of the tagger that a `finetune` run kept: the best on dev."""
-    return tagger_tables.kept_seed(store().get(run_id))
+    run = store().get(run_id)
+    return evaluations.read_abstaining(run, evaluations.file_suffix("dev", tagger_tables.kept_seed(run)[1]))
 
 
 def unfound_types(run_id: str) -> list[Unfound]:
@@ -289,16 +285,6 @@ def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
 def tested_on(run_id: str) -> list[str]:
     """Return the fingerprint of a run's first test set in a list; [] if it has none."""
     return [corpus for corpus in (tagger_tables.test_of(store().get(run_id)),) if corpus]
-
-
-def failed_seeds(run_id: str) -> list[int]:
-    """Return the seeds of a `finetune` run whose tagger failed to learn."""
-    return tagger_tables.failed_seeds(store().get(run_id))
-
-
-def collapsed_seeds(run_id: str) -> list[int]:
-    """Return the seeds of a `finetune` run whose tagger is no better than chance."""
-    return tagger_tables.collapsed_seeds(store().get(run_id))
 
 
 def option_differences(a: str, b: str) -> list[OptionDifferenceInWords]:

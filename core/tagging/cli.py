@@ -24,6 +24,7 @@ from core.shown import count
 from core.stats import scoring
 from core.stats.mistakes import KINDS as MISTAKES
 from core.stats.mistakes import Mistake, TypeMistakes, by_type
+from core.tagging import predictions
 from core.tagging import view as taggers
 from core.tagging.result import TwoReadings
 from core.training.on_device import announce, rank
@@ -153,7 +154,7 @@ def _predictions(given: str, read: ReadReport) -> Write:
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         if Path(output).suffix == ".conll":
-            deliver.take(run.id, {deliver.predictions_file(run.id, ".conll"): output})
+            deliver.take(run.id, {predictions.file(run, ".conll"): output})
         else:
             taggers.write_found(run.id, Path(output), given, read)
         return {"output": output}

@@ -30,7 +30,7 @@ from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.stats import mistakes
 from core.tagging.evaluations import TrainInTest
-from core.tagging.result import by_novelty
+from core.tagging.result import by_novelty, failed_seeds
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
@@ -364,7 +364,7 @@ def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) 
 def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be(home: Path) -> None:
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6, lucks=(0, 0, -0.55))
-    assert results.failed_seeds(run.id) == [3]
+    assert failed_seeds(run) == [3]
     assert run.result()["test"]["mean"] == pytest.approx(sum(run.result()["test"]["micro_f1"]) / 3)  # it counts
     app = opened(PAGE)
     assert not app.error

@@ -11,10 +11,12 @@ from core import shown_command as commands
 from core.bias import plot
 from core.bias import view as bias
 from core.bias.rebuild import Preview
+from core.bias.result import RebuildResult
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
 from pages.ui.bias.views import changes
@@ -209,7 +211,7 @@ def _label(run: Run) -> str:
 
 
 def _outcome(run_id: str) -> None:
-    rebuilt = bias.rebuild_result(run_id)
+    rebuilt = read(runs.get(run_id), RebuildResult)
     name = results.corpus_name(rebuilt.corpus)
     st.success(
         f"**{plain(name)}**: {count(rebuilt.sentences, 'sentence')}, {count(rebuilt.mentions, 'mention')},"

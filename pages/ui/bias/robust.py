@@ -10,10 +10,13 @@ import streamlit as st
 from core import shown_command as commands
 from core.bias import plot
 from core.bias import view as bias
+from core.bias.result import RobustnessResult, sentences_file
+from core.bias.result import logs as logs_of
 from core.bias.robustness import FrontierRow, averages
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.projects import runs
+from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
 from core.tagging import view as taggers
@@ -126,7 +129,7 @@ def _names() -> dict[str, dict[str, Any]]:
 def _harder_sets(runs: Sequence[Run]) -> None:
     rows = []
     for run in runs:
-        result = bias.robustness_result(run.id)
+        result = read(run, RobustnessResult)
         name, promise = results.corpus_name(result.corpus), PROMISES[run.manifest.config["kind"]]
         origins = ", ".join(f"{n:,} {ORIGINS.get(source, source)}" for source, n in result.sources.items() if n)
         rows.append({**asdict(result), "name": name, "promise": promise, "origins": origins})
@@ -144,9 +147,9 @@ def _harder_sets(runs: Sequence[Run]) -> None:
 
 def _files(run_id: str, name: str) -> None:
     """Offer the set, the log of edits, and the list of all slots with their ambiguity."""
-    logs = bias.log_files(run_id)
+    logs = logs_of(runs.get(run_id))
     files = {
-        "conll": ("CoNLL", bias.set_file(run_id), "conll"),
+        "conll": ("CoNLL", sentences_file(runs.get(run_id)), "conll"),
         "log": ("Log of the edits", logs["edits"], "edits.jsonl"),
         "slots": ("All names, ambiguous ones marked", logs["slots"], "slots.jsonl"),
     }

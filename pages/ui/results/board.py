@@ -15,6 +15,7 @@ from core.experiment.tables import answers, asked_first, control_words, differen
 from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
 from core.projects import runs
 from core.shown import duration
+from core.tagging.result import failed_seeds
 from pages.ui.project import page_link
 from pages.ui.widgets import chart, finding, plain, table
 
@@ -165,7 +166,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
             seed
             for run in row.finetunes
             if run in here
-            for seed in results.failed_seeds(run)
+            for seed in failed_seeds(runs.get(run))
             if seed not in row.collapsed
         ]
         for row in rows

@@ -11,6 +11,7 @@ from core.experiment import deliver, plot, results
 from core.projects import runs
 from core.shown import count
 from core.stats.mistakes import KINDS, Kind, Mistake, TypeMistakes, by_type
+from core.tagging import predictions
 from core.tagging.result import TwoReadings
 from core.text.sentence import Entity, Sentence
 from pages.ui.frame import looked
@@ -234,7 +235,7 @@ def _outcome(tries: Mapping[str, str], run_labels: Mapping[str, str]) -> None:
     for number, (column, (model, run_id)) in enumerate(zip(st.columns(len(tries)), tries.items(), strict=True)):
         with column:
             if model not in read and runs.state(run_id).state == "succeeded":
-                read[model] = deliver.tagged_sentences(run_id)
+                read[model] = predictions.read(runs.get(run_id))
             if model not in read and run_panel(run_id, f"results.try.{number}").state == "succeeded":
                 st.rerun()
     _shown({model: read[model] for model in tries if model in read}, run_labels, deliver.known_types(list(tries)))

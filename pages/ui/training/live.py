@@ -15,6 +15,7 @@ from core.runs.events import RunState
 from core.runs.run import Run
 from core.shown import count, duration
 from core.tagging import plot
+from core.tagging import result as taggers
 from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.view import Metric
@@ -283,7 +284,7 @@ def _finetuned(run_id: str) -> None:
             st.metric("Macro, all types alike", f"{mean(test.macro_f1):.1f}", width="content")
         st.metric(f"{terms.DECIDING.named}, best seed", f"{max(dev):.1f}", width="content")
         st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
-    if collapsed := results.collapsed_seeds(run_id):
+    if collapsed := taggers.collapsed_seeds(runs.get(run_id)):
         st.warning(
             f"Seed {', '.join(map(str, collapsed))} learnt nothing: its dev F1 is no better than chance. Train for "
             "more epochs, at a higher rate or on more sentences."
@@ -334,7 +335,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
     rows = results.least_confidences(run_id)
     if not rows or not tuned.dev.calibration:
         return
-    place, seed = results.kept_seed(run_id)
+    place, seed = taggers.kept_seed(runs.get(run_id))
     with st.expander("How sure it is, and what a least confidence keeps", icon=":material/percent:"):
         for part, split in ((terms.DEV, tuned.dev), (terms.TEST, tuned.test)):
             for sure in split.calibration[place : place + 1] if split else ():
