@@ -28,8 +28,7 @@ from core.importing.cli import check, corpus, samples
 from core.paths import given_home, private, within
 from core.projects import machine
 from core.projects import view as projects
-from core.projects.cli import audit_list, doctor, key, project_group
-from core.projects.cli_runs import run_group
+from core.projects.cli import audit_list, doctor, key, project_group, run_group
 from core.selection.cli import choice_group, count_alike, export, map_selection, select
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
