@@ -11,14 +11,14 @@ from pages.ui.widgets import plain
 
 PAGES = {"corpora": CORPORA, "selection": SELECTION, "training": TRAINING}
 ICONS = {"red": ":material/error:", "amber": ":material/warning:", "green": ":material/check_circle:"}
-FITS = "10%"  # the usual budget, which every domain corpus has room for
+FITS = "10%"  # the default budget, which fits every domain corpus
 
 Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label of a button, what it does}
 
 
 def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:
-    """Show red and amber items, the green ones folded. here: the page itself, to which no link leads. cures: done on
-    the page itself.
+    """Show red and amber items; the green ones are folded. here: this page, which gets no link. cures: buttons that
+    solve an item on this page.
     """
     open_items = sorted((one for one in found if one.level != "green"), key=lambda one: one.level != "red")
     good = [one for one in found if one.level == "green"]

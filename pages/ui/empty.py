@@ -1,4 +1,4 @@
-"""A page that has nothing to work with yet: what it needs, the ways to it, and a picture of what it will show."""
+"""A page without data: what it needs, where to get it, and a picture of what it will show."""
 
 from base64 import b64encode
 from pathlib import Path
@@ -13,7 +13,7 @@ from pages.ui.widgets import is_dark, pressed
 
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
 WIDTH = 720  # pixels
-SHOWN = {  # in a picture, for who cannot see it
+SHOWN = {  # alternative texts of the pictures
     "home": "The road with what is known at each stop: texts, the selection, the answer with its interval, the report.",
     "corpora": "The task corpus: its size, what was flagged in it, how long its sentences are, and five of them.",
     "selection": "How many sentences have which score, with the cut, and those closest to the task corpus.",
@@ -21,18 +21,17 @@ SHOWN = {  # in a picture, for who cannot see it
     "training": "Curves of a training: its loss, its score on the dev set, in all and by type.",
     "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",
     "similarity": "Two sources by four measures, in a table and as bars, and in a sentence which is closest.",
-    "bias": "How many bits names and contexts tell of a mention's type, in all and mention by mention.",
+    "bias": "How many bits names and contexts reveal of a mention's type, in all and mention by mention.",
     "assisting": "How many sentences of the other corpus have which score, and those just kept and just dropped.",
     "runs": "A table of runs with what came out of each, and what sets two of them apart.",
 }
 
 
 def empty(sentence: str, key: str, then: str, make: str = "") -> None:
-    """Show what is needed, and the ways to it: the page `then` where it makes that of the corpora that are here, which
-    `make` says; else the samples, after which comes that page too, and an import.
+    """Show what the page needs, the links to it, and a picture of the page.
 
-    Below them the picture of the page. sentence: "" where it was said already. key: the page's name, which begins the
-    buttons' keys.
+    If there are corpora and a label `make`, link to the page `then`; else offer the samples, which lead to `then`, and
+    an import. sentence: what is needed; "" if the page shows it. key: name of the page, prefix of the widget keys.
     """
     if sentence:
         st.info(sentence)
@@ -45,12 +44,12 @@ def empty(sentence: str, key: str, then: str, make: str = "") -> None:
 
 
 def picture(name: str) -> None:
-    """Draw what the page shows once it has something, in the window's theme; nothing where no picture was taken."""
+    """Draw a picture of the page with data, in the window's theme; nothing if there is none."""
     file = PICTURES / f"{name}-{'dark' if is_dark() else 'light'}.webp"
     if file.is_file():
-        encoded = b64encode(file.read_bytes()).decode("ascii")  # as a file Streamlit would make a coarse JPEG of it
+        encoded = b64encode(file.read_bytes()).decode("ascii")  # Streamlit would convert a file to a coarse JPEG
         caption = "This page with the finished legal sample."
-        with st.container(width=WIDTH, border=True):  # a narrow window narrows it, not an image of that width
+        with st.container(width=WIDTH, border=True):  # shrinks in a narrow window, unlike an image with a width
             st.image(f"data:image/webp;base64,{encoded}", caption, "stretch", alt=SHOWN.get(name, caption))
 
 

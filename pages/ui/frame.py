@@ -1,4 +1,4 @@
-"""What every page has around it: configuration, sidebar, and the card that an error becomes."""
+"""The frame of every page: configuration, sidebar, and the card that shows an error."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -47,16 +47,16 @@ logger = logging.getLogger("winnow.pages")
 
 @contextmanager
 def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]:
-    """A page's frame; the body runs inside `guard`. Must come before any other Streamlit call.
+    """Draw a page's frame and run its body inside `guard`. No Streamlit call may come before it.
 
-    words: those that its glossary has first.
+    words: terms that its glossary lists first.
     """
     confine()
     st.set_page_config(
         page_title=title if title == "Winnow" else f"{title} · Winnow",
         page_icon=str(ASSETS / "icon.svg"),
         layout="wide",
-        menu_items={"About": ABOUT},  # with an entry of ours Streamlit shows its menu, the theme's switch in it
+        menu_items={"About": ABOUT},  # with an entry of ours, Streamlit shows its menu with the theme switch
     )
     st.html(ASSETS / "style.css")
     project.begin(_menu)
@@ -72,24 +72,24 @@ def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]
 
 @contextmanager
 def guard(buttons: str | None = None) -> Iterator[None]:
-    """Our own errors say what to do; anything else is a bug, told neutrally, its traceback in the log.
+    """Show an error as a card. Our own errors name a cure; others are bugs, with their traceback in the log.
 
-    Around every page and, since those run on their own, around every fragment. buttons: how the keys of those begin
-    whose press, if nothing took it, ends here.
+    It surrounds every page and every fragment, which also runs alone. buttons: start of the keys of buttons whose
+    unhandled presses are forgotten here.
     """
     try:
         with on_disk(home()):
             yield
     except WinnowError as error:
         st.error(plain(str(error)), title="This did not work", icon=":material/error:")
-    except Exception as error:  # noqa: BLE001  told neutrally
+    except Exception as error:  # noqa: BLE001  shown as a bug, without its text
         st.error(plain(bug(error)), title=BUG, icon=":material/bug_report:")
     if buttons is not None:
         forget_presses(buttons)
 
 
 def bug(error: BaseException) -> str:
-    """Words for an error that nobody raised on purpose; its traceback goes to the log."""
+    """Return words for an unexpected error, and write its traceback to the log."""
     _log_file()
     logger.error("a page failed\n%s", errors.for_the_log(error))
     log = machine_home() / "app.log"
@@ -98,8 +98,7 @@ def bug(error: BaseException) -> str:
 
 @contextmanager
 def where_text_is_here() -> Iterator[None]:
-    """Around what reads sentences below a finished run: where their corpus was removed that is said in its place, and
-    the rest of the page stays."""
+    """Show a note in place of sentences whose corpus was removed, so that the rest of the page stays."""
     try:
         yield
     except CorpusError as error:
@@ -121,14 +120,14 @@ def spoilt_files() -> None:
 def _door_stands_open() -> None:
     if door.mode() == "open":
         st.warning(
-            "The door stands open (WINNOW_DOOR=open): every account of this machine can use this Winnow and read what "
+            "The door is open (WINNOW_DOOR=open): every account of this machine can use this Winnow and read what "
             "it holds.",
             icon=":material/no_encryption:",
         )
 
 
 def looked(*corpora: str) -> None:
-    """Write down, once a visit and corpus, whose sentences (fingerprints) somebody was shown."""
+    """Log, once per visit and corpus, that its sentences were shown. corpora: fingerprints."""
     seen = st.session_state.setdefault("frame.looked", set())
     audit.note_look([mark for mark in dict.fromkeys(corpora) if mark not in seen])
     seen.update(corpora)
@@ -168,7 +167,7 @@ def _projects() -> None:
 
 
 def _strip() -> None:
-    """Show what is at work, on every page; below the menu, where its coming and going moves nothing."""
+    """Show the running runs on every page, below the menu, where a change of height shifts nothing."""
     running = [run.id for run in runs.at_work()]
     with st.container(key="strip"):
         polled = running or project.elsewhere()
@@ -176,7 +175,7 @@ def _strip() -> None:
 
 
 def _at_work(since: Sequence[str]) -> None:
-    """since: the runs at work when the page was drawn; they stay in the list with how they ended."""
+    """Draw the running runs. since: runs that ran when the page was drawn; they stay in the list with their ending."""
     with guard():
         now = [run.id for run in runs.at_work()]
         shown = [*dict.fromkeys((*now, *since))]
@@ -195,7 +194,7 @@ def _at_work(since: Sequence[str]) -> None:
 
 
 def local_badge() -> None:
-    """The promise that a browser test keeps; or, while a run has workers on a cluster, that its text goes there."""
+    """Show that nothing leaves this machine, or to which cluster a run sends text. A browser test checks the promise."""
     if away := runs.clusters():
         st.badge(
             f"Sentences go to {plain(', '.join(away))}",

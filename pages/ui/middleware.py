@@ -29,20 +29,20 @@ from pages.ui.project import NAMED as PROJECT
 from pages.ui.widgets import plain
 
 MOST = 64  # connections that other accounts may hold; a process may have a thousand files open in all
-BACKLOG = 128  # connections that are taken before the first of them is looked at
+BACKLOG = 128  # connections that are accepted before the first is examined
 
 
 class ConnectionLimit(H11Protocol):
-    """HTTP as uvicorn speaks it, for as many others at once."""
+    """Uvicorn's HTTP protocol with a limit on connections of other accounts."""
 
     others: ClassVar[list[asyncio.Transport]] = []
-    sees_owners: ClassVar[bool] = False  # whether this system tells who is at the other end
+    sees_owners: ClassVar[bool] = False  # if this system can name the account at the other end
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Ask the kernel whose connection this is, and keep the answer with it: its address may be another's later.
+        """Ask the kernel which account connects, and keep the answer, because the address may be reused later.
 
-        Hang up on one stranger too many, who would keep the owner out by holding connections and saying nothing, and
-        on a client that has hung up itself.
+        Refuse connections of other accounts above the limit, so that they cannot lock out the owner. Drop a client
+        that has disconnected itself.
         """
         super().connection_made(transport)
         if door.mode() == "open":
@@ -73,13 +73,13 @@ def _account_behind(transport: asyncio.Transport) -> int | None:
     return account
 
 
-NAMED = "nowhere"  # in the address of Home: what was asked for
-PAGE = re.compile(r"/([^/.]+)/?")  # what Streamlit takes for the name of a page
+NAMED = "nowhere"  # in the address of Home: the page that was asked for
+PAGE = re.compile(r"/([^/.]+)/?")  # how Streamlit reads the name of a page
 NAMES = {"home", *(file.stem.partition("_")[2] for file in Path(__file__).parents[1].glob("*.py"))}
 
 
 class NotFound:
-    """ASGI middleware: redirects a browser that asks for a page which is not there to Home of the same project."""
+    """ASGI middleware: redirects a request for an unknown page to Home of the same project."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -97,27 +97,27 @@ class NotFound:
 
 
 def no_such_page() -> None:
-    """Say on Home which page is not there, after an address that named none."""
+    """Name the unknown page on Home after such a redirect."""
     if name := st.query_params.get(NAMED):
         problem = f"There is no page {plain(name)} here: the address is wrong. The pages are in the menu on the left."
         st.warning(problem, icon=":material/link_off:")
 
 
-CHARTS = ("/Explore",)  # pages on which a chart is what a person waits for
+CHARTS = ("/Explore",)  # pages whose chart takes longest
 CHART = "PlotlyChart"
-PARTS = (CHART, "BidiComponent", "Html", "PageLink", "ButtonGroup", "TextInput", "Selectbox", "Spinner")  # of them
+PARTS = (CHART, "BidiComponent", "Html", "PageLink", "ButtonGroup", "TextInput", "Selectbox", "Spinner")  # parts of these pages
 IMPORTED = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
-HEAD = 20_000  # letters of a script in which all it imports is named
+HEAD = 20_000  # characters of a script that hold all its imports
 _run = st.components.v2.component(
     "winnow_ahead", js="export default ({ data }) => { import(new URL(data.script, location.origin).href); }"
 )
 
 
 class Preload:
-    """ASGI middleware: names the scripts of a page's parts in the head of its document.
+    """ASGI middleware: names the scripts of a page's parts in the response headers of its document.
 
-    Streamlit's own page asks for each when the first part of its kind arrives, and then for what that imports, from a
-    server that is at work on the page. The chart's takes a browser longer to read than all else together.
+    Streamlit requests each script when the first part of its kind arrives, and then its imports, while the server
+    computes the page. The chart's script takes a browser longer to parse than all others together.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -136,27 +136,27 @@ class Preload:
 
 
 def preload_chart() -> None:
-    """Let the browser run the chart's script now: it takes a third of a second, in which the server works on it."""
+    """Let the browser run the chart's script now, for a third of a second while the server computes the page."""
     if script := _script(CHART):
-        with st.sidebar:  # where its height moves nothing
+        with st.sidebar:  # where its height shifts no content
             _run(key="ahead", data={"script": f"/static/js/{script}"}, height=1)
 
 
 @cache
 def _links() -> str:
-    """All of them, as a header."""
+    """Return the preload header for all parts."""
     scripts = dict.fromkeys(file for part in PARTS if (script := _script(part)) for file in _needed(script))
     return ", ".join(f"</static/js/{script}>; rel=modulepreload; crossorigin" for script in scripts)
 
 
 @cache
 def _script(part: str) -> str:
-    """The name of its file; "" where this Streamlit has none of that name."""
+    """Return the file name of a part's script; "" if this Streamlit has none."""
     return next((file.name for file in sorted(_folder().glob(f"{part}.*.js"))), "")
 
 
 def _needed(script: str) -> Iterator[str]:
-    """Itself and all that it imports, but for what the document names."""
+    """Yield the script and all its imports, except those that the document names."""
     named, todo = (_folder().parents[1] / "index.html").read_text(encoding="utf-8"), [script]
     for file in todo:
         with (_folder() / file).open(encoding="utf-8") as opened:
@@ -170,15 +170,15 @@ def _folder() -> Path:
 
 
 class Downloads(DeferredFileHandler):
-    """Has a file made that was asked for, and says why where that cannot be."""
+    """Makes a requested file, and explains a failure in our words; Streamlit would quote text in its log."""
 
     async def handle(self, request: BackendOperationRequest, session_id: str) -> BackendOperationResponse:
-        """The file's address, or the sentence that stands below the button for some seconds."""
+        """Return the file's address, or the sentence to show below the button."""
         answer = BackendOperationResponse(request_id=request.request_id)
         make = self._get_media_file_mgr().execute_deferred
         try:
             answer.deferred_file.url = await asyncio.to_thread(make, request.deferred_file.file_id)
-        except Exception as error:  # noqa: BLE001  told below the button
+        except Exception as error:  # noqa: BLE001  shown below the button
             answer.error_msg = _why(error.__cause__ or error)
         return answer
 
@@ -188,5 +188,5 @@ def _why(error: BaseException) -> str:
 
 
 def answer_in_our_words() -> None:
-    """Put ours in the place of Streamlit's, for every window that is opened from now on."""
+    """Replace Streamlit's handler of downloads for windows opened from now on."""
     app_session.DeferredFileHandler = Downloads  # type: ignore[attr-defined]

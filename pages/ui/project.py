@@ -1,4 +1,4 @@
-"""Which project a window is about: its address says so, and two tabs may show two. And the switch above the menu."""
+"""The project of a window, which its address names, so that two tabs may show two; and the switch above the menu."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,21 +19,21 @@ from core.projects import view as projects
 from pages.ui.widgets import command_lines, plain, pressed, size
 
 NAMED = "project"  # in an address
-_SEEN = "project.seen"  # of the visit: the project that its fields were filled in for
-ZIP_LIMIT = 500_000_000  # bytes that a browser is handed
+_SEEN = "project.seen"  # in the session: the project whose fields were filled in
+ZIP_LIMIT = 500_000_000  # bytes, the largest download
 T = TypeVar("T")
 _go = st.components.v2.component("winnow_go", js="export default ({ data }) => { location.assign(data.address); }")
 
 
 def of_window() -> str | None:
-    """The slug in the address of the window that this thread works for."""
+    """Return the slug in the address of the window that this thread serves."""
     context = get_script_run_ctx(suppress_warning=True)
     return _named(context.query_string) if context else None
 
 
 @lru_cache(maxsize=256)
 def _named(query: str) -> str | None:
-    # Of several, the last: so does `st.query_params`, which the rest of a page reads.
+    # The last of several, as `st.query_params` does, which the rest of a page reads.
     return parse_qs(query).get(NAMED, [None])[-1]
 
 
@@ -41,11 +41,11 @@ ask_for_project(of_window)
 
 
 def begin(menu: Callable[[str], None]) -> None:
-    """Have the address name the project if there are several, and forget what was typed for another one.
+    """Put the project into the address if there are several, and clear fields that were filled in for another one.
 
-    A bare address opens the user's own project that was looked at last. If there is no project of the name in the
-    address, say so, draw the menu of one that exists, and stop.
-    menu: draws the links to the pages of the project whose slug it is given.
+    An address without a project opens the user's own project that was opened last. If the address names an unknown
+    project, show an error and the menu of an existing one, and stop. menu: draws the links to the pages of a project,
+    given its slug.
     """
     several = projects.several()
     if several and not st.query_params and (last := _looked_at_last()):
@@ -59,7 +59,7 @@ def begin(menu: Callable[[str], None]) -> None:
         _links(everything)
         menu(_looked_at_last() or projects.usual().slug)
         st.stop()
-    # Nothing that was typed, picked or found in one project may fill a field of another.
+    # No value of one project may fill a field of another.
     if st.session_state.get(_SEEN, slug) != slug:
         st.session_state.clear()
     if several and not here.sample and st.session_state.get(_SEEN) != slug:
@@ -77,7 +77,7 @@ def _looked_at_last() -> str:
 
 
 def address(**query: str) -> dict[str, str]:
-    """The query of a link to a page of the same project."""
+    """Return the query of a link to a page of the same project."""
     return {**query, **({NAMED: projects.current().slug} if projects.several() else {})}
 
 
@@ -92,7 +92,7 @@ def switch_page(page: str, query: Mapping[str, str] | None = None) -> None:
 
 
 def later(work: Callable[[], T]) -> Callable[[], T]:
-    """`work` for a download, which is done once somebody asks for it, by a thread that works for no window."""
+    """Return `work` for a download, to be run on request by a thread that serves no window."""
     return partial(_within, projects.current().slug, work)
 
 
@@ -102,19 +102,19 @@ def _within(slug: str, work: Callable[[], T]) -> T:
 
 
 def elsewhere() -> str:
-    """Number of runs at work in other projects, whose names are nobody's business here; "" for none."""
+    """Return the number of running runs in other projects, without their names, in words; "" for none."""
     counts = projects.at_work()
     where = "another project" if len(counts) == 1 else f"{len(counts)} other projects"
     return f"{n} run{'s' * (n > 1)} at work in {where}" if (n := sum(counts.values())) else ""
 
 
 def switch(guarded: Callable[[], None]) -> None:
-    """The button above the menu, which says which project this is."""
+    """Draw the button above the menu that names this project."""
     st.fragment(guarded)()
 
 
 def menu() -> None:
-    """Draw what the button opens; only then is it worked out."""
+    """Draw what the button opens; it is computed only then."""
     here = projects.current()
     look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "The project: another, a new one, export"}
     opened = st.popover(plain(here.name), key="project.menu", on_change="rerun", **look)
@@ -133,7 +133,7 @@ def menu() -> None:
 
 
 def _links(listed: Sequence[Project]) -> None:
-    """Addresses of projects. Each is loaded anew: nothing of one stays in a field of another."""
+    """Link to projects. Each loads a new page, so that no field keeps a value of another project."""
     items = (f'<li><a href="/?{urlencode({NAMED: each.slug})}">{escape(each.name)}</a></li>' for each in listed)
     if text := "".join(items):
         st.html(f'<ul class="winnow-projects">{text}</ul>')
@@ -167,7 +167,7 @@ def _this(here: Project) -> None:
 def _export(here: Project) -> None:
     n, weight = projects.weights(here)
     label = f"Export with its models and vectors ({n}: {size(weight)})"
-    weights = bool(n) and st.toggle(label, key="project.weights", help="They can be made again where they are needed.")
+    weights = bool(n) and st.toggle(label, key="project.weights", help="They can be computed again on the other machine.")
     if projects.size(here) + weight * weights > ZIP_LIMIT:
         st.caption("It is too large for a download: export it by the command line.")
         command_lines(projects.command(here, weights=weights))

@@ -30,7 +30,7 @@ KEPT = "The file it came from, what was downloaded and what was saved in other f
 
 
 def removal() -> None:
-    """The popover below the list of corpora."""
+    """Draw the popover below the list of corpora."""
     with st.popover("Remove a corpus", icon=":material/delete:", key="corpora.removal"):
         doomed = corpus_picker("Corpus", "corpora.doomed", None)
         st.caption(
@@ -59,7 +59,7 @@ def _remove_corpus(used: Usage) -> None:
 
 
 def run_removal(run_id: str) -> None:
-    """The popover of a run: what it frees, and what needs it."""
+    """Draw the popover of a run: the space it frees, and the runs that need it."""
     with st.popover("Remove", icon=":material/delete:", key="runs.removal"):
         st.caption("The run is deleted with its model, map and tables. What other runs made of it stays.")
         _remove_run(run_id)
@@ -85,7 +85,7 @@ def _remove_run(run_id: str) -> None:
 
 
 def _everything(goes: Removal) -> bool:
-    """Say what would go and what stays; whether it may go."""
+    """Show what would be removed and what stays, and return True if it may be removed."""
     if goes.active:
         _in_the_way(goes.active)
         return False
@@ -96,7 +96,7 @@ def _everything(goes: Removal) -> bool:
 def _in_the_way(runs: Sequence[Run]) -> None:
     several = len(runs) > 1
     st.warning(
-        f"Not now: {'runs' if several else 'a run'} at work may need it. Wait for the end or cancel"
+        f"Not now: {'runs' if several else 'a run'} in progress may need it. Wait for the end or cancel"
         f" {'them' if several else 'it'} first.",
         icon=":material/lock:",
     )
@@ -120,7 +120,7 @@ def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
 
 
 def text_gone(run_id: str) -> bool:
-    """Whether a corpus of the run was removed; says so in the place where its sentences would stand."""
+    """Return True, and show a note in place of the sentences, if a corpus of the run was removed."""
     gone = bool(results.removed_inputs(run_id))
     if gone:
         st.info("Not shown: the sentences of a corpus that was removed.", icon=":material/link_off:")
@@ -128,7 +128,7 @@ def text_gone(run_id: str) -> bool:
 
 
 def orphaned(choice_id: str) -> None:
-    """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
+    """Show what a selection kept: numbers, scores, S_C if it still exists, and the map without sentences."""
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = selection_plot.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
@@ -151,7 +151,7 @@ def _numbers(kept: Orphaned, result: SelectResult) -> None:
 
 
 def _sentences(sealed: Corpus, kept: Orphaned) -> None:
-    st.caption("The selection itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
+    st.caption("The selection still exists as a corpus and can be trained on. Its first sentences:")
     looked(sealed.fingerprint)
     scores = kept.chosen[:FIRST].tolist()
     rows = [

@@ -34,12 +34,12 @@ STRONG = {n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0
 
 
 def asked() -> bool:
-    """Whether the plan is to be seen."""
+    """Return True if the plan is shown."""
     return ASKED in st.query_params
 
 
 def ask(label: str, *, primary: bool) -> None:
-    """The button that shows the plan."""
+    """Draw the button that shows the plan."""
     style = "primary" if primary else "secondary"
     if pressed(label, "home.find", type=style, icon=":material/query_stats:") and not asked():
         st.query_params[ASKED] = "out"
@@ -47,7 +47,7 @@ def ask(label: str, *, primary: bool) -> None:
 
 
 def plan(run_id: str = "") -> None:
-    """The plan, this machine timed first where its speed is not known, and Start. run_id: what is asked again."""
+    """Show the plan and Start, after timing this machine if its speed is unknown. run_id: an experiment to repeat."""
     with st.container(border=True, key="home.plan"):
         st.markdown("**Before anything starts**")
         options = find_out.again(runs.get(run_id)) if run_id else _chosen()
@@ -80,7 +80,7 @@ def plan(run_id: str = "") -> None:
 
 
 def _chosen() -> dict[str, object]:
-    """Options: how often all is made anew, and from which encoder."""
+    """Ask for the number of repetitions and the encoder, and return the options."""
     left, right = st.columns(2)
     with left:
         times = st.selectbox("Repetitions", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
@@ -94,14 +94,14 @@ def _put_away() -> None:
 
 
 def _time(options: dict[str, object]) -> None:
-    """The run that times this machine on these texts: begun once, by itself, for it is asked for by Find out."""
+    """Show the run that times this machine on these texts. It starts once, because Find out needs it."""
     wanted = experiments.calibrations(options)[0]
     st.caption("First this machine is timed on your text for less than a minute, to estimate how long it will take.")
     begun = runs.begun("calibrate", wanted)
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
 
 
-NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its button before there is something, and after
+NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its label before there is a result, and after
     "texts": (CORPORA, "Add your texts", "Change"),
     "choice": (SELECTION, "Choose", "Look at it"),
     "worth": (RESULTS, "", "All figures"),
@@ -112,7 +112,7 @@ WORDS: Mapping[road.Name, tuple[Term, ...]] = {
     "choice": (terms.CHOICE, terms.STRATEGY),
     "worth": (terms.TAGGER, terms.PRETRAINING, terms.INTERVAL),
 }
-FILLS = 3.0  # seconds after which what is known is looked at again, while it is being found out
+FILLS = 3.0  # seconds between updates while a run works on a stop
 CLOSER: Mapping[str, tuple[str, str]] = {
     "similarity": (SIMILARITY, "Which source is close?"),
     "bias": (BIAS, "Do labels teach names or contexts?"),
@@ -121,8 +121,10 @@ CLOSER: Mapping[str, tuple[str, str]] = {
 
 
 def draw() -> Callable[[], None]:
-    """The road, and what looks closer. Returns what fills in the health of the choice and what asking takes, to be
-    called at the page's end: measuring may take a second."""
+    """Draw the road and the links below it. Return a function that adds the health of the selection and the forecast.
+
+    Call it at the end of the page, because measuring may take a second.
+    """
     stops = road.stops()
     turn = next((stop.name for stop in stops if not stop.ready and stop.open), "")
     places = {stop.name: _stop(number, stop, turn=stop.name == turn) for number, stop in enumerate(stops, 1)}
@@ -142,7 +144,7 @@ def draw() -> Callable[[], None]:
 
 
 def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
-    """The line of a stop, and what is below it. turn: whether it is the one to go to now. Returns a place in it."""
+    """Draw a stop and what is below it; return a place in it. turn: it is the next one to go to."""
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(horizontal=True, key=f"road.{stop.name}", **look):
         with st.container(width="stretch"):
@@ -174,22 +176,22 @@ def _closer(row: Closer) -> None:
 
 
 def _meanings(name: road.Name) -> str | None:
-    """Meanings of the words of a stop."""
+    """Return the meanings of the terms of a stop, in Markdown."""
     return "\n\n".join(f"**{term.named}**: {term.meaning}" for term in WORDS.get(name, ())) or None
 
 
 def _fill_in(known: Sequence[str]) -> None:
-    """Draw the page anew when something has become known meanwhile."""
+    """Rerun the page if a stop has changed."""
     with guard():
         if known != [stop.known for stop in road.stops()]:
             st.rerun(scope="app")
 
 
 def _next(stop: Stop, *, turn: bool) -> None:
-    """The ways on from a stop. turn: whether it is the one to go to now."""
+    """Draw the links of a stop. turn: it is the next one to go to."""
     page, before, after = NEXT[stop.name]
     at_work = bool(stop.run) and not stop.ready
-    # What is chosen has an address only once it is chosen; until then its run has.
+    # A selection has an address once it is finished; until then its run has.
     query = {"choice" if stop.name == "choice" and not at_work else "run": stop.run} if stop.run else None
     if stop.name == "report" and stop.ready:
         st.download_button(
@@ -220,7 +222,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
 
 
 def _ask(stop: Stop, *, turn: bool) -> None:
-    """Draw what can be done before there is an answer."""
+    """Draw the buttons of the stop that has no answer yet."""
     task = corpora.roles().get("task", "")
     if stop.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")
@@ -244,7 +246,7 @@ def _ask(stop: Stop, *, turn: bool) -> None:
 
 
 def _finding_out(stop: Stop) -> None:
-    """Below the line: the experiment at work, or the plan of one."""
+    """Draw the running experiment, or the plan of one, below its stop."""
     if stop.run and not stop.ready:
         run_panel(stop.run, "home.worth", stop="Stop and keep")
     elif stop.open and asked():

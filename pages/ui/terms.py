@@ -1,5 +1,4 @@
-"""The words of the subject on pages: the plain one, its symbol in grey behind it, what it means one click away; and
-the switch for what only experts need."""
+"""Terms on pages: the plain word, its symbol in grey, its meaning one click away; and the switch for experts."""
 
 from collections.abc import Sequence
 from html import escape
@@ -17,12 +16,12 @@ _EXPERT = "frame.expert"
 
 
 def grey(term: Term) -> str:
-    """The word as a heading opens with it, its symbol in grey behind it, for a place that reads Markdown."""
+    """Return a term for a heading in Markdown: its word, then its symbol in grey."""
     return f"{term.title} :gray[{term.symbol}]" if term.symbol else term.title
 
 
 def glossary(own: Sequence[Term]) -> None:
-    """A button beside a page's heading: what its words mean, `own` first; then all others."""
+    """Draw a button beside a page's heading that explains its terms, `own` first, then all others."""
     look = {"icon": ":material/menu_book:", "type": "tertiary", "help": "What the words on these pages mean"}
     opened = st.popover("Words", key="frame.words", on_change="rerun", **look)  # type: ignore[arg-type]
     if not opened.open:
@@ -36,9 +35,9 @@ def glossary(own: Sequence[Term]) -> None:
 
 
 def term_picker(term: Term, key: str, chosen: str | None, note: str = "", **options: Any) -> str | None:
-    """A picker of the corpus that plays a part: its symbol in grey behind the word, its meaning beside it.
+    """Let the user pick the corpus of a role, with the term, its symbol and its meaning.
 
-    note: what else is said there. options: of `corpus_picker`.
+    note: text after the meaning. options: passed to `corpus_picker`.
     """
     with st.container(gap=None):
         st.markdown(f":small[{grey(term)}]", help=f"{term.meaning} {note}".rstrip())
@@ -55,12 +54,12 @@ def _listed(listed: Sequence[Term]) -> None:
 
 
 def expert() -> bool:
-    """Whether what only experts need is shown."""
+    """Return True if the fields for experts are shown."""
     return preferences.expert()
 
 
 def expert_switch() -> None:
-    """The switch, in the menu of every page; what it is set to is kept in the home."""
+    """Draw the switch for experts in the menu; its state is kept in the home."""
     st.session_state[_EXPERT] = preferences.expert()
     st.toggle(
         "Expert",

@@ -22,23 +22,23 @@ from core.shown import LONGEST, count, short
 from core.text.sentence import Sentence
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
-_LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
+_LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # how emoji names, bare links and addresses are recognised
 TINY = 1e-9
 _JOINER = "\u2060"
 
 
 def plain(text: str) -> str:
-    """A user's text for a place that reads Markdown, shown letter by letter.
+    """Escape a user's text for a place that reads Markdown.
 
-    Numeric references keep it from being parsed; an invisible word joiner keeps what is looked for after
-    parsing (`:name:`, `http://`, `www.`, `a@b.c`) from being found.
+    Numeric references keep it from being parsed. An invisible word joiner hides patterns that are searched for after
+    parsing (`:name:`, `http://`, `www.`, `a@b.c`).
     """
     broken = _LINKED.sub(lambda m: m[0] + _JOINER, " ".join(text.split()))
     return _MARKUP.sub(lambda m: f"&#{ord(m[0])};", broken)
 
 
 def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
-    """A sentence as HTML, entities underlined in their type's colour and named."""
+    """Return a sentence as HTML, its entities named and underlined in the colour of their type."""
     colours = [*map(charts.css_colour, charts.ENTITY_COLOURS)]
     words = [escape(token) for token in sentence.tokens]
     for entity in sentence.entities or ():
@@ -49,18 +49,18 @@ def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
 
 
 def sentence_list(sentences: Sequence[Sentence], types: Sequence[str], name: str) -> None:
-    """Sentences to read. name: what assistive technology calls the list."""
+    """Draw sentences as a list. name: its name for assistive technology."""
     rows = "".join(f"<li>{entity_html(each, types)}{place_html(each.place)}</li>" for each in sentences)
     st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{rows}</ol>')
 
 
 def place_html(place: str) -> str:
-    """File and page of a sentence behind it, in small letters; nothing where they are not known."""
+    """Return file and page of a sentence in small letters; "" if they are not known."""
     return f' <small class="w-place">{escape(place)}</small>' if place else ""
 
 
 def with_place(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-    """A table's columns, with that of file and page where one of its sentences has them."""
+    """Return the columns of a table, with file and page if a sentence has them."""
     return {**columns, "place": "File and page"} if any(row["place"] for row in rows) else columns
 
 
@@ -72,10 +72,10 @@ def table(
     wrapped: Collection[str] | None = None,
     names: Collection[str] = (),
 ) -> None:
-    """A small table for reading. columns: {key: heading}; name: its caption for assistive technology.
+    """Draw a small table. columns: {key: heading}. name: its caption for assistive technology.
 
-    wrapped: the columns whose text may be broken into lines, the others widen the table; None: all of them.
-    names: the columns of names, long ones cut and whole under the mouse.
+    wrapped: columns whose text may wrap; the others widen the table; None: all. names: columns of names, of which long
+    ones are cut and shown in full on hover.
     """
     numbers = {key for key in columns if rows and type(rows[0][key]) in (int, float)}
     whole = set() if wrapped is None else set(columns) - set(wrapped)
@@ -103,23 +103,23 @@ def _cell(value: Any, whole: bool, name: bool) -> str:
 
 
 def chart(figure: Any, key: str, name: str, **options: Any) -> None:
-    """A figure that stands still, in the theme's ink and colours. name: what assistive technology calls it.
+    """Draw a figure in the theme's colours. name: its name for assistive technology.
 
-    options: of `st.plotly_chart`, such as what a click or a box on it calls (`on_select`).
+    options: passed to `st.plotly_chart`, such as `on_select` for clicks and boxes.
     """
     figure = charts.dressed(figure, dark=is_dark())
     st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name, **options)
 
 
 def is_dark() -> bool:
-    """Whether the page is shown on a dark ground."""
+    """Return True if the page has a dark background."""
     return bool(st.context.theme.type == "dark")
 
 
 def corpus_picker(
     label: str, key: str, chosen: str | None, among: Iterable[Corpus] | None = None, **options: Any
 ) -> str | None:
-    """Pick one of the corpora that are here, or of those `among` them; None where the user picks none."""
+    """Let the user pick a corpus, of all or of `among`; None if none is picked."""
     names = corpus_labels(corpora.listed() if among is None else among)
     choices = list(names)
     return st.selectbox(
@@ -134,16 +134,15 @@ def corpus_picker(
 
 
 def corpus_labels(known: Iterable[Corpus]) -> dict[str, str]:
-    """{fingerprint: what it is called in a list of choices}, for a field's `format_func`.
+    """Return {fingerprint: label} for a field's `format_func`.
 
-    Which streamlit keeps for as long as a browser tab is open, one for each list that was shown there: corpora
-    themselves, held so, were most of what an app of many runs grew by.
+    Streamlit keeps a field's function while the browser tab is open; corpora held that way filled the memory.
     """
     return {corpus.fingerprint: corpus_label(corpus) for corpus in known}
 
 
 def corpus_label(corpus: Corpus) -> str:
-    """A corpus in a list of choices (shown as plain text there)."""
+    """Return the label of a corpus in a list of choices, which shows plain text."""
     origin = ", made by Winnow" if corpus.derived else ""
     return f"{short(corpus.name)} ({count(len(corpus), 'sentence')}{origin})"
 
@@ -151,10 +150,7 @@ def corpus_label(corpus: Corpus) -> str:
 def config_form(
     config: type[Config], names: Sequence[str], prefix: str, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """A field a widget for the options `names` of a recipe or strategy; their values by name.
-
-    labels: what an option is called where its name says little.
-    """
+    """Draw a widget per option in `names`, and return their values by name. labels: {option: label}."""
     names = [name for name in names if name != "allow_download" or not offline()]
     called = {name: name.replace("_", " ").capitalize() for name in names} | dict(labels or {})
     return {name: _field(called[name], config.model_fields[name], f"{prefix}.{name}") for name in names}
@@ -180,7 +176,7 @@ def _field(called: str, field: Any, key: str) -> Any:
 
 
 def _pairs(typed: str) -> dict[str, str]:
-    """Options of options, `name=value` with commas between them; what has no `=` is left to the config to refuse."""
+    """Parse options of options, `name=value` separated by commas. The config refuses a part without `=`."""
     parts = (part.partition("=") for part in typed.split(",") if part.strip())
     return {name.strip(): value.strip() for name, _, value in parts}
 
@@ -195,7 +191,7 @@ def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...] 
 
 
 def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str, Any]) -> float:
-    """A fraction is written as people do, 0.0001, in steps of a tenth of the usual one's magnitude."""
+    """Ask for a number. A fraction shows as 0.0001, and steps by a tenth of its default's magnitude."""
     low, high = _bounds(field, kind)
     if kind is int:
         return st.number_input(label, low, high, field.default, **common)  # type: ignore[no-any-return]
@@ -206,7 +202,7 @@ def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str
 
 
 def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
-    """None where nothing is said. Fractions are typed as people write them, 2e-5, and read by the config."""
+    """Ask for an optional value; None if the field is empty. The config reads typed fractions such as 2e-5."""
     if bool in get_args(field.annotation):
         answers = {"as usual": None, "yes": True, "no": False}
         return answers[st.selectbox(label, list(answers), **common)]
@@ -217,7 +213,7 @@ def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Items that a person listed in a text field, by commas or spaces."""
+    """Split the text of a field at commas and spaces."""
     return tuple(text.replace(",", " ").split())
 
 
@@ -228,21 +224,21 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
         for name in ("ge", "gt", "le", "lt")
         if hasattr(bound, name)
     }
-    least = 1 if kind is int else TINY  # so that an open bound is not offered itself
+    least = 1 if kind is int else TINY  # an open bound itself is not allowed
     low = limits.get("ge", limits["gt"] + least if "gt" in limits else None)
     high = limits.get("le", limits["lt"] - least if "lt" in limits else None)
     return (None if low is None else kind(low)), (None if high is None else kind(high))
 
 
 def budget_words(budget: str) -> str:
-    """A budget as people read it, see `Budget.in_words`."""
+    """Return a budget in words (`Budget.in_words`)."""
     return Budget.parse(budget).in_words
 
 
 def same_command(key: str, *commands: str) -> None:
-    """Show what a person would type for what the page does. key: of what is opened to see it.
+    """Offer the commands that do what the page does. key: key of the expander.
 
-    It is drawn once it is open: what colours a command is 1.5 MB of script, which no first paint need wait for.
+    They are drawn when it is opened, because highlighting loads 1.5 MB of script.
     """
     with st.expander("The same on the command line", icon=":material/terminal:", key=key, on_change="rerun") as more:
         if more.open:
@@ -250,13 +246,13 @@ def same_command(key: str, *commands: str) -> None:
 
 
 def command_lines(*commands: str) -> None:
-    """Draw them as a terminal takes them, each to be copied."""
+    """Draw commands, each with a button that copies it."""
     for command in commands:
         st.code(command, language="bash", wrap_lines=True)
 
 
 def size(n: float) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes in words, such as "3.1 MB"."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if n < 1000:
             return f"{n:.0f} {unit}"
@@ -265,7 +261,7 @@ def size(n: float) -> str:
 
 
 def grid(columns: Mapping[str, Sequence[Any]], **options: Any) -> Any:
-    """`st.dataframe` of columns by name, a quote before what a spreadsheet would compute; `options` are its own."""
+    """Draw columns by name with `st.dataframe`; a quote keeps spreadsheets from computing a cell."""
     guarded = {name: [writers.harmless(value) for value in values] for name, values in columns.items()}
     return st.dataframe(guarded, **options)
 
@@ -274,42 +270,45 @@ _PRESSES = "pressed"  # keys of buttons that were pressed and not yet drawn
 
 
 def pressed(label: str, key: str, **kwargs: Any) -> bool:
-    """Draw a button; whether it was pressed, once a press. kwargs: of `st.button`."""
+    """Draw a button and return True once per press. kwargs: passed to `st.button`."""
     presses = _presses()
     st.button(label, key=key, on_click=presses.add, args=(key,), **kwargs)
     return _take(presses, key, disabled=kwargs.get("disabled", False))
 
 
 def submitted(label: str, key: str, **kwargs: Any) -> bool:
-    """Draw the button of a form; whether it was pressed, once a press. kwargs: of `st.form_submit_button`."""
+    """Draw the button of a form and return True once per press. kwargs: passed to `st.form_submit_button`."""
     presses = _presses()
     st.form_submit_button(label, key=key, on_click=presses.add, args=(key,), **kwargs)
     return _take(presses, key, disabled=kwargs.get("disabled", False))
 
 
 def forget_presses(prefix: str) -> None:
-    """Forget what was pressed and not drawn, as after an error, so that it does not happen later: at the end of a page
-    and, for it runs alone too, of a fragment. prefix: of the keys of its buttons; "" forgets all."""
+    """Forget presses of buttons that were not drawn, as after an error, so that they do not act later.
+
+    Call it at the end of a page and of a fragment, which also runs alone. prefix: start of the buttons' keys; "" forgets
+    all.
+    """
     presses = _presses()
     presses.difference_update([key for key in presses if key.startswith(prefix)])
 
 
 def _presses() -> set[str]:
-    """One set for the visit, changed in place: a callback that reached into the session could be cut short there."""
+    """Return one set per visit, changed in place: a callback that writes to the session could be interrupted."""
     presses: set[str] = st.session_state.setdefault(_PRESSES, set())
     return presses
 
 
 def _take(presses: set[str], key: str, *, disabled: bool) -> bool:
-    """Take a button's press, if there is one, out of `presses`; whether it may act."""
+    """Remove a button's press from `presses`, and return True if it may act."""
     there = key in presses
     presses.discard(key)
-    # A rerun has disabled it since: what it needs is gone, and the press does not wait until that is back.
+    # A rerun may have disabled the button since: its press then expires.
     return there and not disabled
 
 
 def finding(verdict: Finding) -> None:
-    """Show what came out as a heading; how sure that is, and what to do next, below it."""
+    """Show a verdict: the result as a heading, then how sure it is and what to do next."""
     st.subheader(plain(verdict.what), anchor=False)
     if verdict.sure:
         st.markdown(plain(verdict.sure))

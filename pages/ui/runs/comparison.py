@@ -1,4 +1,4 @@
-"""Runs side by side: the settings in which they differ, and the curves of their trainings in one chart, live."""
+"""Runs side by side: their different settings, and the curves of their trainings in one live chart."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ CURVES = {
 
 
 def options(rows: Sequence[RunRow]) -> None:
-    """A column a run, a row an option in which they differ."""
+    """Draw a table with a column per run and a row per differing option."""
     st.subheader("Differences in options", anchor=False)
     ids = [row.run.id for row in rows]
     differences = run_comparison.differences(ids)
@@ -41,7 +41,7 @@ def options(rows: Sequence[RunRow]) -> None:
 
 
 def curves(rows: Sequence[RunRow]) -> None:
-    """The trainings of some runs in one chart, those at work live."""
+    """Draw the curves of some runs' trainings in one chart, live while they run."""
     trainings = _trainings([row.run for row in rows])
     if not trainings:
         return
@@ -66,7 +66,7 @@ def curves(rows: Sequence[RunRow]) -> None:
 
 
 def _trainings(rows: Sequence[Run]) -> list[Run]:
-    """Trainings within some runs, each once; at least one curve was begun."""
+    """Return the trainings within some runs that have a curve, each once."""
     begun = {run.id: run for row in rows for run in training.trainings(row.id)}
     return [run for run in begun.values() if training.curves(run.id)]
 

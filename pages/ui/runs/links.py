@@ -25,7 +25,7 @@ PAGES = {  # by the name that a kind of run gives
 
 
 def link(run: Run, label: str, width: Any = "content") -> None:
-    """A link to the page that shows a run; nothing where none does."""
+    """Link to the page that shows a run; nothing if there is none."""
     known = KINDS.get(run.manifest.kind)
     if known is None or not known.page:
         return
@@ -40,12 +40,11 @@ def _at_work(run: Run) -> bool:
 def attached(
     kind: str | Collection[str], key: str, *, finished: bool = False, first: Callable[[Run], bool] = _at_work
 ) -> str | None:
-    """The run of `kind` (or of several) that a page is about: the one that the address names, else the one that this
-    visit was about, else the latest of the corpora in use, one that is `first` before all. Truth is on disk.
+    """Return the run of `kind` (or of several kinds) that a page shows; None if there is none.
 
-    None where there is none, and where the address names one that is not to be shown here: that is said, and the
-    latest offered, for no run stands in for another in silence. A part of another run is only what is named: what was
-    asked for may have been made there before. finished: only what has succeeded can be shown.
+    This is the run in the address, else the one that this visit showed, else the latest of the corpora in use,
+    preferably one that is `first`. If the address names a run that this page cannot show, say so, offer the latest, and
+    return None. A child of another run is shown only if the address names it. finished: only runs that succeeded.
     """
     fitting = _of_kinds({kind} if isinstance(kind, str) else kind, finished)
     ids, asked_for = [run.id for run in fitting], [run for run in fitting if run.manifest.parent is None]
@@ -59,7 +58,7 @@ def attached(
         return seen
     own = runs.of_corpora_in_use(asked_for)
     if not own:
-        offer(asked_for, key, "Nothing here is of the corpora in use. The latest of others")
+        offer(asked_for, key, "No run here uses the corpora in use. The latest of others")
     return next((run.id for run in own if first(run)), own[0].id if own else None)
 
 
@@ -81,7 +80,7 @@ def _not_here(named: str) -> None:
 
 
 def offer(runs: Sequence[Run], key: str, words: str) -> None:
-    """The run at work, else the latest, in one click, where none is shown by itself. words: what is said of it."""
+    """Offer the running run, else the latest, if the page shows none. words: text before its title."""
     if runs:
         latest = next(filter(_at_work, runs), runs[0])
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -90,7 +89,7 @@ def offer(runs: Sequence[Run], key: str, words: str) -> None:
 
 
 def attach(run_id: str, key: str) -> None:
-    """Make the page about this run, also after a reload."""
+    """Show this run on the page, also after a reload."""
     if "choice" in st.query_params:
         del st.query_params["choice"]
     st.query_params["run"] = run_id
@@ -98,13 +97,13 @@ def attach(run_id: str, key: str) -> None:
 
 
 def remembered(key: str, among: Collection[str]) -> str | None:
-    """The run that this visit is about, one of `among`, as long as the same corpora are in use."""
+    """Return the run of this visit if it is one of `among` and the same corpora are in use."""
     run_id, parts = st.session_state.get(key, ("", None))
     return str(run_id) if parts == corpora.roles() and run_id in among else None
 
 
 def remember(run_id: str, key: str) -> None:
-    """Make the page about this run for the rest of the visit, as long as the same corpora are in use."""
+    """Show this run for the rest of the visit, as long as the same corpora are in use."""
     st.session_state[key] = (run_id, corpora.roles())
 
 
@@ -118,15 +117,15 @@ def pick_run(
     take: Callable[[str, str], None] = attach,
     **look: Any,
 ) -> str:
-    """The run that is picked; `run_id` itself where there is no other. key: under which the page remembers its run.
+    """Let the user pick a run and return it; `run_id` if there is no other. key: session key of the page's run.
 
-    what: label of the field. label: names a run; equal names get their date. take: makes the page be about a run.
-    look: further keywords of the selectbox.
+    what: label of the field. label: names a run; equal names get their date. take: shows a run on the page.
+    look: further arguments of the selectbox.
     """
     by_id = {run.id: run for run in runs}
     if len(by_id) < 2 or run_id not in by_id:
         return run_id
-    # The key holds the run that is shown: one that the address names stands in the field, whatever was picked before.
+    # The key includes the shown run, so that a run in the address replaces an earlier pick.
     names, ids, which = run_titles(runs, label), list(by_id), f"{key.partition('.')[0]}.which.{run_id}"
     picked = st.selectbox(what, ids, ids.index(run_id), names.__getitem__, key=which, **look)
     if picked != run_id:
@@ -136,6 +135,6 @@ def pick_run(
 
 
 def pick_part(key: str, runs: Sequence[Run], what: str, label: Callable[[Run], str]) -> str:
-    """The same for a part of a page, which the address does not name: the newest to begin with."""
+    """Let the user pick the run of a part of a page, which the address does not name; first the newest."""
     latest = remembered(key, [run.id for run in runs]) or runs[0].id
     return pick_run(latest, key, runs, what, label, take=remember)

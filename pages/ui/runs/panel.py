@@ -37,7 +37,7 @@ def _called(place: str) -> str:
 
 
 TIMING_HELP = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-POLL = 1.0  # seconds; a reloaded page shows a run within three
+POLL = 1.0  # seconds between updates
 Colour = Literal["gray", "blue", "green", "red", "orange"]
 Look = tuple[str, Colour, str]  # word, colour, sign
 _LOOKS: Mapping[str, Look] = {
@@ -59,12 +59,12 @@ def run_panel(run_id: str, key: str, stop: str = "Cancel", what: str = "") -> Ru
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
-        live = st.container()  # whose places are its own: what the fragment adds must not slip under the controls
+        live = st.container()  # the fragment draws in its own container, above the controls
         gone = "" if state.active else removed(run_id)
         if gone:
             st.caption(f":material/link_off: {gone}")
         else:
-            _controls(run_id, state, key, stop)  # before what is above them: no "Finished" stands beside a Cancel
+            _controls(run_id, state, key, stop)  # drawn first, so that "Finished" never shows beside Cancel
         with live:
             st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, what)
     return state
@@ -86,7 +86,7 @@ def _live(run_id: str, was_active: bool, what: str) -> None:
 
 
 def headline(run_id: str, state: RunState, what: str = "") -> None:
-    """State as colour, word and sign; what the run does, or `what`."""
+    """Draw the state as colour, word and sign, and the run's title or `what`."""
     word, colour, icon = _WAITING if state.active and state.waiting_for else _LOOKS[state.state]
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.active:
@@ -106,16 +106,16 @@ def _when(state: RunState) -> str:
 
 
 def progress(state: RunState) -> None:
-    """The whole as far as it is known; the stage, its share done, rate and time left; whom it waits for."""
+    """Draw the progress of the run and of its stage, the rate, the time left, and the run it waits for."""
     with st.container():
         if state.part:
-            # Without a time for the whole, only the parts that are over are sure.
+            # Without an estimate for all parts, count only the finished ones.
             of = (state.part.number - 1) / state.part.of if state.part.left is None else share(state)
             st.progress(of, text=plain(" · ".join(whole(state, named=True))))
         of = min(state.done / state.total, 1.0) if state.total else 0.0
         st.progress(of, text=plain(" · ".join([stage(state), *pace(state)])))
         if state.waiting_for:
-            st.caption(f"Waiting for **{waited_for(state.waiting_for)}**, then it goes on by itself.")
+            st.caption(f"Waiting for **{waited_for(state.waiting_for)}**, then it continues.")
 
 
 def _ending(run_id: str, state: RunState) -> None:
@@ -143,7 +143,7 @@ def _details(run_id: str, state: RunState) -> None:
 
 
 def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
-    """Outside the fragment, so that a click never waits for a poll."""
+    """Draw Cancel or Resume outside the fragment, so that a click never waits for an update."""
     if state.active:
         st.button(
             stop,
@@ -154,7 +154,7 @@ def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
             args=(run_id,),
         )
     elif not state.resumable:
-        st.empty()  # takes Cancel away at once, not only when all of the page below has been drawn
+        st.empty()  # removes Cancel at once, before the rest of the page is drawn
     else:
         at = runs.place(run_id).on
         on = "" if at == "local" else where(key, at)

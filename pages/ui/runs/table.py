@@ -23,17 +23,17 @@ from pages.ui.runs.words import ending, run_titles, title
 from pages.ui.widgets import grid, plain, pressed, same_command, submitted
 
 SHOWN = 8
-# Many, soon over: they stand by themselves once they are.
+# Many and short: finished ones are listed separately.
 SMALL = ("add", "audit", "calibrate", "evaluate", "predict", "tag")
 
 
 def run_list(listed: Sequence[Run]) -> None:
-    """Draw them, those at work live. What is chosen here stands outside of what is redrawn."""
+    """Draw runs, the running ones live. Widgets are outside of the part that is redrawn."""
     active = {run.id for run in listed if run.state().active}
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]
     more = len(large) > SHOWN and st.toggle(f"Show all {len(large)}", key="home.all")
-    # What is at work is never folded away.
+    # A running run is never folded away.
     shown = [run for i, run in enumerate(large) if more or i < SHOWN or run.id in active]
     st.fragment(run_every=POLL if active else None)(_rows)([run.id for run in shown], bool(active))
     if small:
@@ -45,7 +45,7 @@ def run_list(listed: Sequence[Run]) -> None:
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
         shown = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
-        # What stands outside of this part learns of an end only as the page is drawn anew.
+        # The rest of the page updates only if the page is rerun.
         if any(state.active for _, state in shown) != was_live:
             st.rerun(scope="app")
         for run, state in shown:
@@ -65,7 +65,7 @@ def _row(run: Run, state: RunState) -> None:
 
 
 def one(row: RunRow) -> None:
-    """Show what can be said of it and done with it."""
+    """Show a run's title, name, tags and note, and the buttons for it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(plain(title(row.run)), anchor=False, width="content")
         link(row.run, "Open")
@@ -79,7 +79,7 @@ def one(row: RunRow) -> None:
 
 
 def _words(row: RunRow) -> None:
-    """Keys hold the run, so that what was typed of one is not said of another."""
+    """Ask for name, tags and note. Keys include the run, so that no text passes to another."""
     known = {tag for other in labels.rows(archived=True) for tag in other.label.tags}
     with st.form(f"runs.words.{row.run.id}", border=False):
         left, right = st.columns(2)
@@ -99,7 +99,7 @@ def _words(row: RunRow) -> None:
 
 
 def flags(rows: Sequence[RunRow]) -> None:
-    """Pin and archive, of one run or of all that are ticked."""
+    """Draw the buttons that pin and archive one run or all ticked ones."""
     pin = not all(row.label.pinned for row in rows)
     archive = not all(row.label.archived for row in rows)
     with st.container(horizontal=True, width="content"):
@@ -117,7 +117,7 @@ MORE = {"small": "Imports and checks", "parts": "Trainings within experiments", 
 
 
 def table() -> list[RunRow]:
-    """Draw it; the runs that are ticked."""
+    """Draw the table and return the ticked runs."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.text_input(
             "Search",
@@ -138,7 +138,7 @@ def table() -> list[RunRow]:
 
 
 def _filtered(rows: Sequence[RunRow]) -> list[RunRow]:
-    """Rows of the kinds, states and tags that are asked for, of the ones that occur."""
+    """Ask for kinds, states and tags that occur, and return the rows that have them."""
     kinds = sorted({row.run.manifest.kind for row in rows})
     words = {row.run.id: _ending(row) for row in rows}
     tags = sorted({tag for row in rows for tag in row.label.tags})
@@ -156,13 +156,13 @@ def _filtered(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def _holds(row: RunRow, words: Collection[str]) -> bool:
-    """Whether all that is searched for stands in what is said of a run."""
+    """Return True if every search word occurs in the run's description."""
     text = " ".join((title(row.run), *row.label.tags, row.label.note, row.run.id, row.run.manifest.kind)).casefold()
     return all(word in text for word in words)
 
 
 def _columns(rows: Sequence[RunRow]) -> Mapping[str, Sequence[Any]]:
-    """Values of the table for each run, a column at a time."""
+    """Return the values of the table by column."""
     return {
         "pinned": ["★" if row.label.pinned else "" for row in rows],
         "name": [title(row.run) for row in rows],
@@ -179,8 +179,8 @@ def _columns(rows: Sequence[RunRow]) -> Mapping[str, Sequence[Any]]:
 
 
 def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
-    """Draw the table; the runs that are ticked in it."""
-    # A tick is a row's number: other rows are another table, or it would pass on to another run.
+    """Draw the grid and return the runs ticked in it."""
+    # A tick is a row number: other rows need another key, or the tick would pass to another run.
     shown = sha256(" ".join(row.run.id for row in rows).encode()).hexdigest()[:8]
     event = grid(
         _columns(rows),
@@ -208,9 +208,9 @@ def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
-    """The way to a run without a mouse."""
+    """Let the user pick runs by name, without a mouse."""
     by_id = {row.run.id: row for row in rows}
-    names = run_titles(row.run for row in rows)  # alone: `corpus_labels` says why
+    names = run_titles(row.run for row in rows)  # no runs: see `corpus_labels`
     picked = st.multiselect(
         "Look at",
         list(names),
@@ -223,7 +223,7 @@ def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def _state(row: RunRow) -> str:
-    """A run's state in a word or two."""
+    """Return a run's state in a word or two."""
     return _ending(row) + (", archived" if row.label.archived else "")
 
 
@@ -233,12 +233,12 @@ def _ending(row: RunRow) -> str:
 
 
 def _local(run: Run) -> datetime:
-    """Time at which it began, by this machine's clock."""
+    """Return the start of a run in local time."""
     return run.began.astimezone().replace(tzinfo=None)
 
 
 def _watch(active: set[str]) -> None:
-    """Draw the page anew when a run begins or ends."""
+    """Rerun the page when a run starts or ends."""
     if active:
         st.fragment(run_every=POLL)(_look_again)(active)
 

@@ -1,4 +1,4 @@
-"""A run in words: what it does, how far it is, how long it takes. Nothing here draws."""
+"""A run in words: its title, progress and duration. Nothing here draws."""
 
 import math
 import re
@@ -58,7 +58,7 @@ _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled",
 
 
 def ending(run: Run, state: RunState) -> str:
-    """Ending of a run, in a word; a training is stopped and keeps what it learnt, anything else is cancelled."""
+    """Return the ending of a run in a word: a training is stopped and keeps its model, other runs are cancelled."""
     stopped = state.state == "cancelled" and run.manifest.kind in training.TRAININGS
     return "Stopped" if stopped else _ENDED[state.state]
 
@@ -82,7 +82,7 @@ def stopped(run: Run) -> str:
 
 
 def removed(run_id: str) -> str:
-    """Corpora of a run that are gone, and what that means for it; "" where all are here."""
+    """Return a sentence on removed corpora of a run; "" if none was removed."""
     gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]
     if not gone:
         return ""
@@ -93,7 +93,7 @@ def removed(run_id: str) -> str:
 
 
 def last_duration(kind: str) -> str:
-    """Time that the latest of a kind took here, for who is to begin one; why nothing is known before the first."""
+    """Return a sentence on the time that the latest run of a kind took on this machine."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
@@ -105,7 +105,7 @@ def last_duration(kind: str) -> str:
 
 
 def waited_for(run_id: str) -> str:
-    """The run that another waits for, for a place that reads Markdown."""
+    """Return the title of the run that another waits for, in Markdown."""
     try:
         return plain(title(runs.get(run_id)))
     except WinnowError:
@@ -113,13 +113,13 @@ def waited_for(run_id: str) -> str:
 
 
 def stage(state: RunState) -> str:
-    """Stage that the run is in right now."""
+    """Return the current stage of a run."""
     name = _CHILD.sub("", state.stage or "starting")
     return name[:1].upper() + name[1:]
 
 
 def whole(state: RunState, *, named: bool = False) -> list[str]:
-    """Place of a run in its whole, as far as that is known: which part, and how long all of it takes."""
+    """Return the current part of a run and the time for all parts, as far as they are known."""
     part, now = state.part, time.time()
     parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
     left = None if state.cancelling else state.left(now)
@@ -127,7 +127,7 @@ def whole(state: RunState, *, named: bool = False) -> list[str]:
 
 
 def share(state: RunState) -> float:
-    """Share that is done, 0 to 1: of all where its time is known, else of the stage."""
+    """Return the finished share, 0 to 1: of the run if its time is known, else of the stage."""
     now = time.time()
     left = state.left(now)
     if left is not None:
@@ -137,7 +137,7 @@ def share(state: RunState) -> float:
 
 
 def brief(state: RunState) -> str:
-    """Progress of a run, in a line, for a place that reads Markdown."""
+    """Return the progress of a run in a line of Markdown."""
     if state.waiting_for:
         return f"Waits for {waited_for(state.waiting_for)}"
     if state.cancelling or state.state == "queued":
@@ -149,8 +149,8 @@ def brief(state: RunState) -> str:
 
 
 def out_of(elapsed: float, all_of_it: float) -> str:
-    """Seconds of seconds, in the unit of the longer time."""
-    # Up to one and a half of the next unit the smaller one says more.
+    """Return "elapsed of about all" in the unit of the longer time. Both in seconds."""
+    # Up to 1.5 of the next unit, the smaller unit is more precise.
     for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
         if all_of_it < most:
             return f"{elapsed / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"
@@ -158,7 +158,7 @@ def out_of(elapsed: float, all_of_it: float) -> str:
 
 
 def pace(state: RunState) -> list[str]:
-    """Progress of the stage, its speed, and how long it will still take, as far as each is known."""
+    """Return progress, speed and remaining time of the stage, as far as each is known."""
     parts = []
     if state.done:
         parts.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
@@ -170,5 +170,5 @@ def pace(state: RunState) -> list[str]:
 
 
 def _digits(value: float) -> str:
-    """Two digits at least: 0.43, 4.3, 43, 4,321."""
+    """Format a rate with at least two digits: 0.43, 4.3, 43, 4,321."""
     return f"{value:,.{max(0, 1 - floor(log10(value)))}f}"
