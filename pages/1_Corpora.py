@@ -44,7 +44,7 @@ NEAR_WORDS = {
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
 ALL = "corpora.all"  # the switch for more than that
-FEW = 20  # corpora that Winnow made are listed without being asked for: a page of hundreds takes a browser long
+FEW = 20  # corpora made by Winnow that are listed at first, because hundreds take a browser long
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def main() -> None:
         if not sealed:
             picture("corpora")
         else:
-            with st.container():  # what it draws comes and goes, and must not move what is opened below
+            with st.container():  # its height changes, which must not move what is open below
                 _check()
             data_check.show(corpora.check_project(), "corpora", here=CORPORA)
             _undo()
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def _import_run() -> None:
-    """The import that this visit is about, or that is at work."""
+    """Show the import in the address, or a running one."""
     run_id = attached(("add", "intake"), RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
@@ -83,7 +83,7 @@ def _import_run() -> None:
 
 
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
-    """{role: options of its audit}, held-out splits in the order in which a selection names them."""
+    """Return {role: options of its audit}, with the held-out sets in the order of a selection's options."""
     held_out = [roles[role] for role in ("test", "dev") if role in roles]
     return {role: {"corpus": roles[role], "held_out": held_out} for role in ("task", "domain") if role in roles}
 
@@ -111,7 +111,7 @@ def _check() -> None:
 def _undo() -> None:
     """Offer to undo the last change of parts, and name the corpora that would change."""
     former, now = corpora.former_roles(), corpora.roles()
-    if not former:  # a project without parts is no state to go back to
+    if not former:  # a project without roles is no state to return to
         return
     changes = [
         f"{ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
@@ -164,8 +164,8 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 
 def _role(role: str, held: str | None) -> None:
-    """Draw who plays the part; the heading names it where there is only one."""
-    # The key holds who plays the part: one given in another window or by a command fills the field anew.
+    """Draw the pickers of a card's corpora; the heading names the role if there is only one."""
+    # The key includes the corpus of the role, so that a change elsewhere resets the field.
     term, key = ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
         chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")
@@ -205,7 +205,7 @@ def _numbers(corpus: Corpus) -> None:
 
 
 def _flags(role: str) -> None:
-    """Duplicates and leaks, where they have been looked for."""
+    """Show duplicates and leaks if they were searched for."""
     options = _audits(corpora.roles()).get(role)
     if options is None:
         return
@@ -218,7 +218,7 @@ def _flags(role: str) -> None:
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     if result.flags["near_duplicate"]:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
-        st.caption(f"Of the near duplicates, {kinds}. Explore shows them and the words in which they differ.")
+        st.caption(f"Of the near duplicates, {kinds}. Explore shows them and their different words.")
     if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
         st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them as leaks only.")
     if not options["held_out"]:
@@ -226,7 +226,7 @@ def _flags(role: str) -> None:
 
 
 def _library(sealed: list[Corpus]) -> None:
-    """Every corpus, and its removal; of what Winnow made the newest, where each choice has left one."""
+    """List every corpus, of those made by Winnow only the newest, and offer to remove one."""
     st.subheader("All corpora", anchor=False)
     derived = sum(corpus.derived for corpus in sealed)
     if derived > FEW and not st.toggle(f"Show all {derived} that Winnow made, not only the newest {FEW}", key=ALL):
@@ -252,7 +252,7 @@ def _library(sealed: list[Corpus]) -> None:
 
 
 def _from(corpus: Corpus) -> str:
-    """Origin of a corpus: the user's file, or what Winnow made it of."""
+    """Return the origin of a corpus: the user's file, or what Winnow made it from."""
     if not corpus.derived:
         return str(corpus.origin.get("file", ""))
     source = corpus.origin.get("from")

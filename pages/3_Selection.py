@@ -76,7 +76,7 @@ def _shown(shown: str) -> None:
 
 @st.fragment
 def _setup() -> None:
-    """The form. A fragment, so that a typed budget is checked before the start without redrawing the scores below."""
+    """Draw the form in a fragment, so that a typed budget is checked without redrawing the scores below."""
     with guard(buttons="selection.start"):
         _form()
 
@@ -116,7 +116,7 @@ def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
 
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
-    """The options of a strategy, of what is read and of the encoder."""
+    """Ask for options of the strategy, the corpora and the encoder."""
     config, embeds = KINDS["select"].config, strategy.reads in ("vectors", "both")
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
@@ -126,7 +126,7 @@ def _more(name: str, strategy: Any) -> dict[str, Any]:
 
 
 def _cost(strategy: Any) -> None:
-    """Draw what comes before the scores, before it begins."""
+    """Draw the steps before scoring and their expected time."""
     if not strategy.models:
         return
     tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
@@ -141,13 +141,13 @@ def _cost(strategy: Any) -> None:
 
 
 def _corpora() -> dict[str, Any]:
-    """Corpora by part, prefilled with the parts given on the page Corpora."""
+    """Ask for corpora by role, prefilled with the roles set on the page Corpora."""
     roles = corpora.roles()
     picked = {}
     for row in (("task", "domain"), ("train", "dev", "test")):
         for column, role in zip(st.columns(len(row)), row, strict=True):
             with column:
-                # The key holds the corpus in use: one given elsewhere since fills the field anew.
+                # The key includes the corpus in use, so that a change elsewhere resets the field.
                 key, held = f"selection.{role}.{roles.get(role)}", roles.get(role)
                 picked[role] = term_picker(ROLES[role], key, held, NOTES[role]) or ""
     holdout = [fingerprint for fingerprint in (picked.pop("test"),) if fingerprint]

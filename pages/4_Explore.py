@@ -27,7 +27,7 @@ from pages.ui.runs.words import removed
 from pages.ui.terms import expert
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
-SEEN = "explore.seen"  # the time of the last edit that was shown, by selection
+SEEN = "explore.seen"  # time of the last edit shown, by selection
 NEEDS = "There is no finished selection to look at yet. Make one first; its map is one click away then."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
@@ -57,17 +57,17 @@ def main() -> None:
 
 
 def _nothing() -> None:
-    """Show what is missing; where no choice is of the corpora in use, the latest of others was offered already."""
+    """Show what is missing, unless the latest selection of other corpora was offered already."""
     empty("" if selections.finished() else NEEDS, "explore", SELECTION, make="Make a selection")
 
 
 def _edited(choice_id: str) -> None:
-    """Hand edits of the choice as they are on disk, and the way back."""
+    """Show the hand edits of the selection on disk, and offer to undo them."""
     edits = selections.edits(choice_id)
     if not edits.history:
         return
     last = edits.history[-1]
-    shown = st.session_state.get(SEEN, {}).get(choice_id)  # which the button that was pressed spoke of
+    shown = st.session_state.get(SEEN, {}).get(choice_id)  # the edit that the pressed button named
     st.session_state[SEEN] = {choice_id: last.time}
     with st.container(horizontal=True, vertical_alignment="center", key="explore-edits"):
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")
@@ -87,7 +87,7 @@ def _edited(choice_id: str) -> None:
 
 
 def _map_of(choice_id: str) -> str | None:
-    """The map to draw; a run at work on one, and the way to one, where there is none."""
+    """Return the map to draw; if there is none, show the run that makes one, or offer to start it."""
     map_ids = [run.id for run in runs.listed("map") if run.manifest.config["selection"] == run_of(choice_id)]
     drawing = runs.state(map_ids[0]) if map_ids else None
     if drawing is not None and drawing.state != "succeeded":
@@ -116,7 +116,7 @@ def _make(choice_id: str) -> None:
 
 
 def _tabs(choice_id: str) -> None:
-    """Only the open one is worked out."""
+    """Draw the tabs; only the open one is computed."""
     drawn = {"Map": _map, "Compare": _compare, "Side by side": _side_by_side, health.TITLE: health.health}
     shown = st.tabs(list(drawn), key=health.TAB, on_change="rerun", bind="query-params")
     for tab, draw in zip(shown, drawn.values(), strict=True):
@@ -153,14 +153,14 @@ def _map(choice_id: str) -> None:
     offer_tagging(choice_id)
     title = "The same on the command line, and another map"
     with st.expander(title, icon=":material/terminal:", key="explore.command", on_change="rerun") as more:
-        if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for
+        if more.open:  # highlighting a command loads 1.5 MB of script
             _commands(choice_id, map_run)
             _make(choice_id)
     map_view.tell(choice_id, map_run, kinds, drawn)
 
 
 def _commands(choice_id: str, map_run: str) -> None:
-    """The map's, and that of what is picked: the same bytes as the page's."""
+    """Draw the commands for the map and for the picked sentences; they write the same bytes as the page."""
     command_lines(commands.command("map", maps.config(map_run)))
     region = state.picked(map_run)
     if token := regions.region_token(region):

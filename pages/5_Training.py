@@ -45,7 +45,7 @@ def main() -> None:
             empty(NEEDS, "training", "pages/5_Training.py")
         else:
             if st.session_state.pop(BEGUN, False):
-                st.session_state[FORM] = False  # so that what was begun comes into view
+                st.session_state[FORM] = False  # brings the started run into view
             elif form.follow_address():
                 st.session_state[FORM] = True
             with st.expander(
@@ -53,7 +53,7 @@ def main() -> None:
             ):
                 _setup()
         if run_id is not None:
-            with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
+            with st.container():  # a fixed place, so that the queue does not move what is below
                 queue(run_id, RUN)
             trainings = runs.own(*training.TRAININGS)
             _watch(pick_run(run_id, RUN, trainings, "Training"))
@@ -95,7 +95,7 @@ def _setup() -> None:
 
 
 def _watch(run_id: str) -> None:
-    """The run, what can be done about its end, what came out, and its curves."""
+    """Show the run, its result or how to continue, and its curves."""
     state = run_panel(run_id, RUN, stop="Stop and keep")
     smaller(run_id, state, RUN)
     if state.state == "succeeded":

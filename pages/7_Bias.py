@@ -24,7 +24,7 @@ WHAT = (
 )
 WORDS = (terms.MENTION, terms.INFORMATION, terms.NAME_OR_CONTEXT, terms.LABELS, terms.TAGGER, terms.SCORE)
 FIRST = "Measure a corpus first, in the first tab; this tab needs its result."
-NEEDS = "This needs a labelled corpus: sentences in which names are marked with their types."
+NEEDS = "This needs a labelled corpus: sentences whose names are marked with their types."
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pages.ui.project import page_link
 from pages.ui.widgets import command_lines, plain
 
 WHAT = (
-    "Whose methods these are. For every table and figure: what it shows, where it is made from your text, and how ours "
-    "differs. Capitals in a command stand for your corpora."
+    "Whose methods these are. For every table and figure: what it shows, where to make it from your text, and how ours "
+    "differs. Capitals in a command are placeholders for your corpora."
 )
 
 

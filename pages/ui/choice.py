@@ -1,4 +1,4 @@
-"""The choice that Selection, Explore and Training are about: in the address, one of all, kept, renamed, removed."""
+"""The selection that Selection, Explore and Training show: read from the address, picked, saved, renamed, removed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,14 +18,15 @@ from pages.ui.runs.words import run_titles, selection_titles, title
 from pages.ui.widgets import plain, pressed
 
 NAMED = "choice"  # in an address
-VISIT = "selection.run"  # of the visit: what its pages are about, a choice or a run that is not finished
+VISIT = "selection.run"  # in the session: the selection or unfinished run that the pages show
 REFUSED, NEWS = "choice.refused", "choice.news"
 
 
 def attached(*, finished: bool = False) -> str | None:
-    """The choice that a page is about: the one that the address names, else that of this visit, else the current one.
+    """Return the selection of a page: the one in the address, else that of this visit, else the current one.
 
-    finished: only these. Else also a run that is not, by its id. None where there is nothing to show: that is said.
+    finished: only finished selections; else also an unfinished run, by its id. Return None, with a message, if there is
+    nothing to show.
     """
     if named := _named():
         choice = _there(named)
@@ -36,7 +37,7 @@ def attached(*, finished: bool = False) -> str | None:
         listed = [each.id for each in choices.listed()]
         if seen := links.remembered(VISIT, listed):
             return seen
-        latest = find_out.choice_now()  # what Home shows; it may be one that an experiment made
+        latest = find_out.choice_now()  # the one on Home; an experiment may have made it
         if latest and latest.id not in listed:
             return latest.id
     now = choices.current()
@@ -53,7 +54,7 @@ def _named() -> str:
 
 
 def _there(named: str) -> Choice | None:
-    """The choice of an address; where there is none, that is said and the latest offered."""
+    """Return the selection in the address; if it does not exist, say so and offer the latest."""
     try:
         return selections.at(named)
     except WinnowError as error:
@@ -71,7 +72,7 @@ def _arrive(choice: Choice) -> str:
 
 
 def take(choice_id: str) -> None:
-    """Make the pages be about this choice, also after a reload, and let it be the project's current one."""
+    """Show this selection on the pages, also after a reload, and make it the project's current one."""
     st.query_params[NAMED] = choice_id
     _clean()
     links.remember(choice_id, VISIT)
@@ -79,14 +80,14 @@ def take(choice_id: str) -> None:
 
 
 def _clean() -> None:
-    """Forget what addresses of older versions name."""
+    """Remove the parameters of older versions from the address."""
     for name in ("run", "budget"):
         if name in st.query_params:
             del st.query_params[name]
 
 
 def follow_address(choice_id: str) -> None:
-    """Keep the budget that an address of an older version came with; let the address name a choice that was changed."""
+    """Save the budget in an address of an older version, and put a changed selection into the address."""
     old = st.query_params.get("run") == choice_id
     if old and (budget := st.query_params.get("budget")):
         try:
@@ -107,20 +108,20 @@ def _run(choice: Choice) -> Run:
 
 
 def say_refused() -> None:
-    """Show why a budget was not taken."""
+    """Show why a budget was refused."""
     if refused := st.session_state.pop(REFUSED, None):
         st.error(plain(refused), icon=":material/error:")
 
 
 def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
-    """The one that is shown, of all; another one is taken up. unfinished: runs that can be shown too."""
+    """Let the user pick a selection, and show it. unfinished: runs to offer too."""
     labels, listed = run_titles(unfinished), choices.listed()
     if shown not in (*labels, *(choice.id for choice in listed)):  # an experiment made it
         listed.append(selections.at(shown))
     labels |= selection_titles(listed)
     if len(labels) < 2:
         return
-    # With what is shown in its key the field follows when another is taken up elsewhere.
+    # The key includes the shown selection, so that the field follows a change elsewhere.
     ids, key = list(labels), f"{page}.which.{shown}"
     look: dict[str, Any] = {"label_visibility": "collapsed", "width": "stretch"}
     picked = st.selectbox("The selection", ids, ids.index(shown), labels.__getitem__, key=key, **look)
@@ -133,7 +134,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
-    """Show which choice it is, of all; the way to keep it, call it otherwise, remove it. page: begins its keys."""
+    """Draw the bar that picks, saves, renames and removes a selection. page: prefix of the widget keys."""
     choice = selections.at(choice_id)
     with st.container(horizontal=True, vertical_alignment="center"):
         pick(choice_id, page, unfinished)
@@ -145,7 +146,7 @@ def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def _keep(choice: Choice, page: str) -> None:
-    """The number lies in the button: what is kept is what is seen."""
+    """Draw the button that saves the selection; its key includes the number shown, so that it saves what is seen."""
     label = f"Save this selection ({selections.kept(choice.id).selected:,})"
     about = "Saves a copy under a name. Later changes do not affect the copy."
     look: dict[str, Any] = {"icon": ":material/bookmark_add:", "help": about, "width": "content"}
@@ -166,7 +167,7 @@ def _keep(choice: Choice, page: str) -> None:
 
 
 def _more(choice: Choice, page: str) -> None:
-    """Its name, the trainings that read it, its end."""
+    """Draw its name, the trainings that read it, and the button that removes it."""
     look: dict[str, Any] = {
         "icon": ":material/more_horiz:",
         "help": "Rename or remove this selection",
@@ -204,7 +205,7 @@ def _renamed(choice: Choice, name: str) -> None:
 
 
 def _changed_since(choice: Choice) -> None:
-    """Trainings that read it when it was another: they keep what they read."""
+    """Name trainings that read an earlier state of it; they keep what they read."""
     others = [each for each in choices.read_by(choice.id) if not each.same]
     for reader in others[:3]:
         st.caption(

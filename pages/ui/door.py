@@ -21,7 +21,7 @@ from core import door
 from core.door import account_behind
 
 HEALTH = "/_stcore/health"
-ACCOUNT = "winnow.account"  # in a connection's state: whose it is, as the kernel said when it began; None: not shown
+ACCOUNT = "winnow.account"  # in a connection's state: its account, by the kernel at its start; None: unknown
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # one without attributes: the script is in the page
 PROTECTION = {
@@ -33,9 +33,9 @@ PROTECTION = {
     "cross-origin-resource-policy": "same-origin",
 }
 FOREIGN_NAME = "Winnow answers to localhost alone; open it as http://localhost with its port."
-FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a tab of its own."
+FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a new tab."
 NO_KEY = (
-    "{why}: it lets in the account that started it, and whoever opens it with its key; the owner sees the address with "
+    "{why}: it lets in the account that started it, and anybody who opens it with its key; the owner sees the address with "
     "the key by `python -m core key`.\n"
 )
 OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
@@ -93,12 +93,12 @@ class Door:
             await self._app(_by_its_usual_name(scope), receive, send)
 
     def _stranger(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to whoever is neither the owner nor has the key; None lets in."""
+        """Return the refusal of a request without the owner's account or the key; None to let it in."""
         if self._mode == "open":
             return None
         why = KEY_WANTED
         if self._mode == "user":
-            relayed = "x-forwarded-for" in headers  # the server then believes what it says of the client, port and all
+            relayed = "x-forwarded-for" in headers  # the server then trusts its client address and port
             account = None if relayed else _account(scope)
             if account == os.getuid():
                 return None
@@ -123,7 +123,7 @@ def _account(scope: Scope) -> int | None:
     if ACCOUNT in (state := scope.get("state", {})):
         kept: int | None = state[ACCOUNT]
         return kept
-    if scope["client"] is None:  # the client has hung up
+    if scope["client"] is None:  # the client has disconnected
         return None
     return account_behind(tuple(scope["client"]), tuple(scope["server"]))
 
@@ -138,13 +138,13 @@ def _redirect(path: str, headers: Headers) -> Response:
 
 
 def _foreign(scope: Scope, headers: Headers) -> Response | None:
-    """The answer to a request under a name that is not this machine's, or from a page that is not Winnow's.
+    """Return the refusal of a request under a foreign host name or from another page; None for ours.
 
-    A browser says the name it asked for (Host) and the page that asks (Origin; Sec-Fetch-Site where no Origin is sent),
-    and no page can change what it says. Other sites and other ports of this machine may only link here.
+    A browser sends the requested name (Host) and the page that asks (Origin, or Sec-Fetch-Site without one). No page
+    can change these. Other sites and other ports of this machine may only link here.
     """
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
-    # Of two names, the one that is looked at here need not be the one that is answered to.
+    # With two Host headers, the checked one may not be the one that Streamlit uses.
     if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]):
         return PlainTextResponse(FOREIGN_NAME, status_code=403)
     secure = "s" if scope["scheme"] in ("https", "wss") else ""
@@ -157,7 +157,7 @@ def _foreign(scope: Scope, headers: Headers) -> Response | None:
 
 
 def _by_its_usual_name(scope: Scope) -> Scope:
-    """The request as one to localhost, for Streamlit asks the network who it is before it takes [::1] for itself."""
+    """Return the request with the host localhost, because Streamlit asks the network before it accepts [::1]."""
     headers = MutableHeaders(scope={**scope, "headers": list(scope["headers"])})
     host = headers["host"]
     if host.startswith("[::1]"):
@@ -182,7 +182,7 @@ def _protected(scope: Scope, send: Send) -> Send:
 
 async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        # What asks for the connection must be taken before it can be turned down.
+        # The request for a websocket must be received before it can be refused.
         await receive()
         await send({"type": "websocket.close", "code": 1008})  # before it is accepted: 403
         return
@@ -198,5 +198,5 @@ def _cookies(headers: Headers) -> Mapping[str, str]:
 
 
 def _is_key(text: str | None) -> bool:
-    # As slow for every wrong key: its letters cannot be guessed one by one by the time it takes.
+    # Constant time, so that the key cannot be guessed letter by letter.
     return text is not None and compare_digest(text.encode(), door.key().encode())

@@ -175,7 +175,7 @@ def _strip() -> None:
 
 
 def _at_work(since: Sequence[str]) -> None:
-    """Draw the running runs. since: runs that ran when the page was drawn; they stay in the list with their ending."""
+    """Draw the running runs. since: those that ran when the page was drawn; they stay with their ending."""
     with guard():
         now = [run.id for run in runs.at_work()]
         shown = [*dict.fromkeys((*now, *since))]
@@ -194,7 +194,7 @@ def _at_work(since: Sequence[str]) -> None:
 
 
 def local_badge() -> None:
-    """Show that nothing leaves this machine, or to which cluster a run sends text. A browser test checks the promise."""
+    """Show that nothing leaves this machine, or name the cluster that gets text. A browser test checks this."""
     if away := runs.clusters():
         st.badge(
             f"Sentences go to {plain(', '.join(away))}",

@@ -105,7 +105,16 @@ def no_such_page() -> None:
 
 CHARTS = ("/Explore",)  # pages whose chart takes longest
 CHART = "PlotlyChart"
-PARTS = (CHART, "BidiComponent", "Html", "PageLink", "ButtonGroup", "TextInput", "Selectbox", "Spinner")  # parts of these pages
+PARTS = (
+    CHART,
+    "BidiComponent",
+    "Html",
+    "PageLink",
+    "ButtonGroup",
+    "TextInput",
+    "Selectbox",
+    "Spinner",
+)  # parts of these pages
 IMPORTED = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
 HEAD = 20_000  # characters of a script that hold all its imports
 _run = st.components.v2.component(

@@ -167,7 +167,9 @@ def _this(here: Project) -> None:
 def _export(here: Project) -> None:
     n, weight = projects.weights(here)
     label = f"Export with its models and vectors ({n}: {size(weight)})"
-    weights = bool(n) and st.toggle(label, key="project.weights", help="They can be computed again on the other machine.")
+    weights = bool(n) and st.toggle(
+        label, key="project.weights", help="They can be computed again on the other machine."
+    )
     if projects.size(here) + weight * weights > ZIP_LIMIT:
         st.caption("It is too large for a download: export it by the command line.")
         command_lines(projects.command(here, weights=weights))

@@ -286,8 +286,8 @@ def submitted(label: str, key: str, **kwargs: Any) -> bool:
 def forget_presses(prefix: str) -> None:
     """Forget presses of buttons that were not drawn, as after an error, so that they do not act later.
 
-    Call it at the end of a page and of a fragment, which also runs alone. prefix: start of the buttons' keys; "" forgets
-    all.
+    Call it at the end of a page and of a fragment, which also runs alone. prefix: start of the buttons' keys; ""
+    forgets all.
     """
     presses = _presses()
     presses.difference_update([key for key in presses if key.startswith(prefix)])

@@ -103,7 +103,7 @@ def _outcome(run_id: str) -> None:
 
 
 def _effort(rows: Sequence[AssistRow]) -> None:
-    """Say if the variants trained equally long; with the preset `paper` they do not."""
+    """Show if the variants trained equally long; with the preset `paper` they do not."""
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(

@@ -25,11 +25,11 @@ from pages.ui.runs.links import attach
 from pages.ui.widgets import plain, pressed, size, submitted
 
 SHOWN = 5
-OPEN = "corpora.importing"  # set while a person looks for another file: the form stays open between the two
+OPEN = "corpora.importing"  # set while the user looks for another file, so that the form stays open
 
 
 def taken(token: str) -> Path | None:
-    """The upload that the address names; None where it is gone."""
+    """Return the upload in the address; None if it is gone."""
     try:
         path = uploads.spooled(token)
     except InputError as error:
@@ -48,7 +48,7 @@ def taken(token: str) -> Path | None:
 
 
 def waiting() -> None:
-    """The uploads of this home that no import reads: to go on with or to delete."""
+    """Offer to import or delete uploads of this home that no import reads."""
     files = uploads.waiting()
     if files:
         n = len(files)
@@ -64,13 +64,13 @@ def waiting() -> None:
                 st.rerun()
 
 
-ONE = "one"  # in the address: all that was dropped is to be one corpus, with all options
+ONE = "one"  # in the address: import all dropped files as one corpus, with all options
 JOIN, APART = "Join the domain corpus", "Keep apart, to compare"
 TYPES = 4  # that a row names
 
 
 def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
-    """The files, their parts, and what uses them so. run_key: of the visit's import."""
+    """Draw the files, their proposed parts, and the button that imports them. run_key: session key of the import."""
     like = st.session_state.get(_like(path), ())
     with st.spinner("Looking at the files"):
         proposal = intake.proposal([path], like)
@@ -92,7 +92,7 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
 
 
 def asked_annotator(agreement: Any) -> str | None:
-    """The annotator whose labels are taken where several differ; "" for nobody, None until one is chosen."""
+    """Ask for the annotator to believe if several differ; "" if none is needed, None until one is chosen."""
     if agreement is None:
         return ""
     st.info(plain(agreement.in_words), icon=":material/group:")
@@ -105,7 +105,7 @@ def asked_annotator(agreement: Any) -> str | None:
 
 
 def _row(row: Row, key: str) -> str:
-    """One row of the table; the part that it is to play."""
+    """Draw one row of the table and return the chosen part."""
     with st.container(border=True, key=f"{key}.{row.files[0]}"):
         left, right = st.columns((5, 3), vertical_alignment="center")
         much = f"{'' if row.exact else 'about '}{count(_rounded(row), 'sentence')}" if row.sentences else ""
@@ -126,7 +126,7 @@ def _row(row: Row, key: str) -> str:
 
 
 def _rounded(row: Row) -> int:
-    """An estimate in two digits, a count as it is."""
+    """Round an estimate to two digits; return a count unchanged."""
     return row.sentences if row.exact else int(float(f"{row.sentences:.1e}"))
 
 
@@ -135,7 +135,7 @@ def _like(path: Path) -> str:
 
 
 def _ask(path: Path, files: Sequence[str]) -> None:
-    """Ask which files are like the task, where nothing of them says it."""
+    """Ask which files are like the task, if their names and texts do not show it."""
     st.multiselect(
         "Which of these files are like your task?",
         files,
@@ -146,7 +146,7 @@ def _ask(path: Path, files: Sequence[str]) -> None:
 
 
 def _kept_apart(path: Path, n: int) -> bool:
-    """Ask if several texts become one corpus or stay corpora of their own."""
+    """Ask if several texts become one corpus or stay separate corpora."""
     chosen = st.segmented_control(
         f"{n} texts without labels",
         (JOIN, APART),
@@ -159,7 +159,7 @@ def _kept_apart(path: Path, n: int) -> bool:
 
 
 def _says(files: Mapping[str, Sequence[str]]) -> None:
-    """Show what follows from the parts and from the corpora of the project, as far as no row says it."""
+    """Show effects of the parts on the project that no row shows."""
     held = intake.held()
     for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
@@ -202,7 +202,7 @@ _folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js
 
 
 def importer() -> None:
-    """Pick files, look at them, import them: several by the parts that are proposed, one with all its options."""
+    """Pick and import files: several by their proposed parts, one with all its options."""
     st.session_state.setdefault("corpora.turn", 0)
     corpora.warm_preview()
     intake.warm_proposal()
@@ -220,7 +220,7 @@ def importer() -> None:
 
 
 def _look(path: Path, *, uploaded: bool) -> None:
-    """Show what the file holds, read as the fields above it say; then the form that imports it."""
+    """Preview the file by the fields above, then draw the form that imports it."""
     left, right = st.columns(2)
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
@@ -257,7 +257,7 @@ def _tag_column(key: str) -> None:
 
 
 def _uploaded() -> Path | None:
-    """The upload, on disk: its token stands in the address, so that a reload finds it again."""
+    """Return the upload on disk; its token is in the address, so that a reload finds it."""
     if token := st.query_params.get("upload"):
         return taken(token)
     if refusal := st.session_state.get(REFUSED):
@@ -279,10 +279,10 @@ def _uploaded() -> Path | None:
 
 
 def _take(key: str) -> None:
-    """Move an upload to disk before the page is drawn: drawn with it, the widget would copy it in memory."""
-    # What was let go of still stands in the widget's list.
+    """Move an upload to disk before the page is drawn, because the widget would copy it in memory."""
+    # The widget still lists files that were deleted from memory.
     files = [file for file in st.session_state[key] or () if isinstance(file, UploadedFile)]
-    if not files:  # taken away, by the person or by the line that lets go of them
+    if not files:  # removed by the user or by `_let_go`
         return
     st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
     st.session_state[REFUSED] = token = None
@@ -297,14 +297,14 @@ def _take(key: str) -> None:
 
 
 def _let_go(file_id: str) -> None:
-    """Delete an upload from the server's memory, where it would stay as long as the browser's tab."""
+    """Delete an upload from the server's memory, where it would stay until the browser tab closes."""
     context = get_script_run_ctx()
     if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(context.session_id, file_id)
 
 
 def _named() -> Path | None:
-    """A file or folder by its path: typed, or chosen step by step in the folders that Winnow may read."""
+    """Ask for the path of a file or folder: typed, or chosen step by step in the folders that Winnow may read."""
     key = f"corpora.path.{st.session_state['corpora.turn']}"
     with st.form("corpora.where", border=False):
         left, right = st.columns((4, 1), vertical_alignment="bottom")
@@ -380,7 +380,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
                 " If you keep it, what is lost or unanswered counts as O.",
             )
         if preview.format in corpora.CUT_ANYWAY:
-            st.caption("Documents are cut into sentences; each keeps its file and, where there are such, its page.")
+            st.caption("Documents are cut into sentences; each keeps its file and page, if there are pages.")
         elif not preview.labelled:
             options["split"] = st.toggle("Every row is a document: split it into sentences", key="corpora.split")
         if preview.format == "txt":
@@ -394,7 +394,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
 
 
 def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
-    """Columns that are kept of a row beside its text: its document, and what this is of."""
+    """Ask for the columns that name a row's document and its group."""
     left, right = st.columns(2)
     choices = ("", *columns)
     return {
@@ -418,7 +418,7 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
 def _scheme(proposal: Any) -> str | None:
     """Propose the label scheme if tags leave no doubt, else ask for it."""
     if proposal.scheme:
-        label = f"{proposal.scheme.upper()}, as its tags say (checked over the whole file)"
+        label = f"{proposal.scheme.upper()}, by its tags (checked over the whole file)"
         if proposal.outside:
             label = "no entities: every tag seen is O (checked over the whole file)"
         choices = ("auto", *(scheme for scheme in SCHEMES if scheme != proposal.scheme))
@@ -430,7 +430,7 @@ def _scheme(proposal: Any) -> str | None:
 
 
 def _tokens(marks: Any) -> str | None:
-    """Rule that cuts the text into tokens, as its marks say unless the person knows better."""
+    """Ask for the rule that tokenises the text; the default is proposed from the text."""
     rules = {"words": "runs of letters, and single marks", "blanks": "what blanks separate: it was tokenised before"}
     chosen = st.selectbox(
         "Its tokens are",
@@ -439,7 +439,7 @@ def _tokens(marks: Any) -> str | None:
         format_func=rules.__getitem__,
         help=f"Proposed since {marks.why}. A text that was tokenised before keeps its tokens that way.",
     )
-    return "auto" if chosen == marks.tokens else chosen  # the report then says what it was proposed by
+    return "auto" if chosen == marks.tokens else chosen  # the report then names the reason of the proposal
 
 
 def _start(options: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ def _counts(result: AddResult) -> None:
 
 
 def _named(result: AddResult) -> None:
-    """Tell the user if the corpus has another name than asked for, or was in the project before."""
+    """Show if the corpus has another name than asked for, or was in the project before."""
     name, asked = results.corpus_name(result.corpus), result.asked_name
     if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -21,7 +21,7 @@ RUN = "corpora.split.run"
 
 
 def splits() -> None:
-    """Pick a corpus, say how; what came of the latest."""
+    """Ask for a corpus and how to divide it; show the latest result."""
     with st.expander("Divide a corpus into parts", icon=":material/call_split:", key="corpora.split.open"):
         st.caption(
             "One labelled export becomes a training set, a dev set and a test set; one unlabelled"
@@ -30,7 +30,7 @@ def splits() -> None:
         chosen = corpus_picker("To be divided", "corpora.split.corpus", None)
         if chosen:
             _form(chosen, corpora.split_by(corpora.find(chosen)))
-        # A split within another run is not what this form was asked for.
+        # Splits within other runs do not belong to this form.
         latest = next((run for run in runs.listed("split") if run.manifest.parent is None), None)
         if latest and run_panel(latest.id, RUN).state == "succeeded":
             _parts(corpora.split_result(latest.id))

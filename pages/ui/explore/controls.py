@@ -33,7 +33,7 @@ RUN = "explore.tag.run"
 
 
 def offer_tagging(choice_id: str) -> None:
-    """Ask which tagger shall read the selection's D_C, where none has yet; the run at work on it."""
+    """Ask for a tagger to tag D_C if none has, or show the run that does it."""
     if entities.tag_runs(choice_id):
         return
     with st.expander("Find entities in the domain corpus", icon=":material/label:"):
@@ -66,16 +66,16 @@ WRITTEN = "explore.atlas.written"
 
 
 def for_atlas(map_run: str) -> None:
-    """Write the folder that Embedding Atlas opens, and say how."""
+    """Write a folder for Embedding Atlas, and show how to open it."""
     if pressed("Folder for Embedding Atlas", "explore.atlas", icon=":material/folder_open:"):
-        with guard():  # what goes wrong is said here; the page below stays
+        with guard():  # shows an error here; the page below stays
             st.session_state[WRITTEN] = {map_run: str(atlas.export(map_run))}
     if folder := st.session_state.get(WRITTEN, {}).get(map_run):
         st.caption("Written, with the text of all sentences on the map. Embedding Atlas opens it with:")
         command_lines(atlas.command(Path(folder)))
 
 
-MOST_DRAWN = 50_000  # a lasso sends every drawn point back, 130 bytes each
+MOST_DRAWN = 50_000  # a lasso returns every drawn point, 130 bytes each
 Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page", "column"]
 COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
@@ -97,7 +97,7 @@ Controls = tuple[Colouring, int, str, Mode, frozenset[str], str]
 
 
 def controls(map_run: str) -> Controls:
-    """Settings of what the map shows, as the person set it."""
+    """Ask for the settings of the map and return them."""
     choices = _colourings(map_run)
     if st.session_state.get("explore.by") not in choices:  # of another selection's map
         st.session_state.pop("explore.by", None)
@@ -117,7 +117,7 @@ def controls(map_run: str) -> Controls:
 
 
 def _colourings(map_run: str) -> list[Colouring]:
-    """Colourings that the sentences of this map can have: what they do not have is left out."""
+    """Return the colourings that the sentences of this map support."""
     there = {"entities": bool(entities.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
     there["column"] = bool(maps.further_columns(map_run))
     return [by for by in COLOURINGS if there.get(by, True)]
@@ -137,7 +137,7 @@ def _colouring(choices: list[Colouring]) -> Colouring:
 
 
 def _column(names: list[str]) -> str:
-    """Column, of those that came with the texts, that colours."""
+    """Ask for the column of the texts that colours the map."""
     if st.session_state.get("explore.column") not in names:  # of another selection's map
         st.session_state.pop("explore.column", None)
     return st.selectbox(
@@ -182,7 +182,7 @@ def _layers() -> frozenset[str]:
 
 
 def _picture() -> None:
-    """The form in which the map's camera saves it."""
+    """Ask for the format in which the map's camera saves a picture."""
     st.segmented_control(
         "Picture (the camera at the map's corner)",
         list(PICTURES),
@@ -197,7 +197,7 @@ def _to_draw(most: int, key: str) -> int:
     return int(
         st.number_input(
             "Sentences to draw",
-            # A small map has fewer sentences than the usual bounds, and a field refuses a least above its most.
+            # A small map has fewer sentences than the usual minimum, and a field refuses a minimum above its maximum.
             min(100, most),
             most,
             min(20_000, most),
@@ -247,7 +247,7 @@ SIDE_WORDS: Mapping[Side, str] = {
 
 
 def compare(choice_id: str, map_run: str | None) -> None:
-    """Another choice from the same D_C, on this one's map where it has one."""
+    """Compare with another selection from the same D_C, on the map of this one if it has one."""
     names = selection_titles([*choices.comparable(choice_id), selections.at(choice_id)])
     this = names.pop(choice_id)
     if not names:

@@ -18,11 +18,11 @@ from pages.ui.widgets import plain, pressed, table
 
 KINDS = {"quota": "every topic its share", "mmr": "not the same thing twice (MMR)"}
 DIVERSE = "explore.diverse"
-TAB, TITLE = "explore.tab", "Health of the selection"  # of the open tab, in an address too; this one's
+TAB, TITLE = "explore.tab", "Health of the selection"  # key of the open tab, also in the address; name of this tab
 
 
 def health(choice_id: str) -> None:
-    """S_C in numbers, hand edits counted; beside it, what score alone would have chosen."""
+    """Show S_C in numbers with its hand edits, beside a selection by score alone."""
     with st.spinner("Measuring the selection"):
         numbers = insights.health(choice_id, labelled=corpora.roles().get("train"))
     for warning in numbers.warnings:
@@ -44,7 +44,7 @@ def health(choice_id: str) -> None:
 
 
 def _again(choice_id: str) -> None:
-    """The same scores, chosen with diversity: a choice of its own, so that both stay."""
+    """Offer to select by the same scores with diversity, as a separate selection."""
     st.subheader("More variety", anchor=False)
     begun = st.session_state.get(DIVERSE)
     if begun and begun["from"] == choice_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":

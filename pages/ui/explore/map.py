@@ -23,9 +23,9 @@ from pages.ui.widgets import budget_words, chart, is_dark
 
 
 def scores(map_run: str, points: IntArray) -> None:
-    """Draw the histogram, with the part of it that `points` are, and the slider that picks too."""
+    """Draw the histogram with `points` highlighted, and a slider that picks a range."""
     values = regions.scores_on_map(map_run, np.arange(len(maps.get(map_run))))
-    # A slider needs two ends, and scores that are all alike pick nothing.
+    # A slider needs two different ends.
     if len(values) < 2 or values.min() == values.max():
         return
     region = state.picked(map_run)
@@ -33,7 +33,7 @@ def scores(map_run: str, points: IntArray) -> None:
     picked = regions.scores_on_map(map_run, points) if region else values[:0]
     unit = selections.scored(maps.get(map_run).selection).scores.unit
     name = f"Scores of {count(len(values), 'sentence')} on the map, {len(picked):,} of them picked"
-    bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"  # a new key takes the drawn box away, the bars show the range
+    bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"  # a new key removes the drawn box; the bars show the range
     chart(
         plot.picked_scores(values, picked, unit),
         bars,
@@ -66,7 +66,7 @@ def _slider(map_run: str, region: Region | None, span: tuple[float, float]) -> N
 
 
 def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
-    """Pick what a box over the bars spans; one beside all of them picks nothing."""
+    """Pick the range of a box over the bars; a box beside them picks nothing."""
     for box in st.session_state[key].selection.box[:1]:
         first, last = (min(max(float(end), span[0]), span[1]) for end in sorted(box["x"]))
         if first < last:
@@ -74,20 +74,20 @@ def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
 
 
 KEY = "explore-map"
-MOST_HOVERED = 20_000  # a tooltip is longer than what a lasso sends of a point
+MOST_HOVERED = 20_000  # a tooltip is longer than the data of a point in a lasso
 PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
 
 
 def _picture(map_run: str) -> dict[str, Any]:
-    """The figure's options, with the form in which its camera saves it."""
+    """Return the figure's options with the format of a saved picture."""
     form = st.session_state.get("explore.picture", "png")
     return WHEEL | {"toImageButtonOptions": {"format": form, "filename": f"map-{map_run[-4:]}", "scale": 3}}
 
 
 def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntArray:
-    """The figure, and what it shows in words; the points in it. asked: what `controls` returned."""
+    """Draw the figure with its description and return its points. asked: result of `controls`."""
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
     data = _data(choice_id, map_run, asked)
     view = _view(data, map_run)
@@ -107,11 +107,11 @@ def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntA
 
 
 def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
-    """Everything that the figure depends on."""
+    """Return all that the figure depends on, as the key of its cache."""
     by, n, query, mode, layers, column = asked
     tagged = "".join(run.id for run in entities.tag_runs(choice_id)) if by == "entities" else ""
     return (
-        # The cache is the server's: windows of other projects ask it too.
+        # Windows of other projects share the server's cache.
         str(home()),
         map_run,
         state.stamp(choice_id) + tagged,
@@ -127,7 +127,7 @@ def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
 
 
 def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None:
-    """Let the drawn points have their tooltips; for the end of the page, since their text is what takes longest."""
+    """Send tooltips to the drawn points. Call it at the end of the page, because their text takes longest."""
     tooltips(
         "explore.tooltips", _tooltip_component((str(home()), map_run, state.stamp(choice_id), len(drawn)), kinds, drawn)
     )
@@ -135,22 +135,22 @@ def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _tooltip_component(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
-    """Their text. data: everything it depends on."""
+    """Return the packed text of tooltips. data: all that it depends on."""
     points = _drawn[_hovered(_kinds[_drawn])]
     names = [plainly(CLASSES[kind]) for kind in _kinds[points].tolist()]
     return packed(KEY, points, plot.hover_lines(names, maps.hover(data[1], points)))
 
 
 def _hovered(kinds: IntArray) -> BoolArray:
-    """Mask of the drawn points that have a tooltip, by their kinds: of very many, none that was filtered."""
+    """Return a mask of the points with a tooltip; if there are very many, filtered ones have none."""
     return np.full(len(kinds), True) if len(kinds) <= MOST_HOVERED else kinds != 2
 
 
 def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
-    """Baked in when the figure is drawn anew: a zoom or a lasso in the browser must not redraw it."""
+    """Return the view to draw a new figure with; a zoom or a lasso in the browser must not redraw it."""
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
-    # Without the bridge's state the page was left meanwhile, and the browser's own view with it.
+    # Without the bridge's state, the page was left, and the browser's view is lost.
     if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
         zoom = st.session_state.get(state.ZOOM) or {}
         region = state.picked(map_run)
@@ -161,7 +161,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
 
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
 def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[Any, IntArray]:
-    """The figure and the points in it. data: everything it depends on."""
+    """Return the figure and its points. data: all that it depends on."""
     _, map_run, _, by, n, query, mode, layers, column, dark, shown = data
     mapped = maps.get(map_run)
     points = maps.get(map_run).draw(_kinds, n)
@@ -188,13 +188,13 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
 
 
 def _faded(map_run: str) -> str:
-    """The token of what is picked where the figure must show it: a lasso or a box shows itself."""
+    """Return the token of a pick that the figure must show; the browser shows a lasso or a box itself."""
     region = state.picked(map_run)
     return regions.region_token(region) if region and region["kind"] in ("score", "topic", "class") else ""
 
 
 def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
-    """Coloured by something other than class."""
+    """Draw the map coloured by something other than class."""
     points = drawn.points
     if by == "score":
         unit = selections.scored(maps.get(map_run).selection).scores.unit
@@ -211,7 +211,7 @@ def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: 
 
 
 def _by_column(column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
-    """Coloured by what a column of the files says: on a scale where it holds numbers alone."""
+    """Draw the map coloured by a column of the files, on a scale if it holds only numbers."""
     if maps.further_columns(map_run)[column]:
         return plot.by_value(drawn, maps.column_numbers(map_run, drawn.points, column), column, view)
     return plot.by_name(drawn, maps.column_names(map_run, drawn.points, column), view)
@@ -219,7 +219,7 @@ def _by_column(column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> 
 
 @st.fragment
 def _bridged(map_run: str) -> None:
-    """Hears of zooms and clicks; alone in its fragment, so that a zoom reruns nothing else."""
+    """Receive zooms and clicks in its own fragment, so that a zoom reruns nothing else."""
     with guard():
         event = _bridge(
             key="explore.bridge",

@@ -32,7 +32,7 @@ from pages.ui.widgets import entity_html, grid, place_html, plain, pressed, tabl
 
 
 def name_it(map_run: str, region: Region) -> None:
-    """Draw the popover that names what is picked."""
+    """Draw the popover that names the pick."""
     token = regions.region_token(region)
     before = regions.named_regions(map_run).get(token, "")
     with st.popover("Rename" if before else "Name it", icon=":material/bookmark:", key="explore.naming"):
@@ -43,7 +43,7 @@ def name_it(map_run: str, region: Region) -> None:
 
 
 def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
-    """The card of one point of the map."""
+    """Draw the card of one point of the map."""
     mapped = maps.get(map_run)
     with st.container(border=True, key="explore-why"):
         row = maps.page_of(map_run, np.array([point]), kinds)[0]
@@ -68,7 +68,7 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
 
 
 def _sentence(choice_id: str, row: MapRow) -> None:
-    """Its text, with the entities predicted in it where a tagger has read D_C."""
+    """Draw its text, with predicted entities if a tagger has tagged D_C."""
     tagged = entities.with_entities(choice_id, row["row"])
     shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(choice_id))
     st.html(f'<blockquote class="w-sentences">{shown}{place_html(row["place"])}</blockquote>')
@@ -135,7 +135,7 @@ def _duplicates(why: Why) -> None:
 
 ROWS = 10  # sentences on a page of the table
 SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
-ORDERS = {  # rising, falling
+ORDERS = {  # ascending, descending
     "score": ("lowest first", "highest first"),
     "tokens": ("shortest first", "longest first"),
     "class": ("task corpus first", "filtered first"),
@@ -146,7 +146,7 @@ HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Senten
 
 
 def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Beside the map."""
+    """Draw the panel beside the map."""
     region = state.picked(map_run)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(state.words(map_run, region), anchor=False, width="content")
@@ -175,7 +175,7 @@ def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> No
 
 
 def _groups(map_run: str) -> None:
-    """The way to pick without a mouse."""
+    """Draw fields that pick without a mouse."""
     named = regions.named_regions(map_run)
     names = _names(map_run, named)
     key = f"explore.group.{state.nth()}"
@@ -201,7 +201,7 @@ def _groups(map_run: str) -> None:
 
 
 def _names(map_run: str, named: Mapping[str, str]) -> dict[tuple[str, int | str], str]:
-    """{what can be picked, by its kind and its value: what it is called}. named: {token of a lasso: its name}."""
+    """Return {(kind, value) of a pick: its label}. named: {token of a lasso: its name}."""
     sizes: dict[tuple[str, int | str], str] = {
         **{("topic", i): f" ({cluster.size:,})" for i, cluster in enumerate(maps.get(map_run).clusters)},
         **{("class", name): "" for name in CLASSES},
@@ -220,7 +220,7 @@ def _counts(counts: dict[str, tuple[int, int]]) -> None:
 
 
 def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Add and remove act on all picked rows of D_C, drawn or not; flagged ones are added by a button of their own."""
+    """Draw buttons that add and remove all picked rows of D_C, drawn or not; a separate one adds flagged rows."""
     view = maps.get(map_run)
     outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
     flagged = np.any([*insights.flags_of(choice_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
@@ -236,7 +236,7 @@ def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) ->
         _add_flagged(choice_id, flagged)
     elif not len(clean) and not len(selected):
         st.caption(
-            "All of these are of the task corpus, so there is nothing to add to the selection or to remove from it."
+            "All of these belong to the task corpus, so there is nothing to add to the selection or to remove from it."
         )
 
 
@@ -249,7 +249,7 @@ def _add(choice_id: str, rows: IntArray) -> None:
 
 
 def _add_flagged(choice_id: str, rows: IntArray) -> None:
-    """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
+    """Draw the button that adds sentences which a flag excludes."""
     st.caption(f"Flagged and left out: {state.flagged(choice_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
         selections.edit(choice_id, "add", rows)
@@ -270,7 +270,7 @@ def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
                 data = partial(_bytes, write, name)
                 st.download_button(label, later(data), name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
             elif pressed(label, f"explore.export.{kind}", icon=look):
-                with guard():  # what goes wrong is said here; the page below stays
+                with guard():  # shows an error here; the page below stays
                     st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
 
 
@@ -293,7 +293,7 @@ def _telling(map_run: str, points: IntArray) -> None:
 
 @st.fragment
 def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """The table behind the map: the picked sentences, all where none are, a page at a time; why the ticked one."""
+    """Draw the picked sentences (all if none are picked) page by page, and why the ticked one was selected."""
     with guard(buttons="explore.one"):
         region = state.picked(map_run)
         if region is not None and region["kind"] == "point":
@@ -304,10 +304,10 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
             return
         sort, down = _sorting(len(points))
         last = max(-(-len(points) // ROWS) - 1, 0)
-        # The list may have become shorter than where it was turned to.
+        # The list may have become too short for the current page.
         page = min(int(st.session_state.get("explore.page", 0)), last)
         shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
-        # Another list is another table: a tick, which is a row's number, must not pass on to it.
+        # Another list needs another key, because a tick is a row number and must not pass to it.
         chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
         _turn(page, last, len(points))
         if chosen is not None:
@@ -317,7 +317,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
 
 
 def _sorting(n: int) -> tuple[Sort, bool]:
-    """Sort of the table and whether it falls, under how many rows there are."""
+    """Ask for the order of the table; return the column and True for descending."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{count(n, 'sentence')}**, by", width="content")
         sort = st.segmented_control(
@@ -343,7 +343,7 @@ def _sorting(n: int) -> tuple[Sort, bool]:
 
 
 def _turn(page: int, last: int, n: int) -> None:
-    """The way to the other pages of the table."""
+    """Draw the buttons for other pages of the table."""
 
     def go(to: int) -> None:
         st.session_state["explore.page"] = to
@@ -369,7 +369,7 @@ def _turn(page: int, last: int, n: int) -> None:
 
 
 def _table(shown: Sequence[MapRow], key: str) -> int | None:
-    """The page's sentences; the point of the one that is ticked."""
+    """Draw the sentences of the page and return the point of the ticked one."""
     rows: Sequence[Mapping[str, object]] = [
         {**row, "class": plainly(row["class"]), "flags": ", ".join(flag.replace("_", " ") for flag in row["flags"])}
         for row in shown
@@ -394,5 +394,5 @@ def _table(shown: Sequence[MapRow], key: str) -> int | None:
         },
     )
     ticked = event.selection.rows
-    # The browser may still tell of a row of the page before.
+    # The browser may still report a row of the previous page.
     return shown[ticked[0]]["point"] if ticked and ticked[0] < len(shown) else None

@@ -24,12 +24,12 @@ _tooltip_component = st.components.v2.component(
 
 
 def packed(chart: str, points: IntArray, lines: Sequence[str]) -> bytes:
-    """Bytes that `tooltips` sends. chart: key of what holds it. points: their `customdata`, a line of `lines` each."""
+    """Return the bytes for `tooltips`. chart: its key. points: their `customdata`, with a line of `lines` each."""
     return json.dumps({"chart": chart, "points": points.tolist(), "lines": lines}, ensure_ascii=False).encode()
 
 
 def tooltips(key: str, data: bytes) -> None:
-    """Let a chart's points tell what they are. data: from `packed`, kept by who calls."""
+    """Send tooltips to the points of a chart. data: from `packed`, cached by the caller."""
     _tooltip_component(key=key, data=data, height=1)
 
 
@@ -44,7 +44,7 @@ class Region(regions.Region):
 
 
 def picked(map_run: str) -> Region | None:
-    """Region that is picked on this map, also after a reload."""
+    """Return the region picked on this map, also after a reload."""
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
         kept = regions.kept_region(map_run)
@@ -53,7 +53,7 @@ def picked(map_run: str) -> Region | None:
 
 
 def pick(map_run: str, kind: str, value: Any) -> None:
-    """Pick something else. kind: lasso, box, point, topic, class or hits."""
+    """Pick a region. kind: lasso, box, point, topic, class or hits."""
     st.session_state[PICKED] = Region(map=map_run, kind=kind, value=value)
     regions.keep_region(map_run, st.session_state[PICKED])
     st.session_state[NTH] = nth() + 1
@@ -61,13 +61,13 @@ def pick(map_run: str, kind: str, value: Any) -> None:
 
 
 def pick_named(map_run: str, token: str) -> None:
-    """Pick a lasso or a box that has a name; the turn has the figure drawn anew, with its outline."""
+    """Pick a named lasso or box; the new turn redraws the figure with its outline."""
     pick(map_run, **regions.region_of(map_run, token))
     st.session_state[TURN] = turn() + 1
 
 
 def searched(map_run: str, query: str, mode: Mode) -> None:
-    """Pick what a search finds, once a search: what is picked afterwards, by a lasso say, stays."""
+    """Pick the hits of a search, once per search, so that a later pick stays."""
     search = (query, mode) if query else None
     if search == st.session_state.get(SEARCHED):
         return
@@ -80,7 +80,7 @@ def searched(map_run: str, query: str, mode: Mode) -> None:
 
 
 def clear() -> None:
-    """Pick nothing; the turn gives the figure a new key, for an outline in the browser cannot be taken back."""
+    """Pick nothing; the new turn changes the figure's key, because an outline in the browser cannot be removed."""
     _forget()
     st.session_state[NTH] = nth() + 1
     st.session_state[TURN] = turn() + 1
@@ -93,9 +93,9 @@ def _forget() -> None:
 
 
 def follow_address(map_run: str) -> None:
-    """Pick what the address came with; what is not there is said."""
+    """Pick the region in the address, or show that it does not exist."""
     token = st.query_params.get("region", "")
-    # Once an address: what is picked afterwards stays, though the address came with another.
+    # Once per address, so that a later pick stays.
     if not token or token == st.session_state.get(ADDRESS):
         return
     st.session_state[ADDRESS] = token
@@ -106,7 +106,7 @@ def follow_address(map_run: str) -> None:
 
 
 def name_in_address(choice_id: str, map_run: str) -> None:
-    """Let the address name what is picked, and of which choice."""
+    """Put the pick and its selection into the address."""
     token, named = regions.region_token(picked(map_run)), st.query_params.get("region", "")
     st.session_state[ADDRESS] = token
     if token and (token, choice_id) != (named, st.query_params.get("choice")):
@@ -117,22 +117,22 @@ def name_in_address(choice_id: str, map_run: str) -> None:
 
 
 def name(region: Region) -> str:
-    """The region's name in the address, without its kind."""
+    """Return the region's name in the address, without its kind."""
     return regions.region_token(region).rpartition(":")[2]
 
 
 def turn() -> int:
-    """Number of times that the map was cleared."""
+    """Return how often the map was cleared."""
     return int(st.session_state.get(TURN, 0))
 
 
 def nth() -> int:
-    """Number of times that something was picked; a key with it makes a widget forget what was picked before."""
+    """Return the number of picks; a widget key with it resets the widget at each pick."""
     return int(st.session_state.get(NTH, 0))
 
 
 def take(map_run: str, key: str) -> None:
-    """A lasso, box or click of the figure `key`, as the browser tells it. Its points are not looked at but the one."""
+    """Pick the lasso, box or click that the browser sent for the figure `key`; it reads only a clicked point."""
     selection = st.session_state[key].selection
     lassos = [list(zip(shape["x"], shape["y"], strict=True)) for shape in selection.lasso]
     boxes = [[*sorted(shape["x"]), *sorted(shape["y"])] for shape in selection.box]
@@ -145,14 +145,14 @@ def take(map_run: str, key: str) -> None:
 
 
 def points_of(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
-    """`(m,)` the points of a region, drawn or not; all points of the map for None."""
+    """Return the points of a region, shape (m,), drawn or not; all points of the map for None."""
     if region is not None and region["kind"] == "hits":
         return maps.search(map_run, *region["value"]).points
     return regions.region_points(map_run, region, kinds)
 
 
 def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ...]:
-    """The borders of a lasso or a box, for a figure that is drawn anew."""
+    """Return the outline of a lasso or a box, for a redrawn figure."""
     if region is None or region["kind"] not in ("lasso", "box"):
         return ()
     if region["kind"] == "lasso":
@@ -161,7 +161,7 @@ def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ..
 
 
 def words(map_run: str, region: Region | None) -> str:
-    """A region in words (Markdown)."""
+    """Return a region in words (Markdown)."""
     if region is None:
         return "The whole map"
     value = region["value"]
@@ -179,7 +179,7 @@ def words(map_run: str, region: Region | None) -> str:
 
 
 def _drawn_words(map_run: str, region: Region, kind: str) -> str:
-    """A lasso, a box or a range of scores in words: by its name where it has one."""
+    """Return a lasso, a box or a range of scores in words, by its name if it has one."""
     value = region["value"]
     if kind == "score":
         return f"Scores from {value[0]:.4g} to {value[1]:.4g}"
@@ -194,7 +194,7 @@ def flagged(choice_id: str, rows: IntArray) -> str:
 
 
 def stamp(choice_id: str) -> str:
-    """Changes whenever a choice's budget or hand edits do."""
-    # With the last one's time: after an undo and another edit there are as many as before.
+    """Return a value that changes with a selection's budget and hand edits."""
+    # The time of the last edit, because an undo and another edit leave the same number.
     history = selections.edits(choice_id).history
     return f"{selections.kept_budget(choice_id)}.{len(history)}.{history[-1].time if history else 0}"

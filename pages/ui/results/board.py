@@ -71,7 +71,7 @@ def leaderboard(run_id: str) -> None:
     lines = [_line(row) for row in rows]
     table(lines, columns, "Leaderboard: every variant's scores and verdict", wrapped=("arm", "none", "random"))
     with st.expander("Text read, and seeds won", icon=":material/view_column:"):
-        table(lines, MORE, "Text that every variant read, and the seeds in which it beat its baseline")
+        table(lines, MORE, "Text that every variant read, and its seeds that beat the baseline")
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
         for words in filter(None, (*board.claim_words, board.overlap_words)):

@@ -90,7 +90,7 @@ def _differences(names: Mapping[str, str]) -> None:
         table(
             [asdict(row) for row in rows],
             {"option": "Option", "a": "First", "b": "Second"},
-            "Options in which the two differ",
+            "Different options of the two",
         )
     else:
         st.caption("Their options are equal.")

@@ -98,8 +98,8 @@ def last_duration(kind: str) -> str:
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
         return (
-            "How long it takes is not known: nothing like it was finished on this machine yet. It says so itself as"
-            " soon as its first part is over."
+            "How long it takes is not known: no such run has finished on this machine yet. An estimate shows after its"
+            " first part."
         )
     return f"The latest one here, {title(done)}, took {duration(runs.state(done.id).seconds)}."
 

@@ -19,7 +19,7 @@ UNITS = {"fraction": "share", "sentences": "sentences", "tokens": "tokens", "thr
 
 
 def controls(choice_id: str) -> None:
-    """The kept budget, in its unit; a budget that chooses nothing is refused in words."""
+    """Return the stored budget in its unit, or show why a budget that selects nothing is refused."""
     kept, key = Budget.parse(selections.kept_budget(choice_id)), f"selection.unit.{choice_id}"
     _show(key, kept.unit)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -53,7 +53,7 @@ def _share(choice_id: str, kept: Budget) -> None:
 
 
 def _threshold(choice_id: str, kept: Budget) -> None:
-    """A slider in steps that can be written down exactly: what is shown is what the command says."""
+    """Draw a slider with steps that print exactly, so that the command shows the same value."""
     low, high, decimals = selections.score_range(choice_id)
     key = _amount(choice_id, kept, kept.value)
     way = "at least" if selections.scored(choice_id).scores.prefer == "high" else "at most"
@@ -86,14 +86,14 @@ def _count(choice_id: str, kept: Budget) -> None:
 
 
 def _amount(choice_id: str, kept: Budget, value: float) -> str:
-    """The key of the unit's widget, which shows `value`."""
+    """Return the key of the unit's widget, which shows `value`."""
     key = f"selection.amount.{choice_id}.{kept.unit}"
     _show(key, value)
     return key
 
 
 def _show(key: str, value: object) -> None:
-    """Only what differs is set: setting what is being moved would pull it from under the hand."""
+    """Set the widget only if its value differs, because setting it while the user drags it would move it back."""
     if st.session_state.get(key) != value:
         st.session_state[key] = value
 
@@ -106,14 +106,14 @@ def _keep(choice_id: str, budget: Callable[[], str]) -> None:
 
 
 ABOUT = (
-    "Tells the task corpus from the domain corpus as the default strategy does, and counts the domain sentences"
+    "Separates the task corpus from the domain corpus as the default strategy does, and counts the domain sentences"
     " that score like the task corpus's own. They are not all alike: those beyond the count are less like your "
-    "task, and a larger budget takes them too."
+    "task, and a larger budget includes them."
 )
 
 
 def meter(choice_id: str, asked: int) -> None:
-    """Draw the count for a choice, which takes `asked` sentences, or the way to it."""
+    """Draw the count for a selection of `asked` sentences, or the button that starts counting."""
     run_id = run_of(choice_id)
     inputs = runs.get(run_id).manifest.inputs
     task, domain = inputs["task"], inputs["domain"]

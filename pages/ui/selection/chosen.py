@@ -1,4 +1,4 @@
-"""A finished selection, looked at: budget, distribution, examples, lengths, overlap, export. Nothing is rescored."""
+"""A finished selection: budget, distribution, examples, lengths, overlap, export. Nothing is scored again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -47,7 +47,7 @@ COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
 
 
 def selected(choice_id: str) -> None:
-    """Everything below the run panel; a pure function of the scores and the choice, so a slider may drive it."""
+    """Draw everything below the run panel from scores and selection only, so that a slider can drive it."""
     run_id = run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
         orphaned(choice_id)
@@ -63,14 +63,14 @@ def selected(choice_id: str) -> None:
     _distribution(choice_id, ranked)
     _withheld(ranked)
     _examples(choice_id, ranked, keep)
-    # By hand all of it may have been taken out.
+    # Hand edits may have removed every sentence.
     _lengths(choice_id, chosen if len(chosen.rows) else ranked)
     _comparison(choice_id)
     same_command("selection.command", command)
 
 
 def _next_pages(choice_id: str) -> None:
-    """The ways to Explore and Training; the first press begins the map too where there is none to draw."""
+    """Draw links to Explore and Training; the first press also starts the map if there is none."""
     run_id = run_of(choice_id)
     label = "See selected and filtered sentences on a map"
     with st.container(horizontal=True):
@@ -99,9 +99,9 @@ def _numbers(choice_id: str, chosen: Selection) -> None:
 
 
 def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection) -> str:
-    """A download, built when it is asked for; a folder, and what is too large to send, goes to the exports.
+    """Offer a download, built on request; folders and large files go to the exports folder.
 
-    Returns the command line that writes the same.
+    Return the command that writes the same.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
@@ -112,7 +112,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
             required=True,
             key="selection.format",
         )
-        # Not every system takes % and : in a file's name.
+        # Not every system allows % and : in file names.
         name = f"choice-{selections.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
         name += "" if kind == "folder" else f".{kind}"
         write = partial(selections.export, choice_id, budget, keep, format=kind)
@@ -129,7 +129,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
 
 def _written(write: Callable[[Path], Path], target: Path, asked: bool) -> None:
     written = False
-    with guard():  # what goes wrong is said here; the page below stays
+    with guard():  # shows an error here; the page below stays
         written = asked and bool(write(target))
     st.caption("Written to:" if written else "Will be written to:")
     st.code(str(target), language=None, wrap_lines=True)
@@ -199,7 +199,7 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
 
 
 def _comparison(choice_id: str) -> None:
-    """Show where another choice from the same D_C is otherwise, each as it is."""
+    """Show how another selection from the same D_C differs."""
     names = selection_titles(choices.comparable(choice_id))
     st.subheader("Compared with another selection", anchor=False)
     if not names:

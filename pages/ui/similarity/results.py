@@ -24,7 +24,7 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 
 def results(run_id: str, target: str) -> None:
-    """Show everything that a finished comparison says about one target."""
+    """Show all results of a finished comparison for one target."""
     compared = similarity.result(run_id)
     rows = similarity.rows(run_id, target)
     sentence = plain(similarity.recommendation(run_id, target))
@@ -145,7 +145,7 @@ def _figure(rows: Sequence[SimilarityRow]) -> Figure:
 def _agreement(agreement: Agreement, target: str) -> None:
     st.subheader("Do the measures agree?", anchor=False)
     if not agreement.items:
-        st.caption("This takes two sources and two measures that can tell them apart.")
+        st.caption("This takes two sources and two measures that can separate them.")
         return
     st.markdown(agreement_text(agreement))
     splits = [split for split in agreement.splits if split.target == target]

@@ -87,7 +87,7 @@ def _rule(rule: Rule) -> None:
         "advice": "The rule says",
         "right": "Right",
     }
-    table(rows, columns, "Word vectors or language model of each source, and what the rule says")
+    table(rows, columns, "Word vectors or language model of each source, and the rule's advice")
     st.caption(
         "Sources are ordered by mean rank over the measures. The rule advises the language model for the closer half "
         "and word vectors for the farther half. Brackets: 95% interval by Welch over the runs, on this test set. "

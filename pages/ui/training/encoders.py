@@ -32,11 +32,10 @@ HEADINGS = {
     "seconds": "Seconds",
 }
 MEANS = (
-    "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart, and "
-    "H-score of the last one alone, which a tagger reads unless another is asked for; the "
-    "probe is a linear one, trained on the training set and scored on the dev set, from that "
-    "mean and from single layers. More is better. "
-    "Nothing is trained but the probe."
+    "Best first. H-score and LogME measure how well the mean of an encoder's frozen layers separates the labels. The "
+    "second H-score is that of the last layer alone, which a tagger reads by default. The linear probe is trained on the "
+    "training set and scored on the dev set, on that mean and on single layers. Higher is better. Only the probe is "
+    "trained."
 )
 
 
@@ -64,10 +63,10 @@ def _ask(wanted: Encoder) -> None:
         "of them is installed or run, and a file is kept only if it is the one that was published (sha256)."
     )
     agreed = st.checkbox(
-        f"I agree that {wanted.name} is fetched from there",  # escaped names would be read aloud sign by sign
+        f"I agree that {wanted.name} is fetched from there",  # a screen reader would spell escaped names
         key=AGREED,
-        help="Who is asked learns what is fetched, and what pip says of this machine: its Python and its system. No "
-        "text of yours is sent.",
+        help="The hosts learn what is fetched, and the Python and system of this machine, which pip sends. None of your "
+        "text is sent.",
     )
     help = None if agreed else "Agree above first."
     if pressed(f"Get {wanted.name}", "training.fetch", icon=":material/download:", disabled=not agreed, help=help):
@@ -85,7 +84,7 @@ def show(options: Mapping[str, Any]) -> None:
             list(dict.fromkeys((*here, *done, options["init"]))),
             list(dict.fromkeys((encoders.BUNDLED, options["init"]))),
             lambda name: done.get(str(name)) or encoder(str(name)),
-            # With another encoder to start from, that one is among the ranked by itself.
+            # Another encoder to start from is ranked without being asked for.
             key=f"training.encoders.{options['init']}",
             accept_new_options=True,
             placeholder="pick or type encoders",

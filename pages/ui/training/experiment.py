@@ -46,9 +46,9 @@ VALUED = {
     "lm": "The encoder's states after reading {}",
     "skl": "Assisting sentences that differ by less than {} nats",
     "base": "{} random labelled sentences",
-    "base+low": "{0} random labelled sentences, and {0} told by their context",
-    "base+near_zero": "{0} random labelled sentences, and {0} told by name and context alike",
-    "base+high": "{0} random labelled sentences, and {0} told by their name",
+    "base+low": "{0} random labelled sentences, and {0} revealed by their context",
+    "base+near_zero": "{0} random labelled sentences, and {0} revealed by name and context equally",
+    "base+high": "{0} random labelled sentences, and {0} revealed by their name",
 }
 REPEAT = {
     "pipeline": "the selection of sentences, the pre-training and the tagger: both answers can be had",
@@ -107,7 +107,7 @@ def variants(
         arm_label,
         key="training.experiment.arms",
         placeholder="pick what the tagger gets beside its labels",
-        help="What no verdict can do without is added by itself: no pre-training, and what a selection must beat.",
+        help="Every verdict needs a variant without pre-training and a random baseline; both are added automatically.",
     )
     left, right = st.columns(2)
     st.session_state.setdefault(BUDGETS, ", ".join(by_choice["budgets"]))  # a button sets the field too
@@ -142,7 +142,7 @@ def _multipliers(repeat: str) -> dict[str, Any]:
         disabled=repeat != "pipeline",
         help="So many times as much read at random, or so many more labelled sentences, for the same score. Random "
         "sentences are read at 2 and 4 times the amount too, and a quarter and half of the labels are trained on: "
-        "the times below say what that takes.",
+        "the times below include that.",
     )
     return {"multipliers": True} if asked and repeat == "pipeline" else {}
 
@@ -155,7 +155,7 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         ["", *arms],
         format_func=lambda name: arm_label(name) if name else "the first strategy",
         key="training.experiment.claim",
-        help="Say it beforehand: its test pays for no other variant's. All others are exploratory.",
+        help="Named before the start, its test needs no correction for other variants, which are exploratory.",
     )
     effect = middle.number_input(
         "To find, in points of the score",
@@ -163,7 +163,7 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         value=1.0,
         step=0.1,
         key="training.experiment.effect",
-        help="The chances below are told for a difference of this size, and an early end goes by it.",
+        help="The chances below and an early end assume a difference of this size.",
     )
     looks = right.text_input(
         "May end after so many replicates",
@@ -221,7 +221,7 @@ def options() -> dict[str, Any] | None:
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare, **view.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
-        # Tried now, so that what is wrong with it is said before Start.
+        # Parsed now, so that an error shows before Start.
         view.calibrations(asked)
     except ConfigError as error:
         st.info(plain(str(error)))
@@ -234,9 +234,9 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
     if not st.checkbox(
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
-        help="All labels are put together and halved anew for every second replicate: each half is learnt "
-        "from, its text being the task corpus, and tested on the other. Every sentence is tested, and the intervals "
-        "hold what other labels would change. It takes an even number of seeds.",
+        help="All labels are joined, and divided into new halves for every second replicate. Each half is trained on, "
+        "with its text as the task corpus, and tested on the other. Every sentence is tested, and the intervals include "
+        "the effect of other labels. It needs an even number of seeds.",
     ):
         return {}
     picked["task"] = ""
@@ -386,7 +386,7 @@ def _cap(sources: bool) -> dict[str, Any]:
 def _advanced() -> tuple[tuple[str, ...], list[str]]:
     """Ask for variants and options of stages that have no field, as on the command line.
 
-    What was typed stays, and is said in words, where the fields are not shown.
+    If the fields are hidden, their values stay and are shown in words.
     """
     arms, stages = st.session_state.get(TYPED, ((), []))
     if not expert():
@@ -394,7 +394,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             st.caption(f"Typed as an expert, and taken too: {plain('; '.join(lines))}.")
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
-    # Fields that were not shown have lost what stood in them.
+    # Hidden fields have lost their values.
     st.session_state.setdefault(arms_key, ", ".join(arms))
     st.session_state.setdefault(key, "\n".join(stages))
     with st.expander("Type variants and options", icon=":material/terminal:"):

@@ -157,7 +157,7 @@ def _chart(
         st.caption("No point yet: it is measured at the end of an epoch.")
         return
     figure = plot.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
-    # One key whichever training it is, so that points come into the chart that is there.
+    # One key for all trainings, so that points are added to the existing chart.
     st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over optimizer steps; a table is below")
 
 
@@ -201,7 +201,7 @@ def queue(run_id: str, key: str) -> None:
     others = _others(run_id)
     if others:
         with st.container(border=True, key=f"{key}.queue"):
-            st.markdown("**Also at work, or waiting: one training at a time has the machine**")
+            st.markdown("**Also running or waiting: one training at a time uses the machine**")
             st.fragment(run_every=POLL)(_queue)(run_id, others)
 
 
@@ -225,7 +225,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
     """Offer to start the training again with less memory, if it failed for lack of memory or may have."""
-    # A system that runs out of memory may kill a process before it can say so: it reads as interrupted.
+    # A system without memory may kill a process without a message; the run is then interrupted.
     if not (state.out_of_memory or state.state == "interrupted"):
         return
     instead = training.halved(run_id)
@@ -268,8 +268,8 @@ def _pretrained(run_id: str) -> None:
         st.metric("Tokens per second", f"{result.tokens_per_second:,.0f}", width="content")
     if result.head_fitted:
         st.info(
-            "The encoder came without a vocabulary head, so one was fitted first, the encoder frozen. A loss that "
-            "falls fast at the beginning is that head's, and says nothing of the text."
+            "The encoder came without a vocabulary head, so one was fitted first, with the encoder frozen. A loss that "
+            "falls fast at first shows that head's training only."
         )
 
 

@@ -92,7 +92,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
-            # The key holds the corpus in use: one given elsewhere since fills the field anew.
+            # The key includes the corpus in use, so that a change elsewhere resets the field.
             key = f"training.{kind}.{name}.{roles.get(name)}"
             picked[name] = term_picker(ROLES[name], key, roles.get(name)) or ""
     return picked
