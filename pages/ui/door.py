@@ -35,8 +35,8 @@ PROTECTION = {
 FOREIGN_NAME = "Winnow answers to localhost alone; open it as http://localhost with its port."
 FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a new tab."
 NO_KEY = (
-    "{why}: it lets in the account that started it, and anybody who opens it with its key; the owner sees the address with "
-    "the key by `python -m core key`.\n"
+    "{why}: it lets in the account that started it, and anybody with its key; the owner gets the address with the key "
+    "by `python -m core key`.\n"
 )
 OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
 UNKNOWN_ACCOUNT = "Winnow cannot see here which account is asking"

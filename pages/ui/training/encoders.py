@@ -33,9 +33,9 @@ HEADINGS = {
 }
 MEANS = (
     "Best first. H-score and LogME measure how well the mean of an encoder's frozen layers separates the labels. The "
-    "second H-score is that of the last layer alone, which a tagger reads by default. The linear probe is trained on the "
-    "training set and scored on the dev set, on that mean and on single layers. Higher is better. Only the probe is "
-    "trained."
+    "second H-score is that of the last layer alone, which a tagger reads by default. The linear probe is trained on "
+    "the training set and scored on the dev set, on that mean and on single layers. Higher is better. Only the "
+    "probe is trained."
 )
 
 
@@ -65,8 +65,8 @@ def _ask(wanted: Encoder) -> None:
     agreed = st.checkbox(
         f"I agree that {wanted.name} is fetched from there",  # a screen reader would spell escaped names
         key=AGREED,
-        help="The hosts learn what is fetched, and the Python and system of this machine, which pip sends. None of your "
-        "text is sent.",
+        help="The hosts learn what is fetched, and the Python and system of this machine, which pip sends. None of "
+        "your text is sent.",
     )
     help = None if agreed else "Agree above first."
     if pressed(f"Get {wanted.name}", "training.fetch", icon=":material/download:", disabled=not agreed, help=help):

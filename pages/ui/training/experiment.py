@@ -235,8 +235,8 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
         help="All labels are joined, and divided into new halves for every second replicate. Each half is trained on, "
-        "with its text as the task corpus, and tested on the other. Every sentence is tested, and the intervals include "
-        "the effect of other labels. It needs an even number of seeds.",
+        "with its text as the task corpus, and tested on the other. Every sentence is tested, and the intervals "
+        "include the effect of other labels. It needs an even number of seeds.",
     ):
         return {}
     picked["task"] = ""
