@@ -6,9 +6,11 @@ import streamlit as st
 
 from core import terms
 from core.assisting import view as assisting
+from core.assisting.skl import SklResult
 from core.corpora.corpus import Corpus
 from core.importing import view as corpora
 from core.projects import runs
+from core.runs.result import read
 from pages.ui.assisting.drift import drift, options_form, type_map
 from pages.ui.assisting.sweep import sweep
 from pages.ui.assisting.threshold import threshold
@@ -68,7 +70,7 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
 
 def _results(run_id: str) -> None:
     primary = assisting.get(run_id).primary.name
-    for corpus, types in assisting.result(run_id).types_of_one_corpus.items():
+    for corpus, types in read(runs.get(run_id), SklResult).types_of_one_corpus.items():
         advice = "leave them out above" if corpus == primary else "map these types above, or leave them out"
         st.warning(
             f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities get the largest possible drift:"

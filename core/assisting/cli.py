@@ -12,6 +12,7 @@ from core.cli.terminal import finish, json_option, progress, report
 from core.errors import ConfigError
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read
 
 CONFIG, ASSIST = KINDS["skl"].config, KINDS["assist"].config
 _MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
@@ -69,7 +70,7 @@ def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, 
     """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)
-    finish(run, as_json, plain=lambda _: _table(assisting.swept(run.id)))
+    finish(run, as_json, plain=lambda _: _table(read(run, AssistResult)))
 
 
 def _table(result: AssistResult) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from core.assisting.assist import AssistResult, SweepPoint, points
-from core.assisting.skl import Assisted, DriftRow, Mark, SklResult
+from core.assisting.skl import Assisted, DriftRow, Mark
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_file
 from core.errors import PathError
@@ -25,11 +25,6 @@ from core.text.sentence import Sentence
 def get(run_id: str) -> Assisted:
     """Return a finished `skl` run; it is read once per home."""
     return Assisted.read(store().get(run_id), library())
-
-
-def result(run_id: str) -> SklResult:
-    """Return the result of a finished `skl` run. Errors: RunError."""
-    return results.read(store().get(run_id), SklResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,11 +146,6 @@ def sweeps(run_id: str) -> list[Run]:
     ]
 
 
-def swept(run_id: str) -> AssistResult:
-    """Return the result of a finished `assist` run. Errors: RunError."""
-    return results.read(store().get(run_id), AssistResult)
-
-
 def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
     """Return F1 by threshold of a finished `assist` run for one share."""
-    return points(swept(run_id).rows, share)
+    return points(results.read(store().get(run_id), AssistResult).rows, share)

@@ -27,7 +27,7 @@ from core.stats.scoring import TypeReport
 from core.stats.spread import Spread
 from core.tagging import evaluations
 from core.tagging import result as tagger_tables
-from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
+from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.result import Novelty, OptionDifference, TwoReadings, TypeScores, Unfound
 
 SIZES = 3  # at least, for a law of three numbers
@@ -101,11 +101,6 @@ def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
 def tuned(run_id: str) -> FinetuneResult:
     """Read the result of a finished `finetune` run. Errors: RunError."""
     return tagger_tables.read(store().get(run_id))
-
-
-def evaluation(run_id: str) -> EvaluateResult:
-    """Read the result of a finished `evaluate` run. Errors: RunError."""
-    return result.read(store().get(run_id), EvaluateResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

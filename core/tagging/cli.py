@@ -17,6 +17,7 @@ from core.importing.cli import run_anyway_option
 from core.kinds import KINDS
 from core.projects import runs
 from core.projects.audit import note_look
+from core.runs.result import read as read_result
 from core.runs.run import Run
 from core.selection import choices
 from core.selection import view as selections
@@ -26,6 +27,7 @@ from core.stats.mistakes import KINDS as MISTAKES
 from core.stats.mistakes import Mistake, TypeMistakes, by_type
 from core.tagging import predictions
 from core.tagging import view as taggers
+from core.tagging.evaluations import EvaluateResult
 from core.tagging.result import TwoReadings
 from core.training.on_device import announce, rank
 
@@ -168,7 +170,7 @@ def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> 
 
 def _scores(run: Run) -> list[str]:
     """Format the result of an `evaluate` run: F1 by decoding and by type, and scores by least confidence."""
-    result = results.evaluation(run.id)
+    result = read_result(run, EvaluateResult)
     test = result.test
     lines = [
         f"run          {run.id}",

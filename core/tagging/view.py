@@ -47,7 +47,6 @@ from core.tagging.predictions import PredictResult, TagResult
 from core.text.sentence import Sentence
 from core.text.source import Places, Source
 from core.training import saved_models as models
-from core.training.saved_models import PretrainResult
 
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
 SMALLEST_BATCH = 16  # sentences, of any preset
@@ -156,11 +155,6 @@ def left_behind(run_id: str) -> tuple[int | None, Path | None]:
     latest = max(written, key=lambda path: path.stat().st_mtime, default=None)
     step = int(latest.parent.name.rpartition("-")[2]) if latest else None
     return step, models.folder(begun[-1]) if models.is_here(begun[-1]) else None
-
-
-def pretrained(run_id: str) -> PretrainResult:
-    """Return the result of a finished `pretrain` run. Errors: RunError."""
-    return result.read(store().get(run_id), PretrainResult)
 
 
 def card(run_id: str) -> str:

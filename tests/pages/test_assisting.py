@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from core.assisting import view as assisting
-from core.assisting.assist import AssistConfig, in_words
+from core.assisting.assist import AssistConfig, AssistResult, in_words
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.titles import outcome
+from core.runs.result import read
 from core.text.sentence import Entity
 from tests.conftest import sealer, sentence
 from tests.homes import Homes
@@ -115,7 +115,7 @@ def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_m
 def test_trainings_on_borrowed_sentences_are_shown_and_started(
     made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
-    assert outcome(runs.get(made["sweep"])) == in_words(assisting.swept(made["sweep"]).tables[0])
+    assert outcome(runs.get(made["sweep"])) == in_words(read(runs.get(made["sweep"]), AssistResult).tables[0])
     app = opened(PAGE)
     assert not app.error
     assert len(app.get("plotly_chart")) == 2

@@ -15,7 +15,7 @@ import pytest
 
 from core.assisting import skl
 from core.assisting import view as assisting
-from core.assisting.assist import AssistRow, _table, in_words
+from core.assisting.assist import AssistResult, AssistRow, _table, in_words
 from core.assisting.view import Kept
 from core.corpora import readers
 from core.corpora.corpus import Corpus
@@ -24,6 +24,7 @@ from core.importing import view as facade_corpora
 from core.models.taggers import load_tagger
 from core.projects import runs
 from core.runs import Run
+from core.runs.result import read
 from core.stats.bootstrap import Resampled
 from core.stats.verdict import by_holm
 from core.text.sentence import Sentence
@@ -197,7 +198,7 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, un
     run = swept(parts, **small, thresholds=(1, 9.5), shares=(share,), seeds=(1, 2))
     rows = run.result()["rows"]
     arms = [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
-    table = assisting.swept(run.id).tables[0]
+    table = read(run, AssistResult).tables[0]
     draws = [("random", 4)] if table.kept == 4 else []
     assert [(row["arm"], row["kept"]) for row in rows] == [*arms, *draws]
     assert all(len(row["test"]) == 2 for row in rows[:4])
@@ -322,7 +323,7 @@ def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_rando
     draws = configs[3:]
     assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # three draws at least
     assert len({config["assisting"] for config in draws}) > 1
-    table = assisting.swept(run.id).tables[0]
+    table = read(run, AssistResult).tables[0]
     assert set(table.verdicts) == {"all", "monolingual", "random"}
     assert table.random == pytest.approx(np.mean(rows[3]["test"]))
     assert table.random is not None

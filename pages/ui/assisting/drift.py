@@ -10,9 +10,11 @@ from typing import Any
 import streamlit as st
 
 from core.assisting import view as assisting
-from core.assisting.skl import DRIFTS, Assisted, DriftRow
+from core.assisting.skl import DRIFTS, Assisted, DriftRow, SklResult
 from core.corpora.corpus import Corpus
 from core.kinds import KINDS
+from core.projects import runs
+from core.runs.result import read
 from pages.ui.frame import guard
 from pages.ui.project import later
 from pages.ui.terms import expert
@@ -26,7 +28,7 @@ def drift(run_id: str) -> None:
     """Show the shared entities, largest drift first."""
     with guard():
         assisted = assisting.get(run_id)
-        result = assisting.result(run_id)
+        result = read(runs.get(run_id), SklResult)
         st.markdown(
             f"**{result.overlapping:,}** entities are in both corpora (of {result.entities.primary:,} in"
             f" {plain(assisted.primary.name)}, {result.entities.assisting:,} in {plain(assisted.assisting.name)});"

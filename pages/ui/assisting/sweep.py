@@ -8,11 +8,12 @@ import streamlit as st
 from core import shown_command as commands
 from core.assisting import plot
 from core.assisting import view as assisting
-from core.assisting.assist import AssistRow, AssistTable, in_words
+from core.assisting.assist import AssistResult, AssistRow, AssistTable, in_words
 from core.assisting.skl import SWEEP
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read
 from core.runs.run import Run
 from core.terms import DEV, TEST
 from pages.ui.runs.links import pick_part, remember
@@ -91,7 +92,7 @@ def _setup(run_id: str) -> None:
 
 
 def _outcome(run_id: str) -> None:
-    result = assisting.swept(run_id)
+    result = read(runs.get(run_id), AssistResult)
     for table_of_share in result.tables:
         st.markdown(f"**{plain(in_words(table_of_share))}**")
         figure = plot.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)

@@ -12,6 +12,7 @@ from core.experiment.result import baseline_words
 from core.importing import view as corpora
 from core.projects import runs
 from core.runs.events import RunState
+from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count, duration
 from core.tagging import plot
@@ -19,6 +20,7 @@ from core.tagging import result as taggers
 from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.view import Metric
+from core.training.saved_models import PretrainResult
 from pages.ui.frame import guard
 from pages.ui.project import page_link
 from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
@@ -259,7 +261,7 @@ def result(run_id: str) -> None:
 
 
 def _pretrained(run_id: str) -> None:
-    result = training.pretrained(run_id)
+    result = read(runs.get(run_id), PretrainResult)
     perplexity = result.pseudo_perplexity
     with st.container(horizontal=True):
         st.metric("Sentences", f"{result.sentences:,}", width="content")

@@ -10,6 +10,7 @@ from random import Random
 
 from core import shown_command as commands
 from core.assisting import view as assisting
+from core.assisting.skl import SklResult
 from core.bias import view as bias
 from core.bias.training_sentences import read_names
 from core.corpora.library import Library
@@ -26,6 +27,7 @@ from core.projects import audit, home, labels, runs
 from core.projects import view as projects
 from core.runs import journal
 from core.runs.curves import Curves
+from core.runs.result import read
 from core.runs.store import Run
 from core.runs.where import Where
 from core.selection import choices
@@ -235,7 +237,7 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "finetune": (results.tuned, results.macro_f1),
     "experiment": (results.board, results.missing, deliver.report, deliver.board_csv),
     "map": (maps.result, of_map, regions.kept_region),
-    "skl": (assisting.result, assisting.get, assisting.drift),
+    "skl": (lambda run_id: read(runs.get(run_id), SklResult), assisting.get, assisting.drift),
     "similarity": (similarity.result, similarity.rows),
 }
 _PROJECT = (
