@@ -146,8 +146,8 @@ def _refused_or_warned(home: Path, path: Path) -> Iterator[None]:
 
 
 def account() -> str:
-    """The name of the account that this process is of; its number where it has none."""
+    """Return the account of this process: its name, or its number if it has none."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # an account of a container that has no name there
+    except KeyError:  # an account without a name, as in containers
         return str(os.getuid())

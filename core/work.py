@@ -53,7 +53,7 @@ def main() -> int:
     except WinnowError as error:
         print(shown(str(error)), file=sys.stderr)
         return 2
-    except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit status
+    except Exception as error:  # noqa: BLE001  a bug has another exit status than wrong input
         print(*map(shown, for_the_log(error).splitlines()), sep="\n", file=sys.stderr)
         return 1
 

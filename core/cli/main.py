@@ -12,7 +12,7 @@ from io import StringIO
 
 import click
 
-from core import __version__, errors
+from core import __version__, cards, errors
 from core import shown_command as commands
 from core.assisting.cli import assist, skl
 from core.audit_log import asked_by
@@ -144,7 +144,7 @@ def main(context: click.Context, home: str | None, project: str | None, device: 
         os.environ["WINNOW_HOME"] = home
     if device:
         os.environ["WINNOW_DEVICE"] = device
-        machine.check_device()
+        cards.check()
     private()
     projects.settle()
     if project:

@@ -59,11 +59,6 @@ def card() -> Card | None:
     return next(iter(cards.usable()), None)
 
 
-def check_device() -> None:
-    """Check `--device`. Errors: ConfigError, ResourceError if this machine lacks that device."""
-    cards.check()
-
-
 def compute_on(where: str | None) -> None:
     """Compute on the place that `--on` names, in this process and its workers. Errors: ConfigError."""
     if where:
@@ -75,11 +70,6 @@ def allow_mixed(wanted: bool) -> None:
     """If wanted, accept workers that produce other bytes than the first worker."""
     if wanted:
         os.environ[MIXED] = "1"
-
-
-def n_cards() -> int:
-    """Return the number of cards that training may use."""
-    return len(cards.usable())
 
 
 @lru_cache(maxsize=16)
@@ -129,7 +119,7 @@ class Cluster:
 
     @property
     def bytes(self) -> str:
-        """Say whether runs would produce the same bytes as on this machine."""
+        """Describe if runs would produce the same bytes as on this machine."""
         if silent := [machine.name for machine in self.machines if not machine.answers]:
             return f"not known: no answer from {', '.join(silent)}."
         if others := [
@@ -143,7 +133,7 @@ class Cluster:
 
     @property
     def privacy(self) -> list[str]:
-        """Say what would leave this machine, and what protects it."""
+        """Describe what would leave this machine, and what protects it."""
         if self.on == "ray":
             return [
                 "Nothing leaves this machine. While a run lasts, Ray's ports are open on it, behind a token of the run."
@@ -152,7 +142,7 @@ class Cluster:
         guard = (
             f"No token is required on {', '.join(open_to)}: its ports run anybody's code, so Winnow does not use it."
             if open_to
-            else "A token is required, but it does not encrypt: keep the cluster on a network of its own."
+            else "A token is required, but it does not encrypt: keep the cluster on a separate network."
         )
         return [
             "Sentences go to these machines and numbers come back, in clear text. Winnow writes no sentence there.",
@@ -163,7 +153,7 @@ class Cluster:
 
     @property
     def home(self) -> str:
-        """Say which machines could take steps of an experiment."""
+        """Describe which machines could take steps of an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
             return "on this machine."
         blind = [machine.name for machine in self.machines if not machine.sees_home]

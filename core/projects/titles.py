@@ -60,7 +60,7 @@ def outcome(run: Run) -> str:
     return ""
 
 
-# What a user may change after the run, and what is judged when it is read.
+# Kinds whose outcome users may change after the run, or which is judged on reading.
 _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
     "select": selections.kept,
     "experiment": results.finding,
@@ -69,14 +69,14 @@ _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
 
 
 def choice_title(choice_id: str) -> str:
-    """A choice in words: its name, what it takes of which corpus. Errors: RunError; KeyError for a spoilt manifest."""
+    """Return a selection's name, strategy and corpora in words. Errors: RunError; KeyError for a damaged manifest."""
     choice = selections.at(choice_id)
     what = _selected({**runs.get(choice.run).manifest.config, "budget": choice.budget})
     return f"{choice.name}: Select {what}" if choice.name else f"Select {what}"
 
 
 def corpus_name(reference: str) -> str:
-    """A corpus as it is called, a long name cut, or that it is gone."""
+    """Return the shortened name of a corpus, or that it was removed."""
     return short(results.corpus_name(reference))
 
 

@@ -1,6 +1,6 @@
 """Computation in chunks: each is a file in the run's folder for chunks, and a file that is there is not made again.
 
-Whoever computes a chunk, its file has the same bytes, so a run can be resumed on another machine. Chunk files are
+A chunk's file has the same bytes on every machine, so a run can be resumed on another one. Chunk files are
 deleted with the run, or earlier by the kind of run that made them.
 """
 
@@ -22,7 +22,7 @@ from core.runs.where import Where
 
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
-About = Mapping[str, Any]  # what a work says about its model
+About = Mapping[str, Any]  # a work's description of its model
 PROBES = "*.probe"  # files in the folder for chunks, see `Chunks.hold_to_first`
 PROBED = 64  # items that every worker computes first
 
