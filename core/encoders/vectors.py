@@ -23,7 +23,7 @@ from core.results import FloatArray, Index, IntArray, Rows
 from core.runs import result
 from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
-from core.selection.strategies.adapted import Joined
+from core.selection.strategies.cosine import Joined
 from core.text.words import Tokens
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
 `of` gives it, `<map run>@<choice>`: the map that was made for one selection with another choice laid over it.
+
+Predicted entities come from finished `tag` runs of D_C.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +25,19 @@ from core.explore.result import CLASSES, Hits, MapResult, MapRow, MapView
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
 from core.results import FloatArray, IntArray
+from core.runs.result import read
 from core.runs.result import read as read_result
 from core.runs.store import Run
 from core.selection import choice
+from core.selection.evidence import Spans
 from core.selection.near import nearest_rows
-from core.selection.result import Scored
+from core.selection.result import Scored, ScoreResult, SelectResult
 from core.selection.view import chosen, run_of, scored
 from core.shown import short
 from core.stats.draws import stratified
+from core.tagging.predictions import read_spans
 from core.terms import plainly
+from core.text.sentence import Sentence
 
 READ_BY = ("encoder", "pooling", "max_length", "precision")  # options that determine the vectors
 Sort = Literal["score", "tokens", "row", "class"]
@@ -311,3 +317,41 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapR
 def table_file(map_run: str) -> Path:
     """Return the path of the map's Parquet table, which Embedding Atlas and notebooks open."""
     return map_files.table_file(_run(map_run))
+
+
+def tag_runs(choice_id: str) -> list[Run]:
+    """Return finished `tag` runs of a choice's D_C: those behind its scores, else the latest one, else none."""
+    select = run_of(choice_id)
+    score = store().get(read(select, SelectResult).score_run)
+    own = read(score, ScoreResult).made_by.get("tag", ())
+    done = store().list("tag", state="succeeded")
+    if sources := [run for run in done if run.id in own]:
+        return sources
+    return [run for run in done if run.manifest.inputs["corpus"] == select.manifest.inputs["domain"]][:1]
+
+
+@kept_per_home(4)
+def _spans(run_id: str) -> Spans:
+    return read_spans(store().get(run_id))
+
+
+def entity_types(choice_id: str) -> Sequence[str]:
+    """Return the entity types of D_C's taggers; empty if D_C was never tagged."""
+    by_tagger = [_spans(run.id) for run in tag_runs(choice_id)]
+    return sorted({name for spans in by_tagger for name in spans.types})
+
+
+def entity_counts(map_run: str, points: IntArray) -> FloatArray:
+    """Return the number of predicted entities of `points`, `(m,)`, mean over taggers; NaN for T_C."""
+    mapped = get(map_run)
+    counts = [_spans(run.id).totals() for run in tag_runs(mapped.selection)]
+    return mapped.values(points, np.mean(counts, axis=0))
+
+
+def with_entities(choice_id: str, row: int) -> Sentence | None:
+    """Return a sentence of D_C with the first tagger's predicted entities; None if D_C was never tagged."""
+    runs = tag_runs(choice_id)
+    if not runs:
+        return None
+    sentence = scored(choice_id).domain.take([row])[0]
+    return replace(sentence, entities=_spans(runs[0].id).entities(row))

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from core.config import Config
 from core.errors import ConfigError
 from core.selection.base import Strategy
-from core.selection.strategies.adapted import CosineMlm, CosineMlmNer
 from core.selection.strategies.baselines import LengthMatchedRandom, Random
 from core.selection.strategies.classifier import DomainClassifier
-from core.selection.strategies.cosine import CosinePretrained, Neighbours
+from core.selection.strategies.cosine import CosineMlm, CosineMlmNer, CosinePretrained, Neighbours
 from core.selection.strategies.gazetteer import Gazetteer
 from core.selection.strategies.perplexity import NgramPerplexity
 from core.selection.strategies.predictions import NerSelected

@@ -12,8 +12,7 @@ from core.kind import About, Job, Kind
 from core.models.encoder import EncoderOptions
 from core.results import FloatArray, IntArray, Role
 from core.selection.score import ScoreConfig, scores_of, sources_of
-from core.selection.strategies.classifier import ClassifierOptions
-from core.selection.strategies.cross_fitted import CrossFitted
+from core.selection.strategies.classifier import ClassifierOptions, CrossFitted
 from core.shown import count
 from core.stats.prevalence import QuantileCount
 from core.stats.prevalence import prevalence as estimate_prevalence

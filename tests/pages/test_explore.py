@@ -23,7 +23,7 @@ from core.charts import plain as plots_plain
 from core.cli.main import run_main
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.explore import atlas, entities, regions
+from core.explore import atlas, regions
 from core.explore import view as maps
 from core.explore.regions import Region
 from core.explore.result import CLASSES
@@ -452,7 +452,7 @@ def test_what_is_added_removed_and_undone_is_kept_and_not_undone_unseen(made: Ma
 def test_a_sentence_says_why_it_was_selected_and_can_be_removed_before_the_selection_is_sealed(made: Made) -> None:
     select, map_run = made["select"], made["map"]
     found = maps.get(map_run)
-    counts, chosen = entities.entity_counts(map_run, np.arange(len(found))), selections.chosen(select).rows.tolist()
+    counts, chosen = maps.entity_counts(map_run, np.arange(len(found))), selections.chosen(select).rows.tolist()
     point = next(int(p) for p in np.flatnonzero(counts == 1) if p >= found.n_task and int(found.rows[p]) in chosen)
     row = int(found.rows[point])
     app = opened(PAGE, picked("point", point, map_run))

@@ -14,7 +14,6 @@ import pytest
 from core.corpora.library import Library
 from core.encoders import vectors as vectors_of
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.explore import entities
 from core.explore import view as maps
 from core.importing import view as corpora
 from core.kind import Job, Result
@@ -225,10 +224,10 @@ def test_a_cancelled_scoring_goes_on_where_it_was(made: Names, monkeypatch: pyte
 
 def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
     run, plain = runs.get(made["ner-selected"]), runs.get(made["random"])
-    (tagged,) = entities.tag_runs(run.id)
+    (tagged,) = maps.tag_runs(run.id)
     assert [tagged.id] == scoring(run.id).result()["made_by"]["tag"]
-    assert [found.id for found in entities.tag_runs(plain.id)] == [tagged.id]  # the same D_C
-    assert entities.entity_types(run.id) == ["PARTY", "THING"]
+    assert [found.id for found in maps.tag_runs(plain.id)] == [tagged.id]  # the same D_C
+    assert maps.entity_types(run.id) == ["PARTY", "THING"]
     sentences = next(corpora.find("domain").batches())
     expected = [prediction.entities for prediction in found_by_list(sentences, NAMES)]
     spans = read_spans(tagged)
@@ -238,11 +237,11 @@ def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
     assert np.floor(scores).astype(int).tolist() == [len(found) for found in expected]
     map_run = done("map", maps.options(run.id, sample=100, clusters=2))
     found = maps.get(map_run)
-    counts = entities.entity_counts(map_run, np.arange(len(found)))
+    counts = maps.entity_counts(map_run, np.arange(len(found)))
     assert np.isnan(counts[: found.n_task]).all()
     assert counts[found.n_task :].tolist() == [len(expected[row]) for row in found.rows[found.n_task :].tolist()]
     for row in (0, 70):
-        assert entities.with_entities(run.id, row) == replace(sentences[row], entities=expected[row])
+        assert maps.with_entities(run.id, row) == replace(sentences[row], entities=expected[row])
         why = insights.why(run.id, row)
         assert len(why.parts) == len(expected[row]) + 1
         assert why.total == pytest.approx(why.score, abs=1e-6)
@@ -251,5 +250,5 @@ def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
         assert why.total == pytest.approx(why.score, abs=1e-3)
         assert (len(why.neighbours), len(why.parts) > 5) == (5, True)
     store().remove(tagged.id)
-    assert entities.tag_runs(plain.id) == []
-    assert entities.with_entities(plain.id, 0) is None
+    assert maps.tag_runs(plain.id) == []
+    assert maps.with_entities(plain.id, 0) is None

@@ -13,8 +13,7 @@ from core.results import Role
 from core.selection import prevalence_view as prevalence
 from core.selection.base import Batch, Source
 from core.selection.prevalence import PrevalenceResult
-from core.selection.strategies.classifier import ClassifierOptions
-from core.selection.strategies.cross_fitted import CrossFitted
+from core.selection.strategies.classifier import ClassifierOptions, CrossFitted
 from tests.conftest import Command, Seal
 from tests.planted import bag_vectors, contracts, kitchen
 

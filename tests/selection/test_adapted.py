@@ -7,7 +7,7 @@ from core.reporter import Silent
 from core.results import FloatArray, Role, Rows
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
-from core.selection.strategies.adapted import Joined
+from core.selection.strategies.cosine import Joined
 from tests.conftest import Seal
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from core.experiment import deliver
-from core.explore import atlas, entities, plot
+from core.explore import atlas, plot
 from core.explore import view as maps
 from core.explore.view import Mode
 from core.importing import view as corpora
@@ -34,7 +34,7 @@ RUN = "explore.tag.run"
 
 def offer_tagging(choice_id: str) -> None:
     """Ask for a tagger to tag D_C if none has, or show the run that does it."""
-    if entities.tag_runs(choice_id):
+    if maps.tag_runs(choice_id):
         return
     with st.expander("Find entities in the domain corpus", icon=":material/label:"):
         options = _options(choice_id)
@@ -118,7 +118,7 @@ def controls(map_run: str) -> Controls:
 
 def _colourings(map_run: str) -> list[Colouring]:
     """Return the colourings that the sentences of this map support."""
-    there = {"entities": bool(entities.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
+    there = {"entities": bool(maps.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
     there["column"] = bool(maps.further_columns(map_run))
     return [by for by in COLOURINGS if there.get(by, True)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core import charts
-from core.explore import entities, plot, regions
+from core.explore import plot, regions
 from core.explore import view as maps
 from core.explore.regions import Region
 from core.explore.result import CLASSES
@@ -109,7 +109,7 @@ def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntA
 def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
     """Return all that the figure depends on, as the key of its cache."""
     by, n, query, mode, layers, column = asked
-    tagged = "".join(run.id for run in entities.tag_runs(choice_id)) if by == "entities" else ""
+    tagged = "".join(run.id for run in maps.tag_runs(choice_id)) if by == "entities" else ""
     return (
         # Windows of other projects share the server's cache.
         str(home()),
@@ -204,7 +204,7 @@ def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: 
     if by == "page":
         return plot.by_value(drawn, maps.colour_numbers(map_run, points, "page"), "page", view)
     if by == "entities":
-        return plot.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
+        return plot.by_value(drawn, maps.entity_counts(map_run, points), "predicted entities", view)
     if by == "column":
         return _by_column(column, map_run, drawn, view)
     return plot.by_name(drawn, maps.colour_names(map_run, points, by), view)

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from core.experiment import deliver
-from core.explore import entities, regions
+from core.explore import regions
 from core.explore import view as maps
 from core.explore.regions import Region
 from core.explore.result import CLASSES, MapRow
@@ -69,8 +69,8 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
 
 def _sentence(choice_id: str, row: MapRow) -> None:
     """Draw its text, with predicted entities if a tagger has tagged D_C."""
-    tagged = entities.with_entities(choice_id, row["row"])
-    shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(choice_id))
+    tagged = maps.with_entities(choice_id, row["row"])
+    shown = escape(row["text"]) if tagged is None else entity_html(tagged, maps.entity_types(choice_id))
     st.html(f'<blockquote class="w-sentences">{shown}{place_html(row["place"])}</blockquote>')
     if tagged is not None:
         n = len(tagged.entities or ())

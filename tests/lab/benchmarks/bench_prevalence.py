@@ -25,8 +25,7 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection.base import Source
 from core.selection.prevalence import REGULARISATION
-from core.selection.strategies.classifier import ClassifierOptions
-from core.selection.strategies.cross_fitted import CrossFitted
+from core.selection.strategies.classifier import ClassifierOptions, CrossFitted
 from core.stats.prevalence import prevalence
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
