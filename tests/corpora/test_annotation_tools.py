@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 from core.corpora.checks import ContradictionCounter
-from core.corpora.readers import read, sniff
+from core.corpora.readers import ReadOptions, read, sniff
 from core.errors import ReadError
 from core.text.sentence import Sentence
 from tests.corpora.test_labelled import load, surfaces, write
@@ -232,3 +232,29 @@ def test_unnamed_annotators_are_counted_and_the_import_says_how_to_name_them(tmp
     assert "--annotator NAME" in counter.found.in_words
     with pytest.raises(ReadError, match="annotator: 'ana' is not in it"):
         load(path, annotator="ana")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The km/h of 1/2 and 3/4 and/or n/a and c/o Lind.",
+        "snake_case and other_names in some_code here_too",
+        "a|b|c d|e|f",
+        "<b>Mara</b> left <I>Lyon</I>.",
+        "<TITLE>Mara</TITLE> left.",
+        "<PERSON> signed at <PLACE>.",
+        "Mara said <PERSON>Lind</PERSON> and <br> nothing else.",
+    ],
+)
+def test_ordinary_text_stays_unlabelled(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(f"{line}\n{line}s\n")
+    assert sniff(path).format == "txt"
+    assert [sentence.entities for sentence in read(path)] == [None, None]
+
+
+def test_a_word_without_its_tag_costs_its_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    whole = "Mara/PERSON left/O Lyon/PLACE in/O May/O and/O stayed/O in/O Kiel/PLACE ./O\n"
+    path.write_text(3 * whole + whole.replace("May/O", "May"))
+    assert len(list(read(path, ReadOptions(scheme="io")))) == 3

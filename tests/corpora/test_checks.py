@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from core.corpora import checks
-from core.corpora.checks import Check
-from core.text.sentence import Sentence
+from core.corpora.checks import Check, contradictions
+from core.text.sentence import Entity, Sentence, sentence_id
 from tests.conftest import Seal, sentence
 from tests.planted import contracts, kitchen
 
@@ -138,3 +138,25 @@ def test_a_sample_comes_from_all_over_a_large_corpus(seal: Seal) -> None:
         "a, b and c",
         "a, b, c, d and 2 more",
     ]
+
+
+def labelled(text: str, tokens: tuple[str, ...], *entities: tuple[int, int, str]) -> Sentence:
+    found = tuple(Entity(start=start, end=end, type=kind) for start, end, kind in entities)
+    return Sentence(id=sentence_id(text), text=text, tokens=tokens, entities=found)
+
+
+def test_equal_texts_with_different_labels_are_counted_once_per_text() -> None:
+    text, tokens = "Hall 7 is in Lyon.", ("Hall", "7", "is", "in", "Lyon", ".")
+    place = labelled(text, tokens, (4, 5, "LOC"))
+    rows = [
+        place,
+        place,
+        labelled(text, tokens),
+        labelled(text, ("Hall", "7", "is", "in", "Ly", "on", "."), (4, 6, "LOC")),  # the same labels, cut otherwise
+        labelled("No rent is due.", ("No", "rent", "is", "due", "."), (1, 2, "X")),
+        labelled("No rent is due.", ("No", "rent", "is", "due", "."), (1, 2, "X")),
+    ]
+    found = contradictions(rows)
+    assert (found.texts, found.sentences) == (1, 4)
+    assert found.in_words.startswith("1 text occurs more than once with different labels (4 sentences).")
+    assert contradictions(rows[:2]).in_words == ""
