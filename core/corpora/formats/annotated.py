@@ -39,37 +39,8 @@ _BINARY_VIEWS = ("ner", "binary")  # Prodigy's views whose answer is about one s
 _CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Label Studio's marks of an answer that does not count
 # Elements that end a line of text.
 _BLOCKS = frozenset(
-    (
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "br",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "figcaption",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tr",
-        "ul",
-    )
+    {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "footer", "h1", "h2"}
+    | {"h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"}
 )
 _SILENT = frozenset({"script", "style", "head", "template"})
 _NOWHERE = ((-1, -1),)  # a fragment of no text: it is lost
