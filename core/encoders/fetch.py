@@ -14,7 +14,7 @@ class FetchConfig(Config):
     """Options: the encoder to fetch."""
 
     encoder: str = option(..., f"What to fetch: {', '.join(OFFERS)}.")
-    allow_download: bool = option(False, "Consent of a user who was told what is fetched, and from where.", hidden=True)
+    allow_download: bool = option(False, "Consent of a user who saw what is fetched, and from where.", hidden=True)
 
     def settled(self) -> Self:
         """Return the options. Errors: ConfigError for a name that is not offered, or without consent."""

@@ -129,7 +129,7 @@ class Shards:
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
             raise IndexError(f"row out of range: there are {len(self)} rows")
         parts = np.searchsorted(self._starts, rows, "right") - 1
-        order = np.argsort(parts, kind="stable")  # opens each file once, in whatever order the rows are
+        order = np.argsort(parts, kind="stable")  # so that each file is opened once
         result = np.empty((len(rows), self._part(0).shape[1]), self._part(0).dtype)
         for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(rows) else ():
             i = int(parts[places[0]])

@@ -250,10 +250,10 @@ class BiLstmTagger(Tagger):
         weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
     ) -> Features:
-        """A training batch, in one part a corpus.
+        """Return a training batch with one part per corpus.
 
-        sources: PRIMARY or ASSISTING, a sentence each; default all primary. Their labels are of their own tags. They
-        make no difference where both corpora share every layer.
+        sources: PRIMARY or ASSISTING per sentence, default all primary. Each corpus has labels by its own tags. If both
+        share every layer, sources have no effect.
         """
         together = self.assisting_types is None and len(self.towers) == 1  # one pass is faster than two
         sources = [PRIMARY] * len(sentences) if together or not sources else list(sources)

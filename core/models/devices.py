@@ -153,8 +153,8 @@ def side_by_side(
 ) -> "Generator[tuple[Key, torch.Tensor], None, None]":
     """Yield `work` of every item in order, its tensors on the CPU.
 
-    On a CPU each thread computes an item by itself: threads that share one small matrix product spend most of their
-    time waiting for each other while other programs use the cores. On a GPU the next item starts before the tensor of
+    On a CPU each thread computes one item. Threads that share one small matrix product would spend most of their time
+    waiting for each other while other programs use the cores. On a GPU the next item starts before the tensor of
     the last is read. Items are drawn in the calling thread, a few ahead. Wrap the generator in `contextlib.closing` if
     it may not run to its end; until then torch has one thread in the whole process.
     """
@@ -177,12 +177,12 @@ def side_by_side(
 
 
 def single_threads(n: int) -> ThreadPoolExecutor:
-    """Return a pool of `n` threads, in each of which torch computes with that thread alone."""
+    """Return a pool of `n` threads. In each, torch computes with one thread."""
     return ThreadPoolExecutor(n, initializer=_use_one_thread)
 
 
 def _use_one_thread() -> None:
-    """Limit torch to one thread in this thread, whatever another thread sets later.
+    """Limit torch to one thread in this thread, also if another thread sets more later.
 
     A thread reads the process's setting at its first use of torch. Without the read below, a later setting of two
     threads would apply here, and sums over rows (the gradients of layer norm) would differ in their last digits.
@@ -294,8 +294,8 @@ def release_memory() -> None:
     """Release unused memory and restart the count of the peak.
 
     A tagger, a Trainer and a language model refer to themselves, so they and Adam's moments stay until they are
-    garbage-collected. torch keeps a GPU's memory for itself until told otherwise, and glibc does not return the holes
-    that batches of varying sizes leave: an experiment of eight pre-trainings grew to 11 GB.
+    garbage-collected. torch keeps a GPU's memory until its cache is emptied, and glibc does not return the holes that
+    batches of varying sizes leave: an experiment of eight pre-trainings grew to 11 GB.
     """
     gc.collect()
     trim()

@@ -73,7 +73,7 @@ class Cut(NamedTuple):
 class Encoder:
     """A frozen encoder. Make one with `Encoder.load`.
 
-    name: as given to `load`. key: hash of all that a vector depends on besides the sentence. dimension: width d.
+    name: as given to `load`. key: hash of all inputs of a vector except the sentence. dimension: width d.
     max_length: pieces per window, special ones included; a longer sentence is read in several windows.
     """
 
@@ -172,7 +172,7 @@ class Encoder:
 
         done, n = 0, len(lengths) - sum(map(len, cut.further.values()))
         budget = BUDGET.get(self.model.device.type, BUDGET["cpu"])
-        # Further windows get batches of their own, so that they do not change the batches of all other sentences.
+        # Further windows get separate batches, so that they do not change the batches of all other sentences.
         groups = chain(length_groups(lengths[:n], budget), (n + group for group in length_groups(lengths[n:], budget)))
         with closing(side_by_side(vectors, groups, self.model.device)) as results:
             for group, result in results:

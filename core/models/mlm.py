@@ -34,7 +34,7 @@ MASKED, RANDOM = 0.8, 0.1  # shares of the chosen pieces; the rest stays unchang
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masking:
-    """Rule by which pieces are chosen and replaced.
+    """Rule for choosing and replacing pieces.
 
     probability: share of the pieces that are chosen. unit: `piece` each independently; `word` all pieces of a word or
     none; `span` as in CrossNER (whose p is 0.2): of each two isolated chosen pieces, the first moves beside the

@@ -24,7 +24,7 @@ _Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NgramScores:
-    """Scores of `n` sentences under a model; row i is of sentence i.
+    """Scores of `n` sentences under a model, in the order of the sentences.
 
     log10: log10 P of the sentence with its `</s>`. oov_log10: the part of it from unknown words. tokens, oov: numbers
     of tokens and of unknown ones, without `</s>`. All have shape `(n,)`.
@@ -169,7 +169,7 @@ class KneserNey:
 
 
 def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tuple[int, ...]:
-    """Return the orders, from 1, without discounts of their own, and report them."""
+    """Return the orders, from 1, that use the fallback discounts, and report them."""
     fallback = tuple(n for n, discounts in enumerate(formed, 1) if discounts is None)
     if fallback:
         orders = ", ".join(map(str, fallback))

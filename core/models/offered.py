@@ -42,7 +42,7 @@ _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, Ru
 class Offer:
     """An encoder in packages.
 
-    says: description for the user. packages: pip requirements in order, one per part. files: sha256 by name of the
+    says: its description. packages: pip requirements in order, one per part. files: sha256 by name of the
     files that are kept. fetched, size: bytes of the packages, of these files. license: SPDX.
     """
 

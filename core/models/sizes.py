@@ -58,7 +58,7 @@ _State = tuple[Path, int, int]
 
 
 def _states(folder: Path, *names: str) -> tuple[_State, ...]:
-    """Return the files of a folder with their time of change and size, by which a change is detected."""
+    """Return the files of a folder with time of change and size, to detect changes."""
     states = []
     for file in (folder / name for name in names):
         with suppress(OSError):

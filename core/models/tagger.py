@@ -37,7 +37,7 @@ class Tags(NamedTuple):
     """Tags of one sentence under several decodings.
 
     best: the tagger's own decoding, which is one of the next two. constrained: the best sequence that BIOES allows.
-    viterbi: the best of all sequences. argmax: the best tag of every word by itself.
+    viterbi: the best of all sequences. argmax: the best tag of each word, without the chain.
     """
 
     best: tuple[str, ...]

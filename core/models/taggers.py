@@ -146,7 +146,7 @@ def new_tagger(
         allow_download=allow_download,
         new_layers=("pooler", *_LAST_LAYERS, *_NEW_TOO),
         id2label=names,
-        # Two BIOES tags share an IOB2 name. The reverse mapping gives the first of them, whatever its position.
+        # Two BIOES tags share an IOB2 name. The reverse mapping gives the first of them.
         label2id={name: i for i, name in reversed(names.items())},
         # A fine-tuned encoder has a last layer of other tags, which is reinitialised below anyway.
         ignore_mismatched_sizes=True,

@@ -93,7 +93,7 @@ class Source:
         if not len(rows):
             raise CorpusError(
                 f"{self.corpus.name}: no sentence is left to learn from (all are empty or found in held-out data); "
-                "give a task corpus with sentences of its own."
+                "give a task corpus with other sentences."
             )
         return np.asarray(self.vectors[rows], dtype=np.float32), np.asarray(self.norms[rows], dtype=np.float32)
 

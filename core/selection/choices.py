@@ -59,7 +59,7 @@ def find(reference: str) -> Choice:
     fitting = named or [choice for choice in here if _folded(title(choice)) == same]
     if len(fitting) > 1:
         ids = ", ".join(choice.id for choice in fitting)
-        raise ConfigError(f"selection {reference[:LONGEST]!r}: several are called so; say which by its id: {ids}.")
+        raise ConfigError(f"selection {reference[:LONGEST]!r}: several have this name; give one of these ids: {ids}.")
     if not fitting and not is_run_id(files.run_of(reference)):
         raise ConfigError(f"selection {reference[:LONGEST]!r}: is not here; `choice list` shows the ones that are.")
     return fitting[0] if fitting else at(reference)

@@ -25,7 +25,7 @@ from core.selection.result import ScoredRow
 _format = click.option(
     "--format",
     type=click.Choice(selections.FORMATS),
-    help="What to write, whatever the output is called; else its ending says so, and without one it is a folder.",
+    help="Format to write; by default that of the output's suffix, and a folder without a suffix.",
 )
 
 

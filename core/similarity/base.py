@@ -1,7 +1,7 @@
 """The contract of a similarity measure, and the equal samples that measures compare (Dai et al. 2019, 4 and 5).
 
 `fit` and `compare` are separate because fitting a source takes most of the time and serves every target. Signs are
-flipped in one place, `Grid.closeness`; everywhere else `prefer` says which end means "closer".
+flipped in one place, `Grid.closeness`; everywhere else `prefer` is the end that means "closer".
 """
 
 from collections.abc import Iterator, Mapping, Sequence

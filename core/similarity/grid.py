@@ -145,8 +145,8 @@ def in_front(column: FloatArray) -> tuple[int, int] | None:
 def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, float, float] | None:
     """Return the mean over parts `(p,)`, its 95% interval (low, high) and p of the lead; None below `FEWEST` parts.
 
-    whole: the lead on all text, above 0. The smaller lead is tested. A lead on the parts alone says nothing of the
-    table, and a lead on the whole alone may be chance.
+    whole: the lead on all text, above 0. The smaller lead is tested. A lead only on the parts is no
+    lead in the table, and a lead only on the whole may be chance.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -164,7 +164,7 @@ def _holm(p: Sequence[float]) -> list[bool]:
     """Return per test whether Holm's procedure rejects it at `LEVEL`."""
     kept = [False] * len(p)
     for place, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        # Holm steps down: the first test that fails ends it, whatever the p of the rest.
+        # Holm steps down: the first test that fails ends it, also if a later p is small.
         if p[at] > LEVEL / (len(p) - place):
             break
         kept[at] = True

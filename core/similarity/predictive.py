@@ -365,7 +365,7 @@ def _scaled(values: FloatArray) -> FloatArray:
 def rule(grid: Grid, outcomes: Sequence[Outcomes]) -> Rule | None:
     """Test "close source: its language model, distant source: its word vectors"; None if no source has both models.
 
-    The paper says it of single pairs and gives no limit of closeness (SOURCES.md, Close source, language model). So the
+    The paper states it for single pairs, without a limit of closeness (SOURCES.md, Close source, language model). The
     sources of a target are ordered by mean rank over the measures. The closer half should do better with the language
     model, the farther half with word vectors. The middle source gets no advice.
     """

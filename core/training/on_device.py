@@ -107,7 +107,7 @@ def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
 def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
     """Return device and precision of a worker process in words, and the device's name.
 
-    The engine (Ray) has assigned it a device of its own.
+    The engine (Ray) has assigned the device.
     """
     from core.models import devices
     from core.models.devices import without_reading_masks
@@ -125,7 +125,7 @@ def rank() -> int:
 
 
 def announce(run_id: str) -> None:
-    """Tell the other processes which run to join; "": none, because it is finished already."""
+    """Announce the run that the other processes join; "": none, because it is finished already."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not rank() and not _announced:
         _announced.add(run_id)
         _store().set(_KEY, run_id)

@@ -39,8 +39,8 @@ class CosineOptions(Config):
     )
     quota: bool = option(
         False,
-        "k-means: give every mean's sentences of the domain corpus as large a part of the selection as its cluster "
-        "is of the task corpus.",
+        "k-means: give the sentences nearest to each mean the same share of the selection as the mean's cluster has of "
+        "the task corpus.",
     )
     contrast: float = option(1.0, "Weight of the domain corpus's mean where query is contrastive.", ge=0, le=10)
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")

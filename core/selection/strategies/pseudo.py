@@ -141,7 +141,7 @@ class PseudoPerplexity(Strategy):
     def _groups(self, reads: Sequence[_Read], batch: Batch) -> Iterator[list[_Pass]]:
         """Yield all passes over `reads` in batches.
 
-        Further windows get batches of their own at the end, so that they do not change the other batches.
+        Further windows get separate batches at the end, so that they do not change the other batches.
         """
         done, n = 0, len(batch.sentences)
         parts = [
