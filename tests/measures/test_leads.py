@@ -1,4 +1,4 @@
-"""Leads beyond chance: at most 5 in 100 of equal sources, whatever varies, and a true lead is seen."""
+"""Leads beyond chance: at most 5 in 100 for equal sources under every kind of variation, and true leads are found."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Recurrent taggers: no packing and still exact, corpora side by side, saved and loaded, vectors and states."""
+"""Recurrent taggers: exact without packing; two corpora, saving and loading, vectors and frozen states."""
 
 import json
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ def test_a_step_makes_the_loss_smaller() -> None:
 
 
 def test_the_chains_may_learn_at_their_own_rate() -> None:
-    """Of both corpora, where each has one."""
+    """Both corpora's chains, if each has one."""
     model = tagger(assisting_types=["GPE"])
     assert model.assisting_crf
     chains = [id(p) for chain in (model.crf, model.assisting_crf) for p in chain.parameters()]

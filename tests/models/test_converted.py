@@ -1,4 +1,4 @@
-"""A folder with `pytorch_model.bin` alone is converted once into the home; a pickle of more than tensors is refused."""
+"""A folder with only `pytorch_model.bin` is converted once into the home; a pickle of more than tensors is refused."""
 
 import os
 import pickle
@@ -29,7 +29,7 @@ PICKLE = "pytorch_model.bin"
 
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A masked language model as it was saved before there were safetensors."""
+    """Save a masked language model in the format before safetensors."""
     path = tiny_mlm(tmp_path_factory.mktemp("older") / "encoder")
     torch.save(load_file(path / "model.safetensors"), path / PICKLE)
     (path / "model.safetensors").unlink()
@@ -46,7 +46,7 @@ def kept(home: Path) -> list[Path]:
 
 
 def assert_read(folder: Path, older: Path) -> None:
-    """An encoder and a masked language model of `folder` have the weights that `older` was saved with."""
+    """Check that an encoder and a masked language model of `folder` have the weights of `older`."""
     saved = torch.load(older / PICKLE, weights_only=True)
     model = hub.load_model(str(folder), AutoModelForMaskedLM).state_dict()
     encoder = {f"bert.{name}": weights for name, weights in hub.load_model(str(folder)).state_dict().items()}

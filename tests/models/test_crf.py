@@ -63,7 +63,7 @@ def every_path(crf: LinearChain, emissions: Tensor) -> tuple[list[tuple[int, ...
 
 
 def posteriors(crf: LinearChain, emissions: Tensor, spans: Sequence[Entity]) -> list[float]:
-    """Of each span by itself in one sentence."""
+    """Return the confidence of each span in one sentence."""
     n = len(emissions)
     paths = torch.tensor([[crf.tags.index(tag) for tag in encode([span], n, "bioes")] for span in spans])
     mask = torch.ones(len(spans), n, dtype=torch.bool)
@@ -87,7 +87,7 @@ def assert_posteriors_are_the_sums(
 def gradients(
     crf: LinearChain, loss: Loss, emissions: Tensor, tags: Tensor, mask: Tensor, weights: Tensor
 ) -> tuple[Tensor, ...]:
-    """Losses, and the gradients of their weighted sum, of emissions and parameters."""
+    """Return losses, and the gradients of their weighted sum with respect to emissions and parameters."""
     emissions = emissions.clone().requires_grad_()
     losses = loss(emissions, tags, mask)
     inputs = [emissions, *crf.parameters()]
@@ -95,7 +95,7 @@ def gradients(
 
 
 def printed(crf: LinearChain) -> Loss:
-    """The loss as pytorch-crf has it."""
+    """Return the loss of pytorch-crf."""
     return lambda emissions, tags, mask: -CRF.forward(crf, emissions, tags, mask, reduction="none")
 
 
@@ -129,7 +129,7 @@ def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n: int, options: O
 
 @torch.no_grad()
 def word_by_word(crf: LinearChain, emissions: Tensor, path: Sequence[int]) -> list[float]:
-    """The probability of every tag after the one before it, as the sentence that says what a `memm` is has it."""
+    """Return the probability of every tag given the previous one, from the definition of a `memm`."""
     _, follow, _ = crf._scores(crf.constrained)
     first = emissions[0].masked_fill(crf._illegal_begin, -math.inf) if crf.constrained else emissions[0]
     words = [first, *(emissions[i] + follow[path[i - 1]] for i in range(1, len(path)))]
@@ -216,7 +216,7 @@ def test_a_long_sentence_beside_a_short_one_in_float32() -> None:
 
 
 def test_extreme_scores_give_the_loss_and_gradients_of_pytorch_crf() -> None:
-    """`exp(-10,000)` is 0 beside `exp(10)`, yet in the first case every sequence has such a transition, or two."""
+    """`exp(-10,000)` underflows beside `exp(10)`, but in the first case every sequence has such a transition."""
     crf = chain(6, bioes_tags(["A", "B"]))
     with torch.no_grad():
         crf.transitions.copy_(torch.where(torch.rand(9, 9) < 0.5, -10_000.0, 10.0))
@@ -275,7 +275,7 @@ def test_forbidden_transitions_leave_the_sequences_without_them(forbidden: float
 
 @pytest.mark.usefixtures("way")
 def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences() -> None:
-    """As pytorch-crf does where all others are made as good as impossible; of them nothing is learnt."""
+    """It equals pytorch-crf with all forbidden sequences made nearly impossible; those are not learnt."""
     crf = chain(10, bioes_tags(["A", "B"]), constrained=True)
     penalised = chain(10, crf.tags)
     illegal = crf_module._illegal(crf.tags)
@@ -316,7 +316,7 @@ def test_the_tags_that_are_trained_on_are_never_forbidden(spans: list[tuple[int,
 def test_products_are_right_up_to_where_the_chain_leaves_them(
     constrained: bool, seed: int, lengths: list[int], share: float
 ) -> None:
-    """Scores as far apart as they may be, and no step of middling size between them."""
+    """Use scores as far apart as allowed, without steps of medium size."""
     crf, mask = chain(seed, bioes_tags(["A", "B"]), constrained=constrained), words_on(lengths)
     room = 0.999 * FARTHEST / 7 - math.log(crf.num_tags)
     emissions = share * room * torch.randint(2, (*mask.shape, crf.num_tags)).double()

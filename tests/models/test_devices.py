@@ -1,4 +1,4 @@
-"""One thread is one thread, whenever it begins to compute."""
+"""Threads that compute alone, and batches that a GPU computes while the last one is read."""
 
 from collections.abc import Iterator
 from threading import Event, get_ident
@@ -48,7 +48,7 @@ def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pyt
 
 
 def test_text_is_tokenized_ahead_of_the_batch_that_is_computed() -> None:
-    """One at a time, in one thread, in the order in which it is asked for."""
+    """One block at a time, in one thread, in the order of the requests."""
     begun, at_work = Event(), list[tuple[int, int]]()
 
     def work(i: int) -> int:
@@ -59,7 +59,7 @@ def test_text_is_tokenized_ahead_of_the_batch_that_is_computed() -> None:
 
     with Ahead(work) as ahead:
         assert ahead.take(0, 8) == 0
-        assert begun.wait(10)  # nobody has asked for it yet
+        assert begun.wait(10)  # before it is requested
         assert ahead.take(8, 16) == 80
         assert ahead.take(24, None) == 240  # 16 was made before a kill
     assert [i for i, _ in at_work] == [0, 8, 16, 24]

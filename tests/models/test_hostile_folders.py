@@ -1,4 +1,4 @@
-"""Model folders from anywhere: no pickle is opened, no code fetched, and whatever is wrong is a ModelError's sentence."""
+"""Hostile model folders: no pickle is opened, no code is fetched, and every defect raises a ModelError."""
 
 import json
 import os

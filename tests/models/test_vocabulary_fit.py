@@ -1,4 +1,4 @@
-"""States of words, layer by layer, whatever stands beside them; what a vocabulary makes of a text."""
+"""Fit of a vocabulary to a text, and the states of words under an encoder, layer by layer."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Figures of Bias: every mention in one bar of its own bin, types that are too small told apart, the frontier right."""
+"""Figures of Bias: each mention is in one bar, small types are marked, and the frontier is right."""
 
 import numpy as np
 from hypothesis import given, settings

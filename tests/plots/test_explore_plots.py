@@ -1,4 +1,4 @@
-"""The map's figure: every point once, told apart by colour and shape, small enough, and nobody's markup."""
+"""The map's figure: every point once, classes differ in colour and shape, it is small, and text is no markup."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -1,4 +1,4 @@
-"""Figures of Results: every number once, told apart by shape as well as colour, and nobody's markup."""
+"""Figures of Results: every number once, marks differ in shape and colour, and text is no markup."""
 
 from dataclasses import replace
 from typing import Any

@@ -49,9 +49,9 @@ ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
 
 
 class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives it no types
-    """Raises where two devices meet; `waits` counts, by operation, what makes the host wait for the card.
+    """Raises if tensors of two devices meet; `waits` counts the operations that make the host wait for the GPU.
 
-    copies: those that it does not wait for, from pinned memory and into it."""
+    copies: number of copies from and to pinned memory, for which the host does not wait."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -88,7 +88,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def on_the_card(module: Any) -> Any:
-    """The same module, its weights on the fake card; a tensor that is used twice is moved once."""
+    """Move a module's weights to the fake GPU; a tensor that is used twice is moved once."""
     moved: dict[int, torch.Tensor] = {}
     for table in (table for part in module.modules() for table in (part._parameters, part._buffers)):
         for name, x in ((name, x) for name, x in table.items() if x is not None):
@@ -114,7 +114,7 @@ def recurrent(init: str, types: Sequence[str], head: Any, **options: Any) -> BiL
 
 
 def trainer_of(lm: MaskedLM, settings: mlm_settings.Settings) -> Any:
-    """As much of a Trainer as `_in_turn` needs."""
+    """The part of a Trainer that `_in_turn` needs."""
     trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
     trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
     for name in ("_sum", "_precision"):
@@ -142,7 +142,7 @@ STEPS: list[dict[str, Any]] = [
     "options", STEPS, ids=lambda options: "-".join(getattr(x, "__name__", str(x)) for x in options.values())
 )
 def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, options: dict[str, Any]) -> None:
-    """Nor do two devices meet in it, here and below."""
+    """Tensors of two devices never meet either, here and below."""
     tagger = a_tagger(**options).train()
     rows: list[Any] = ROWS
     if "beta" in options:
@@ -251,7 +251,7 @@ def test_sentences_are_embedded_without_a_wait(card: Card) -> None:
 
 
 def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`meta` has no values, so that what reads one fails."""
+    """The device `meta` has no values, so reading one fails."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.to("meta")
     ids = torch.ones(2, 4, dtype=torch.int64, device="meta")
@@ -264,7 +264,7 @@ def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.
 
 
 def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """bf16 on a processor, in turn as on a card; the gradients are those of micro-batches that were cast each for itself."""
+    """In bf16 on a CPU, in sequence as on a GPU; gradients equal those of separately cast micro-batches."""
     lm = MaskedLM.load("tiny", device="cpu")
     trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True))
     lm.model.eval()
@@ -286,7 +286,7 @@ def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyP
         return len(seen)
 
     def gradient() -> Tensor:
-        """All of it at once: that of a key's bias is nothing but rounding."""
+        """Join all gradients, because that of a key's bias alone is only rounding."""
         return torch.cat([p.grad.flatten() for p in lm.model.parameters() if p.grad is not None])
 
     once = casts(1)
@@ -316,7 +316,7 @@ def test_pre_training_and_fine_tuning_are_timed_on_a_card(card: Card, monkeypatc
 
 @pytest.mark.parametrize("kind", ["fine-tuning", "pre-training"])
 def test_of_several_cards_a_training_takes_one(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With two, transformers would cut each batch in two and wrap the model, which neither training can bear."""
+    """On two, transformers would cut each batch and wrap the model, with which both trainings fail."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)

@@ -1,4 +1,4 @@
-"""A Trainer that is listened to: curves, progress, thinning, stopping with a checkpoint and going on from it."""
+"""Events of a Trainer: curves, progress, thinning, stopping with a checkpoint, and resuming from it."""
 
 import os
 import time
@@ -126,7 +126,7 @@ def test_stopped_at_once_with_a_checkpoint_then_resumed_as_if_undisturbed(tmp_pa
 
 
 def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To agree each process waits for its card; the first one's wish to stop is nobody's until all know of it."""
+    """Agreement makes each process wait for its GPU. A request to stop takes effect only once all know of it."""
     agreed, step = list[int](), 0
     monkeypatch.setattr(torch.distributed, "broadcast", lambda shared, source: agreed.append(step))
     arguments = SimpleNamespace(world_size=2, process_index=1, device=torch.device("cpu"))
@@ -160,7 +160,7 @@ def test_a_clock_that_is_set_back_does_not_have_the_newest_checkpoint_deleted(
 def test_a_checkpoint_is_on_the_disk_before_it_counts_and_the_last_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut leaves a file that was never synced cut short."""
+    """A power cut truncates a file that was never synced."""
     synced, sync = set[int](), os.fsync
 
     def watched(descriptor: int) -> None:

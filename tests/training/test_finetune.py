@@ -30,7 +30,7 @@ SETTINGS = Settings(
 
 
 def labelled(n: int, seed: int) -> list[Sentence]:
-    """A word that begins with P is a PER, with L a LOC."""
+    """Return random sentences in which words that begin with P are PER, with L LOC."""
     lots, found = random.Random(seed), list[Sentence]()
     for _ in range(n):
         words = [lots.choice("PLabc") + lots.choice("xyz") * lots.randint(0, 2) for _ in range(lots.randint(1, 6))]
@@ -66,7 +66,7 @@ class Listener(Ear):
 
 
 class Killed(BaseException):
-    """What kill -9 is to the files that are left behind."""
+    """Error that leaves the same files behind as kill -9."""
 
 
 def make(seed: int = 1, head: Head = "crf", layers: str = "last") -> EncoderTagger:
@@ -99,7 +99,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 def apart(tagger: Tagger, other: Tagger) -> float:
-    """The largest difference of a weight: 0.0 for the same tagger."""
+    """Return the largest difference of a weight: 0.0 for the same tagger."""
     pairs = zip(tagger.state_dict().values(), other.state_dict().values(), strict=True)
     return max(float((a.double() - b.double()).abs().max()) for a, b in pairs if a.numel())
 
@@ -139,7 +139,7 @@ def test_twice_the_same_seed_is_the_same_tagger(undisturbed: Trained, tmp_path: 
 def test_disturbed_and_resumed_ends_as_undisturbed(
     undisturbed: Trained, tmp_path: Path, after: int, error: BaseException
 ) -> None:
-    """In the middle of an epoch, at its last step, or while dev is evaluated."""
+    """The kill comes in the middle of an epoch, at its last step, or while dev is evaluated."""
     with pytest.raises(type(error)):
         train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
     assert list(tmp_path.glob("checkpoint-*/trainer_state.json"))
@@ -152,7 +152,7 @@ def test_disturbed_and_resumed_ends_as_undisturbed(
 
 
 def test_a_stopped_tagging_gives_torch_its_threads_back() -> None:
-    """At once, not when the garbage is collected: a resumed training must find as many as the first one did."""
+    """At once, not at the next garbage collection, so that a resumed training finds as many threads as the first."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)  # one thread would take no part in this
     try:
@@ -231,7 +231,7 @@ def test_presets() -> None:
 
 
 def test_a_large_dev_split_is_judged_by_a_part_and_no_weight_teaches_nothing(tmp_path: Path) -> None:
-    """The same part of dev in every epoch and for every seed, in dev's order; the whole split if it is small."""
+    """The sample is the same for every epoch and seed, in dev's order; a small split is used whole."""
     part = judges(DEV, 5)
     assert len(part) == 5
     assert part == judges(DEV, 5) == [sentence for sentence in DEV if sentence in part]
@@ -251,7 +251,7 @@ def test_a_large_dev_split_is_judged_by_a_part_and_no_weight_teaches_nothing(tmp
 
 
 def test_a_chain_learns_at_its_own_rate(tmp_path: Path) -> None:
-    """And the layer below it at its own: a chain of rate 0 and a bit stays where it began, whatever the head does."""
+    """A chain with a rate close to 0 stays at its start while the layer below learns at its own rate."""
     moved: dict[float | None, float] = {}
     for rate in (None, 1e-12, 0.1):
         tagger = make()

@@ -1,4 +1,4 @@
-"""Taggers that mix, cut off or draw anew their encoder's layers are trained as others: resumed they end as undisturbed."""
+"""Taggers with mixed, removed or reinitialised layers train like others: a resumed one equals an undisturbed one."""
 
 from pathlib import Path
 

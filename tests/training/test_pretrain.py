@@ -1,4 +1,4 @@
-"""Pre-training: a step weighs what one padded batch would, a head is fitted alone, a killed run ends as a calm one."""
+"""Pre-training: a step equals one padded batch, a head is fitted first, and a killed run ends like an undisturbed one."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def piles(lm: MaskedLM) -> Piles:
 
 
 def one_text(lm: MaskedLM) -> Piles:
-    """Training on one text alone: with every epoch the others are foretold worse, whatever the seed and the threads."""
+    """Settings for training on a single text: dev loss rises with every epoch, for all seeds and numbers of threads."""
     given = piles(lm)
     return replace(given, train=given.train.take(np.zeros(50, np.int64)))
 
@@ -50,7 +50,7 @@ def steps(rows: Examples, **kw: Any) -> Steps:
 
 
 class Stopping(Silent):
-    """Wishes for an end once `at` steps are done."""
+    """Asks to stop once `at` steps are done."""
 
     def __init__(self, at: int) -> None:
         self.at, self.training, self.done = at, False, 0
@@ -239,7 +239,7 @@ def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) 
 
 
 def test_stopped_as_patience_runs_out_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
-    """The dev loss rises after the first epoch; the stop comes in the evaluation that ends the training."""
+    """Dev loss rises after the first epoch, and the stop comes in the evaluation that ends the training."""
     rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
     calm_model, stormy_model, ear = model(), model(), Ear()
     calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=ear)
