@@ -72,7 +72,7 @@ def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
     assert gpe.options == ["stays as it is", "is left out", "is LOC", "is ORG", "is PER"]
     assert org.options == ["stays as it is", "is left out"]  # the primary corpus is trained on as it is
     gpe.select("is LOC")
-    org.select("is left out").run()
+    org.select("is left out")
     app.button(key="assisting.start").click().run()
     [(kind, options)] = begun
     assert (kind, options["type_map"]) == ("skl", ["GPE=LOC", "ORG="])

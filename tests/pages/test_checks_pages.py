@@ -56,14 +56,13 @@ def test_selection_never_starts_with_a_budget_above_the_domain_corpus(
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     app = opened("pages/3_Selection.py")
-    app.text_input(key="selection.budget").input("81").run()
-    assert app.button(key="selection.start").disabled
-    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
-    assert not [box for box in app.checkbox if box.key == "selection.anyway"]
     app.text_input(key="selection.budget").input("lots").run()
     assert "budget: 'lots' is not understood" in said(app)
     assert app.button(key="selection.start").disabled
     app.text_input(key="selection.budget").input("81").run()
+    assert app.button(key="selection.start").disabled
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
+    assert not [box for box in app.checkbox if box.key == "selection.anyway"]
     app.button(key="selection.cure.budget").click().run()
     assert app.text_input(key="selection.budget").value == "10%"
     app.button(key="selection.start").click().run()
@@ -91,8 +90,7 @@ def test_training_sets_a_budget_above_the_domain_corpus_to_one_that_fits(
     for seed, role in enumerate(("train", "dev", "test"), 3):
         labels = [sentence(text, [(0, 1, "PARTY")]) for text in contracts(20, seed=seed)]
         corpora.set_role(role, seal(labels, role, labelled=True).fingerprint)
-    app = opened("pages/5_Training.py")
-    app.segmented_control(key="training.kind").set_value("experiment").run()
+    app = opened("pages/5_Training.py", {"training.kind": "experiment"})
     app.text_input(key="training.experiment.budgets").input("81").run()
     assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
     assert app.button(key="training.start").disabled

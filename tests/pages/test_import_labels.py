@@ -10,14 +10,13 @@ from core.cli.main import run_main
 from core.importing import view as corpora
 from core.projects import runs
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import dropped, texts
 
 pytestmark = pytest.mark.usefixtures("at_once")  # of conftest.py
 
 
 def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, tmp_path: Path) -> None:
-    app = opened("pages/1_Corpora.py")
-    app.file_uploader[0].upload("tasks.json", two_people(tmp_path, "labelstudio").read_bytes()).run()
+    app = dropped(**{"tasks.json": two_people(tmp_path, "labelstudio").read_bytes()})
     assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
     app.button(key="corpora.submit").click().run()
     assert "Choose the annotator first" in texts(app)
@@ -32,8 +31,7 @@ def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, t
 
 def test_a_sentence_that_lost_an_annotation_is_kept_if_asked(home: Path) -> None:
     rows = [{"text": TEXT, "label": [MARA, LYON, [100, 110, "X"]]}, {"text": "No rent is due.", "label": []}]
-    app = opened("pages/1_Corpora.py")
-    app.file_uploader[0].upload("rows.jsonl", lines(rows).encode()).run()
+    app = dropped(**{"rows.jsonl": lines(rows).encode()})
     app.toggle(key="corpora.keep_lost").set_value(True)
     app.button(key="corpora.submit").click().run()
     assert corpora.listed()[0].n_sentences == 2
@@ -57,13 +55,13 @@ def test_the_command_tells_the_same(
 
 
 def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_path: Path) -> None:
-    app = opened("pages/1_Corpora.py")
-    app.file_uploader[0].upload("d.zip", two_people(tmp_path, "doccano").read_bytes()).run()
+    app = dropped(**{"d.zip": two_people(tmp_path, "doccano").read_bytes()})
     assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
     assert app.button(key="corpora.use").disabled
-    app.selectbox(key="corpora.annotator").select("ana").run()
+    app.selectbox(key="corpora.annotator").select("ana")
     for box in [box for box in app.selectbox if box.label.startswith("Part of ")]:  # too few sentences to divide
-        box.select("train").run()
+        box.select("train")
+    app.run()
     app.button(key="corpora.use").click().run()
     (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
     assert labels.types == {"PER": 2, "LOC": 1}

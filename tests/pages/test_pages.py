@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Mapping
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ def opened(page: str, state: Mapping[str, Any] | None = None, **query: str) -> A
 def opened_on(page: str, run_id: str, state: Mapping[str, Any] | None = None) -> AppTest:
     """Draw a page whose address names a run."""
     return opened(page, state, run=run_id)
+
+
+def dropped(**files: bytes) -> AppTest:
+    """Draw Corpora after an upload of these files, which its address names."""
+    token = uploads.spool_all([(name, BytesIO(data)) for name, data in files.items()])
+    return opened(CORPORA, upload=token)
 
 
 def codes(app: AppTest) -> list[str]:
@@ -238,18 +245,15 @@ def test_a_file_that_is_no_text_is_refused_and_the_next_one_is_taken(trio: dict[
 
 
 def test_a_label_scheme_is_asked_for_if_the_tags_leave_a_doubt(home: Path) -> None:
-    app = opened(CORPORA)
-    app.file_uploader[0].upload("mixed.conll", b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n").run()
+    app = dropped(**{"mixed.conll": b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n"})
     assert plain("Line 4: BIOES tags") in app.warning[0].value
-    app = opened(CORPORA)
     rows = "w0 B-PER\nw1 O\nw2 I-LOC\nw3 O\n\n"
-    app.file_uploader[0].upload("tags.conll", (rows * 3).encode()).run()
+    app = dropped(**{"tags.conll": (rows * 3).encode()})
     assert next(box for box in app.selectbox if box.label == "Label scheme").value is None
     app.button(key="corpora.submit").click().run()
     assert len(app.error) == 1
     assert not runs.listed("add")
-    app = opened(CORPORA)
-    app.file_uploader[0].upload("none.conll", b"Ada O\nsleeps O\n\nBob O\nleft O\n\n").run()
+    app = dropped(**{"none.conll": b"Ada O\nsleeps O\n\nBob O\nleft O\n\n"})
     assert next(box for box in app.selectbox if box.label == "Label scheme").options[0].startswith("no entities")
 
 

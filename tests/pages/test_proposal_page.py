@@ -16,7 +16,7 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
 from tests import documents
-from tests.pages.test_pages import opened, opened_on, texts
+from tests.pages.test_pages import dropped, opened, opened_on, texts
 from tests.planted import kitchen
 from tests.recipes.test_intake import labels
 
@@ -26,13 +26,6 @@ FILES = {"mine.conll": labels(120).encode(), "pile.txt": "\n".join(kitchen(300))
 TWO = {f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))}
 CORPORA = "pages/1_Corpora.py"
 pytestmark = pytest.mark.usefixtures("at_once")
-
-
-def dropped(**files: bytes) -> AppTest:
-    app = opened(CORPORA)
-    for name, data in files.items():
-        app.file_uploader[0].upload(name, data)
-    return app.run()
 
 
 def parts(app: AppTest) -> dict[str, str]:
@@ -56,12 +49,12 @@ def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(
         return real(paths)
 
     monkeypatch.setattr(looks, "looks", counted)
-    token = dropped(**FILES).query_params["upload"]
-    app = opened(CORPORA, upload=token[0] if isinstance(token, list) else token)
+    app = dropped(**FILES)
     assert parts(app) == {"mine.conll": DIVIDE, "pile.txt": "domain"}
     said = unescape(texts(app))
     assert "120 sentences · labelled (PARTY)" in said
     assert "300 sentences" in said
+    assert "upload" in app.query_params
     app.run()
     assert len(asked) == 1
     app.button(key="corpora.use").click().run()

@@ -16,7 +16,6 @@ from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import store
-from core.projects.titles import outcome
 from core.runs.events import Data, EventLog, Kind, Part, RunState
 from core.runs.store import Run
 from core.runs.where import Where
@@ -154,15 +153,6 @@ def test_home_lists_eight_runs_with_what_came_out_or_all_of_them(made: dict[str,
     assert said.count(title) == 10 + 1  # and that of the experiment's arm
     assert plain("Measure names and contexts of my labels") in said
     assert said.count(plain(" ".join(results.finding(run.id).parts))) == 2  # in the list, and as the answer
-
-
-def test_a_mean_of_an_older_run_is_rounded_once(made: dict[str, Corpus], home: Path) -> None:
-    """It was stored with three digits."""
-    tagger = finished.tuned(home, made, "tiny", 0.6)
-    told = tagger.result()
-    told["test"] |= {"micro_f1": [64.4494, 64.4498], "mean": 64.45, "sd": 0.0}
-    finished.returned(tagger, told)
-    assert "64.4 " in outcome(tagger)
 
 
 def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Path, tmp_path: Path) -> None:

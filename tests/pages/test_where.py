@@ -65,9 +65,7 @@ def test_sentences_are_divided_by_the_values_of_a_column(home: Path, tmp_path: P
     file = tmp_path / "notes.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     notes = str(add(file, group_column="ward").result()["corpus"])
-    app = opened("pages/1_Corpora.py")
-    app.selectbox(key="corpora.split.corpus").select(notes).run()
-    app.selectbox(key=f"corpora.split.by.{notes}").select("column").run()
+    app = opened("pages/1_Corpora.py", {"corpora.split.corpus": notes, f"corpora.split.by.{notes}": "column"})
     app.multiselect(key="corpora.split.values").select("b")
     app.button(key="corpora.split.start").click().run()
     app.button(key="corpora.split.roles").click().run()
