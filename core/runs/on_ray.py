@@ -7,8 +7,8 @@ for a machine that hangs.
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ LOSSES = 4  # workers that one chunk or run may cost, or that may die before any
 _AHEAD = 2  # chunks per worker, so that the next one is there when it has finished one
 _LOOK = 0.2  # seconds between two checks of a wish to cancel
 _COUNT = 2.0  # seconds between two looks at the nodes
-_PATIENCE = 30.0  # seconds without a worker before the run says that it waits
+_PATIENCE = 30.0  # seconds without a worker before the run notes that it waits
 _GRACE = 5.0  # seconds that runs have to write a checkpoint after a cancellation
 _THREADS = "OMP_NUM_THREADS"
 _PASSED_ON = (MIXED, "WINNOW_CONFINED", "WINNOW_DATA_DIRS", _THREADS)
@@ -76,7 +76,7 @@ class _Nodes:
         return self._known.get(node, "a node")
 
     def is_gone(self, node: str, error: Exception) -> bool:
-        """Return True if `error` says that a node is gone, which Ray may learn seconds before it lists it as dead."""
+        """Return True if `error` shows that a node is gone, which Ray may know seconds before it lists it as dead."""
         gone = type(error).__name__.endswith("UnschedulableError")
         if gone:
             self._drop(node, self.name(node))
@@ -126,28 +126,12 @@ class _Nodes:
             self._context.note(f"Node {name} takes part: {has}.", passing=True)
 
 
-@contextmanager
-def _own_cards(context: RunContext) -> Iterator[Sequence[Card] | None]:
-    """Lock all cards that `--device` leaves, for a block. None: the driver cannot be asked.
-
-    All runs lock them in the same order, so no two wait for each other.
-    """
-    if not cards.installed():
-        yield None
-        return
-    with ExitStack() as stack:
-        own = sorted(cards.of_workers(), key=lambda card: card.lock)
-        for card in own:
-            stack.enter_context(device_lock(context.run.home, card.lock, context))
-        yield own
-
-
 def _address(on: str) -> str:
     return on.removeprefix("ray").removeprefix(":")
 
 
 def compute(chunks: Chunks, work: Work, on: str) -> About:
-    """Compute the missing chunks on workers of Ray, one per card or core. Return what the work says about its model.
+    """Compute the missing chunks on workers of Ray, one per card or core. Return what `Opened.about` holds.
 
     Errors: those of `engine`; ResourceError of its workers; any error that ends the work on one of them.
     """
@@ -155,7 +139,9 @@ def compute(chunks: Chunks, work: Work, on: str) -> About:
     with ExitStack() as stack:
         own: Sequence[Card] | None = None
         if not _address(on) and cards.installed():
-            own = stack.enter_context(_own_cards(chunks.context)) if work.card else []
+            own = sorted(cards.of_workers(), key=lambda card: card.lock) if work.card else []
+            for card in own:  # every run locks them in this order, so no two wait for each other
+                stack.enter_context(device_lock(chunks.context.run.home, card.lock, chunks.context))
         ray = stack.enter_context(engine(_address(on), own))
         return _Crew(ray, on, chunks, work).compute()
 
@@ -183,7 +169,7 @@ class Actor:
         self._opened: Opened | None = None
 
     def open(self, work: Work) -> tuple[About, tuple[str, str]] | Failure:
-        """Load the model. Return what the work says about it, and the device."""
+        """Load the model. Return `Opened.about` and the device."""
 
         def opened() -> tuple[About, tuple[str, str]]:
             device = work.device()
@@ -296,7 +282,7 @@ class _Crew:
         worker, what, i = self._asked.pop(reference)
         try:
             answer = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:  # the worker is of no more use (Ray issue 59667)
+        except self._ray.exceptions.RayError as error:  # the worker is lost, whatever the error (Ray issue 59667)
             self._lose(worker, error)
             return
         if isinstance(answer, Failure):
@@ -430,7 +416,7 @@ class RunsOnRay:
         """Wait until a run ends, for `seconds` at most, and return those that have succeeded.
 
         A run whose node or process died is left for the caller to start again: it continues from its checkpoint.
-        Errors: RunError for a failed run; Cancelled for one that somebody stopped; ResourceError, see `_Nodes.look`.
+        Errors: RunError for a failed run; Cancelled for one that a user stopped; ResourceError, see `_Nodes.look`.
         """
         if self._ray:
             self._nodes.look()

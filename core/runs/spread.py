@@ -21,7 +21,7 @@ Device = Callable[[], AbstractContextManager[object]]
 def spread(
     context: RunContext, n: int, size: int, work: Work, name: str, *, device: Device, folder: Path | None = None
 ) -> tuple[list[Path], About]:
-    """Return the files of all chunks, as `Chunks` names them, and what the work says about its model.
+    """Return the files of all chunks, as `Chunks` names them, and what `Opened.about` holds.
 
     device: takes a device for this process; a worker of Ray has one already.
     """

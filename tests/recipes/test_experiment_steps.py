@@ -40,7 +40,7 @@ TRAINED = ("pretrain", "finetune")
 TWO = {**OPTIONS, "arms": ("none", "tapt"), "budgets": (), "domain": ""}
 REPLICATE: Any = SimpleNamespace(in_words=lambda: "")
 on_ray = [
-    pytest.mark.alone,  # an engine's processes take both cores as they begin
+    pytest.mark.alone,  # Ray's processes need both cores as they start
     pytest.mark.full,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -r requirements-cluster.txt"),
 ]

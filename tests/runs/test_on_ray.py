@@ -27,7 +27,7 @@ from tests.conftest import ROOT, Seal
 from tests.patience import until
 from tests.runs.works import Squares, begun, made
 
-# Alone: one engine at a time, whose processes take both cores as they begin.
+# Alone: Ray's processes need both cores as they start.
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.full,
@@ -38,7 +38,7 @@ N, SIZE = 40, 4
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """Two nodes of a processor each."""
+    """Two nodes of one core each."""
     with token(), two_nodes() as (cluster, _):
         yield cluster
 
@@ -48,7 +48,7 @@ def squares(run: Run, on: str, fate: str = "") -> list[bytes]:
 
 
 def gone(pids: set[int]) -> bool:
-    """Whether these processes end; they have been killed, which takes the system a moment."""
+    """Return True once these killed processes have ended."""
     deadline = time.monotonic() + 120
     while (left := {pid for pid in pids if psutil.pid_exists(pid)}) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -194,7 +194,7 @@ except PermissionError:
 
 
 def test_no_other_account_gets_to_the_sockets_of_an_engine(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray makes its own folder writable for everybody, whatever the umask; ours above it lets nobody through."""
+    """Ray makes its own folder writable for everybody, so it lies in a private one."""
     monkeypatch.setattr(ray_engine, "PROCESSORS", 1)
     with ray_engine.engine("") as ray:
         session = Path(ray.nodes()[0]["RayletSocketName"]).parent
