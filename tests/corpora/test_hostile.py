@@ -183,7 +183,7 @@ def numbered(folder: Path) -> Path:
 
 def test_an_import_outlives_a_file_that_kills_its_reader(tmp_path: Path, home: Path) -> None:
     path = hostile.aborting(tmp_path)
-    said = r"its reader broke off.*save it as CSV|not a readable Parquet"
+    said = r"its reader crashed.*save it as CSV|not a readable Parquet"
     with pytest.raises((ResourceError, ReadError), match=said):
         runs.execute("add", {"path": str(path)})
     assert not list(home.glob("corpora/*"))
