@@ -321,17 +321,16 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
     """Join groups that share most of their entity types; a group without types joins the largest family."""
     families = list[list[Group]]()
     for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
-        home = next((family for family in families if _share(group, family[0]) >= 0.5), None)
+        # Share of the group's entity types that the family's largest group has.
+        home = next(
+            (each for each in families if len(group.types.keys() & each[0].types.keys()) >= 0.5 * len(group.types)),
+            None,
+        )
         if home is None:
             families.append([group])
         else:
             home.append(group)
     return families
-
-
-def _share(group: Group, of: Group) -> float:
-    """Return the share of a group's entity types that another group has."""
-    return len(group.types.keys() & of.types.keys()) / len(group.types) if group.types else 1.0
 
 
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:

@@ -155,8 +155,12 @@ def read(
     finally:
         ledger.close()
     done.end()
+    if not report.read:
+        raise ReadError(path.name, None, "it holds no text; choose a file with at least one line of text.")
     if not report.kept:
-        raise _nothing(path, report)
+        first = report.problems[0]
+        why = f"{first.reason}; none of the {report.read:,} rows read could be kept."
+        raise OptionsError(first.file, first.line, why)
 
 
 class _BytesDone:
@@ -201,7 +205,10 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]
         try:
             kind = kind_of(file, options)
             if len(listing.files) > 1 and kind.container == "document":
-                _read_beginning(file, kind, listing, options)
+                # Read the first sentence, because damage to a document shows only when its reader opens it.
+                ledger = turned_to(file, kind, listing, Ledger(options))
+                ledger.first_pages = FIRST_PAGES
+                next(sentences_of(file, kind, "io", ledger), None)
             return kind, file
         except (ReadError, ResourceError) as error:
             first = first or error
@@ -209,13 +216,6 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]
                 raise
     assert first
     raise first
-
-
-def _read_beginning(file: Path, kind: Kind, listing: Listing, options: ReadOptions) -> None:
-    """Read the first sentence, because damage to a document shows only when its reader opens it. Errors: ReadError."""
-    ledger = turned_to(file, kind, listing, Ledger(options))
-    ledger.first_pages = FIRST_PAGES
-    next(sentences_of(file, kind, "io", ledger), None)
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
@@ -261,13 +261,6 @@ def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -
     report.text_column = next((kind.text_column for kind in known if kind.text_column), None)
     report.encoding, report.files = options.encoding, len(listing.files)
     return kinds
-
-
-def _nothing(path: Path, report: ReadReport) -> ReadError:
-    if not report.read:
-        return ReadError(path.name, None, "it holds no text; choose a file with at least one line of text.")
-    first = report.problems[0]
-    return OptionsError(first.file, first.line, f"{first.reason}; none of the {report.read:,} rows read could be kept.")
 
 
 def _scheme(

@@ -118,12 +118,9 @@ def import_listing(text: str) -> tuple[str, dict[str, Path]]:
             path = import_path(text)
             folder = path if path.is_dir() else path.parent
             inside = {path.name + "/" * path.is_dir(): path for path in listing(folder, roots)}
-            return str(folder), {"..": folder.parent, **inside} if _allowed(folder.parent, roots) else inside
+            above = any(folder.parent.is_relative_to(root.resolve()) for root in roots)
+            return str(folder), {"..": folder.parent, **inside} if above else inside
     return "", {str(root): root for root in roots if root.is_dir()}
-
-
-def _allowed(path: Path, roots: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(root.resolve()) for root in roots)
 
 
 def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
