@@ -332,7 +332,7 @@ def test_the_page_proposes_what_cuts_a_text_and_the_report_says_it(home: Path, t
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
     box = next(box for box in app.selectbox if box.label == "Its tokens are")
     assert (box.value, "100% of 36 commas" in box.help) == ("blanks", True)
-    assert "Its tokens are what blanks separate (100% of 36 commas" in texts(app)
+    assert "Its tokens are text between blanks (100% of 36 commas" in texts(app)
     assert not app.exception
 
 

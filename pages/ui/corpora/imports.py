@@ -431,7 +431,7 @@ def _scheme(proposal: Any) -> str | None:
 
 def _tokens(marks: Any) -> str | None:
     """Ask for the rule that tokenises the text; the default is proposed from the text."""
-    rules = {"words": "runs of letters, and single marks", "blanks": "what blanks separate: it was tokenised before"}
+    rules = {"words": "runs of letters, and single marks", "blanks": "text between blanks: it was tokenised before"}
     chosen = st.selectbox(
         "Its tokens are",
         list(rules),

@@ -32,7 +32,7 @@ def _report(run_id: str, result: AddResult) -> None:
     _named(result)
     _counts(result)
     if result.cut and result.cut.rule != "own":
-        rule = "runs of letters, and single marks" if result.cut.rule == "words" else "what blanks separate"
+        rule = "runs of letters, and single marks" if result.cut.rule == "words" else "text between blanks"
         st.caption(f"Its tokens are {rule} ({result.cut.why}).")
     for text in result.of_labels:
         st.warning(plain(text), icon=":material/warning:")
@@ -82,12 +82,15 @@ def _named(result: AddResult) -> None:
     name, asked = results.corpus_name(result.corpus), result.asked_name
     if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(f"This text is here already as **{plain(name)}**; opened that one.", icon=":material/inventory_2:")
+            st.info(
+                f"This text is already imported as **{plain(name)}**; that corpus is used.",
+                icon=":material/inventory_2:",
+            )
             if asked != name and pressed(f"Call it {plain(short(asked))}", "corpora.rename"):
                 corpora.rename(result.corpus, asked)
                 st.rerun()
     elif asked and asked != name:
-        st.info(f"Another corpus is called **{plain(asked)}**, so this one is called **{plain(name)}**.")
+        st.info(f"Another corpus has the name **{plain(asked)}**, so this one is named **{plain(name)}**.")
 
 
 def _counted_letters(n: int) -> None:
