@@ -95,16 +95,12 @@ def follow_address(choice_id: str) -> None:
         except WinnowError as error:
             st.session_state[REFUSED] = str(error)
     choice = selections.at(choice_id)
-    changed = not choice.first or choice.name or choice.budget != _run(choice).manifest.config["budget"]
+    changed = not choice.first or choice.name or choice.budget != runs.get(choice.run).manifest.config["budget"]
     if old:
         take(choice_id)
     elif (changed or selections.edits(choice_id)) and _named() != choice_id:
         st.query_params[NAMED] = choice_id
     links.remember(choice_id, VISIT)
-
-
-def _run(choice: Choice) -> Run:
-    return runs.get(choice.run)
 
 
 def say_refused() -> None:

@@ -188,12 +188,9 @@ class Downloads(DeferredFileHandler):
         try:
             answer.deferred_file.url = await asyncio.to_thread(make, request.deferred_file.file_id)
         except Exception as error:  # noqa: BLE001  shown below the button
-            answer.error_msg = _why(error.__cause__ or error)
+            cause = error.__cause__ or error
+            answer.error_msg = str(cause) if isinstance(cause, WinnowError) else f"{BUG}. {bug(cause)}"
         return answer
-
-
-def _why(error: BaseException) -> str:
-    return str(error) if isinstance(error, WinnowError) else f"{BUG}. {bug(error)}"
 
 
 def answer_in_our_words() -> None:

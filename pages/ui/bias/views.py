@@ -16,7 +16,6 @@ from core.bias.view import MentionRow
 from core.experiment import results
 from core.projects import runs
 from core.results import FloatArray, IntArray
-from core.runs.run import Run
 from core.shown import count
 from core.text.sentence import Entity
 from pages.ui.frame import guard, looked, where_text_is_here
@@ -293,7 +292,10 @@ def _data_sets(run_id: str) -> None:
     """Compare several finished runs in one figure."""
     with guard():
         measured = {run.id: run for run in runs.listed("difficulty", state="succeeded")}
-        alike = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in measured.items()}
+        alike = {
+            name: f"{results.corpus_name(run.manifest.inputs['train'])}, {run.manifest.config['encoder']}"
+            for name, run in measured.items()
+        }
         names = run_titles(measured.values(), lambda run: alike[run.id])
         shown = [run_id]
         if len(measured) > 1:
@@ -319,10 +321,6 @@ def _data_sets(run_id: str) -> None:
         if rows:
             values = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)
             chart(plot.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {values}")
-
-
-def _corpus(run: Run) -> str:
-    return results.corpus_name(run.manifest.inputs["train"])
 
 
 @st.fragment

@@ -46,7 +46,8 @@ def attached(
     preferably one that is `first`. If the address names a run that this page cannot show, say so, offer the latest, and
     return None. A child of another run is shown only if the address names it. finished: only runs that succeeded.
     """
-    fitting = _of_kinds({kind} if isinstance(kind, str) else kind, finished)
+    kinds = {kind} if isinstance(kind, str) else kind
+    fitting = runs.listed(*kinds, state="succeeded" if finished else None)
     ids, asked_for = [run.id for run in fitting], [run for run in fitting if run.manifest.parent is None]
     if named := st.query_params.get("run"):
         if named in ids:
@@ -60,10 +61,6 @@ def attached(
     if not own:
         offer(asked_for, key, "No run here uses the corpora in use. The latest of others")
     return next((run.id for run in own if first(run)), own[0].id if own else None)
-
-
-def _of_kinds(kinds: Collection[str], finished: bool) -> list[Run]:
-    return runs.listed(*kinds, state="succeeded" if finished else None)
 
 
 def _not_here(named: str) -> None:

@@ -82,13 +82,12 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
     if cost.basis:
         st.caption(f"Time: {cost.basis}{cards}")
     with st.expander("Run by run", icon=":material/table:"):
-        rows = [f"| {step.kind} | {step.line} {step.what} | {_seconds(step)} |" for step in cost.steps]
+        rows = [
+            f"| {step.kind} | {step.line} {step.what} | {'finished' if step.finished else duration(step.seconds)} |"
+            for step in cost.steps
+        ]
         st.markdown("\n".join(["| Run | Variant | Time |", "| :-- | :-- | --: |", *rows]))
     return cost.wall
-
-
-def _seconds(step: Any) -> str:
-    return "finished" if step.finished else duration(step.seconds)
 
 
 def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
