@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from core import terms
-from core.cards import hindrance
+from core import cards, terms
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.paths import home
 from core.projects import machine, runs
 from core.projects import view as projects
@@ -18,7 +18,7 @@ from pages.ui.runs.links import RUNS, SELECTION
 from pages.ui.runs.table import run_list
 from pages.ui.widgets import plain, pressed, size
 
-LISTED = {kind.name for kind in runs.KINDS.values() if kind.page}
+LISTED = {kind.name for kind in KINDS.values() if kind.page}
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms.TAGGER, terms.PRETRAINING)
 
 
@@ -54,7 +54,7 @@ def _samples() -> None:
 
 def _machine() -> None:
     free, total = machine.disk()
-    if reason := hindrance():
+    if reason := cards.hindrance():
         st.warning(plain(reason), icon=":material/memory:")
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()
@@ -65,7 +65,7 @@ def _machine() -> None:
 
 def _card() -> str:
     """Return the name and free memory of the GPU that trainings use."""
-    card, n = machine.card(), machine.n_cards()
+    card, n = machine.card(), len(cards.usable())
     if card is None:
         return "no GPU"
     free, total = machine.memory()

@@ -148,6 +148,13 @@ def test_a_file_of_a_zip_with_too_long_a_path_is_left_out_alone(tmp_path: Path, 
     assert [row.text for row in load(path)[0]] == ["The rent is due."]
 
 
+def test_a_folder_lists_every_ending_that_is_read_as_columns(tmp_path: Path) -> None:
+    names = sorted(f"a{ending}" for ending in folders.COLUMN_SUFFIXES)
+    for name in names:
+        put(tmp_path / name, b"The O\n")
+    assert sorted(folders.listed(tmp_path, ReadOptions()).names.values()) == names
+
+
 def test_archives_that_do_not_fit_are_refused(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -22,6 +22,7 @@ from core.runs.run import Run
 from core.training.mlm_settings import MlmSettings
 from tests.conftest import Seal
 from tests.forge import Forge
+from tests.homes import project_in
 
 ROOT = Path(__file__).resolve().parents[2]
 LOTS = np.random.default_rng(0)
@@ -136,7 +137,7 @@ def test_two_processes_as_one(tmp_path: Path, forge: Forge) -> None:
             begin = subprocess.Popen if launcher else forge.begin
             assert begin(words, cwd=ROOT, stdout=out, stderr=said).wait(300) == 0, (tmp_path / "said").read_text()
         found.append(json.loads((tmp_path / "out").read_text()))
-        assert len(list((tmp_path / f"home{i}" / "runs").glob("*-pretrain-*"))) == 1
+        assert len(list((project_in(tmp_path / f"home{i}") / "runs").glob("*-pretrain-*"))) == 1
     one, two = found
     assert two["steps"] == one["steps"] == 8
     assert two["dev_loss"] == pytest.approx(one["dev_loss"], rel=1e-6)

@@ -15,7 +15,7 @@ from core.corpora.annotators import is_annotator
 from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
-from core.corpora.formats.folders import is_brat
+from core.corpora.formats.folders import COLUMN_SUFFIXES, is_brat
 from core.corpora.formats.ledger import RECORDS, Ledger, ReadOptions, Record
 from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
 from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
@@ -38,10 +38,6 @@ _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep further columns
 _WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports with one document per file
 _TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # and exports that are one JSON object
-_COLUMN_SUFFIXES = (
-    *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
-    *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +290,9 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         # An object that begins with a lone brace spans several lines.
         spread = head.lstrip().partition("\n")[0].strip() == "{"
         return "json" if (start == "[" and not lines) or spread else "jsonl"
-    if start == "{" and ending not in (*_COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest
+    if start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest
         return "jsonl"
-    if ending in _COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
+    if ending in COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
         return "conll"
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"

@@ -22,7 +22,11 @@ TAGTOG = (
 MOST_LISTED = 500  # entries of a folder
 MOST_ARCHIVES = 50  # zip archives of a folder; each may unpack to gigabytes
 
-_ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
+COLUMN_SUFFIXES = (
+    *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
+    *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
+)
+_ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", *COLUMN_SUFFIXES)
 _TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")  # of annotation tools; some are refused
 _READ = (*_ROWS, *_TOOLS, *DOCUMENTS)
 _ABOUT = frozenset(
