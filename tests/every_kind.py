@@ -77,7 +77,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
 def several() -> Path:
     """A folder of two files, in the home itself: a copy of it has them too."""
     folder = home() / "several"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for i, name in enumerate(("one.txt", "two.txt")):
         (folder / name).write_text("\n".join(contracts(100, seed=20 + i)), encoding="utf-8")
     return folder
@@ -86,7 +86,7 @@ def several() -> Path:
 def vectors_file() -> Path:
     """Word vectors, in the home itself: a copy of it has them too."""
     folder = home() / "vectors"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / "few.vec"
     file.write_text("".join(f"word{i} {i} 0.5\n" for i in range(20)), encoding="utf-8")
     return file

@@ -12,6 +12,7 @@ from tests.browser.driver import Server, left, settled, tick
 from tests.browser.test_buttons_browser import LARGER
 from tests.browser.test_spy_browser import guard, talked  # noqa: F401
 from tests.browser.test_training_browser import labelled, press
+from tests.homes import project_in
 from tests.patience import until
 
 
@@ -30,7 +31,7 @@ def test_a_larger_encoder_is_fetched_only_if_the_user_agrees(
     }.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     for role, n in (("train", 60), ("dev", 20), ("test", 20)):
-        corpora.set_role(role, labelled(guard / "home", f"my-{role}", n).fingerprint)
+        corpora.set_role(role, labelled(project_in(guard / "home"), f"my-{role}", n).fingerprint)
     with Server(home=guard / "home", data=guard) as server:
         server.start()
         page.goto(f"{server.url}/Training")

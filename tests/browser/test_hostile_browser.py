@@ -12,6 +12,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from tests import hostile
 from tests.browser.driver import PATIENCE, Server, Watch, expert, settled
+from tests.homes import project_in
 from tests.recipes.test_experiment import fill
 
 MOST = 60_000_000  # bytes by which the server may grow; read by itself the dictionary takes nearly twice as much
@@ -22,7 +23,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     """Start a server whose home has a corpus for each part."""
     data = tmp_path / "data"
     data.mkdir()
-    for role, corpus in fill(tmp_path / "home").items():
+    for role, corpus in fill(project_in(tmp_path / "home")).items():
         corpora.set_role(role, corpus.fingerprint)
     with Server(home=tmp_path / "home", data=data) as server:
         server.start()

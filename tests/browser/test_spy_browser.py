@@ -16,6 +16,7 @@ from core.projects import runs
 from tests import every_kind
 from tests.browser.driver import PAGES, ROOT, Server, left, settled, visit
 from tests.browser.test_door_server import ASK, asked, handshakes
+from tests.homes import project_in
 from tests.patience import until
 from tests.planted import contracts
 from tests.recipes.test_experiment import fill, labelled
@@ -68,7 +69,7 @@ for role, mark in made.items():
 
 def run_every_kind(guard: Path) -> None:
     """Run one kind in a worker, as the pages do, then all others in one more watched process."""
-    home = guard / "home"
+    home = project_in(guard / "home")
     made = {name: corpus.fingerprint for name, corpus in fill(home).items()}
     again = Library(home).seal(labelled(contracts(20, seed=9)), name="again", origin={}, labelled=True).fingerprint
     (guard / "more.txt").write_text("\n".join(contracts(20, seed=5)), encoding="utf-8")
