@@ -1,4 +1,4 @@
-"""Strategies by name. A strategy's file and its line here are all that page and command line need."""
+"""Strategies by name. To add one, write its file and list its class here. Pages and commands then offer it."""
 
 from collections.abc import Mapping
 
@@ -33,13 +33,13 @@ DEFAULT_STRATEGY = DomainClassifier.name
 
 
 def make_strategy(name: str, options: Mapping[str, object], seed: int) -> Strategy:
-    """A strategy by name with its options checked. Errors: ConfigError for an unknown name or option."""
+    """Return a strategy by name with checked options. Errors: ConfigError for an unknown name or option."""
     checked = strategy_options(name, options)
     return STRATEGIES[name](checked, seed)
 
 
 def strategy_options(name: str, options: Mapping[str, object]) -> Config:
-    """A strategy's own options, checked. Errors: ConfigError for an unknown name or option."""
+    """Return a strategy's own options, checked. Errors: ConfigError for an unknown name or option."""
     if name not in STRATEGIES:
         raise ConfigError(f"strategy: {name!r} is not known; choose one of {', '.join(STRATEGIES)}.")
     return STRATEGIES[name].Options.parse(dict(options))

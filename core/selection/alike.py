@@ -1,4 +1,4 @@
-"""Words of corpora to compare, tokenised by one rule on all sides (SOURCES.md, Words)."""
+"""Words of corpora to compare, all tokenised by the same rule (SOURCES.md, Words)."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,9 +10,9 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 
 
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
-    """Return a function per corpus that cuts a sentence to words.
+    """Return one function per corpus that splits a sentence into words.
 
-    These are `own` if all corpora came tokenised, else `retokenized`.
+    It is `own` if all corpora came tokenised or if our rule tokenised this corpus, else `retokenized`.
     """
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
     # Text that our rule tokenised needs no second pass.
@@ -20,7 +20,7 @@ def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
 
 
 def own(sentence: Sentence) -> Sequence[str]:
-    """Return a sentence's tokens, in scripts without blanks its letters, because there annotators cut differently."""
+    """Return a sentence's tokens; in scripts without spaces its letters, because annotators split words differently."""
     return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 

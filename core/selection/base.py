@@ -1,6 +1,6 @@
-"""The contract of a selection strategy: one float a sentence, in its own unit, and nothing else.
+"""Base class of selection strategies. A strategy only returns one float per sentence, in its own unit.
 
-Choosing (budgets, ties, hygiene, export) is shared by all strategies and lives in `choose`.
+`choose` then selects sentences in the same way for all strategies (budgets, ties, flags).
 """
 
 from abc import ABC, abstractmethod
@@ -25,11 +25,11 @@ Model = Literal["mlm", "ner"]  # B1, a language model of T_C; B2, a tagger (SOUR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Some sentences, as much of them as the strategy reads.
+    """Sentences to score, with the data that the strategy uses.
 
-    ids: `(n,)` uint64. sentences: n of them, or none where the strategy reads vectors or ids alone.
-    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: each tagger's entities in them.
-    report: for the progress through these n of a strategy that takes longer than a moment.
+    ids: `(n,)` uint64. sentences: the n sentences, or empty if the strategy uses only vectors or ids.
+    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: the sentences' entities, per tagger.
+    report: reporter of slow strategies for their progress within the batch.
     """
 
     ids: IntArray
@@ -44,11 +44,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A corpus with what a strategy may read of it.
+    """A corpus with the data that a strategy uses.
 
-    vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both None where the
-    strategy reads text. keep: `(n,)` rows that may be learnt from (a leaked test sentence may not). spans: the
-    entities that each tagger found in it. model: the folder of the language model trained on it, where asked for.
+    vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both are None if the strategy does
+    not use vectors. keep: mask `(n,)` of the rows to learn from, without test leaks. spans: the corpus's entities, per
+    tagger. model: folder of the language model that was trained on the corpus, if the strategy needs one.
     """
 
     corpus: Corpus
@@ -59,7 +59,7 @@ class Source:
     model: Path | None = None
 
     def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Rows `start` to `stop` in order, at most `BLOCK` at a time; nothing of the others is read."""
+        """Yield rows `start` to `stop - 1` in order, at most `BLOCK` per batch, without reading other rows."""
         for ids, sentences in self.corpus.with_ids(start, stop, text=reads not in ("ids", "vectors")):
             rows = slice(start, start + len(ids))
             vectors = None if self.vectors is None else self.vectors[rows]
@@ -68,7 +68,7 @@ class Source:
             start = rows.stop
 
     def sentences(self) -> Iterator[Sentence]:
-        """Return the sentences that may be learnt from."""
+        """Yield the sentences that a strategy may learn from."""
         start = 0
         for batch in self.corpus.batches():
             for row, sentence in enumerate(batch, start):
@@ -77,15 +77,15 @@ class Source:
             start += len(batch)
 
     def learnable_rows(self) -> IntArray:
-        """Rows, ascending, that `learnable` gives the vectors of."""
+        """Return the rows of the vectors that `learnable` returns, ascending."""
         assert self.norms is not None
-        # An empty sentence has no direction: as a row of zeros it would draw a mean towards nothing.
+        # An empty sentence has no direction. Its row of zeros would pull a mean towards zero.
         return np.flatnonzero(self.norms > 0 if self.keep is None else (self.norms > 0) & self.keep)
 
     def learnable(self) -> tuple[FloatArray, FloatArray]:
-        """`(m, d)` float32 vectors of length 1 and their `(m,)` norms: rows kept, empty sentences left out.
+        """Return float32 vectors `(m, d)` of length 1 and their norms `(m,)`, of kept rows that are not empty.
 
-        Errors: CorpusError if none is left.
+        Errors: CorpusError if no row is left.
         """
         assert self.vectors is not None
         assert self.norms is not None
@@ -99,16 +99,16 @@ class Source:
 
 
 class Strategy(ABC):
-    """A way to score the sentences of D_C, and to explain a score: one file of `strategies/` holds all of it.
+    """A method that scores the sentences of D_C and explains a score. Its file in `strategies/` holds all its code.
 
-    name, unit: of its scores. prefer: which end of them is wanted. in_short: which sentences those are, in a few words.
-    topical: whether scores go by what a sentence is about; a control or a yardstick such as length does not.
-    needs: roles beside T_C and D_C.
-    reads: whether `score` looks at ids alone, at sentences, at embeddings, at both, or at sentences and predicted
-    entities.
-    models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
-    summary, trust: one sentence on what it does, one on when to trust it (shown on the page).
-    Options: its options; `options` holds them.
+    name: key of the strategy. unit: unit of the scores. prefer: the better end of the scores.
+    in_short: the preferred sentences, in a few words.
+    topical: True if the score depends on the sentence's topic. False for controls and for lengths.
+    needs: roles besides T_C and D_C.
+    reads: data that `score` uses: ids only, sentences, embeddings, both, or sentences with predicted entities.
+    models: models to train before scoring. If the strategy uses embeddings, they are those of these models, joined.
+    summary, trust: sentences for the page: what the strategy does, and when to trust it.
+    Options: class of the strategy's options. options: their values.
     """
 
     name: ClassVar[str]
@@ -128,7 +128,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
-        """Learn what scoring needs. Called once, before `score`."""
+        """Fit the strategy. Called once, before `score`."""
 
     @abstractmethod
     def score(self, batch: Batch) -> FloatArray:
@@ -142,7 +142,7 @@ class Strategy(ABC):
     def explain(evidence: Evidence) -> Parts:
         """Return the terms of a score from the stored arrays, in milliseconds, without torch or a model.
 
-        Errors: KeyError or CorpusError where what it was made from is gone.
+        Errors: KeyError or CorpusError if the data behind the score was removed.
         """
         return Parts(parts=[evidence.whole], notes=("This strategy's score has no parts.",))
 
@@ -151,6 +151,8 @@ class AdaptedOptions(Config):
     """Options of every strategy that needs trained models."""
 
     preset: Literal["quick", "paper"] = option(
-        "quick", "How the models it needs are trained: quick with few epochs, paper as Mahapatra et al. 2022."
+        "quick", "Training of the strategy's models: quick for few epochs, paper for that of Mahapatra et al. 2022."
     )
-    accumulation: int = option(1, "Parts of a batch when they are trained: more take less memory.", ge=1, le=4096)
+    accumulation: int = option(
+        1, "Micro-batches per training batch of these models: more need less memory.", ge=1, le=4096
+    )

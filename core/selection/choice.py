@@ -1,14 +1,15 @@
-"""Choices: small files beside a finished run that hold budget, name, hand edits and the picked region.
+"""Saved selections: small files beside a finished run that hold budget, name, hand edits and the picked region.
 
-The first choice of a `select` run lies in the run's folder and has the run's id. Each further choice has a folder below
-it and the id `<run id>.<mark>`. Hand edits are an append-only log, folded whenever S_C is read.
+The class of a saved selection is `Choice`. The first selection of a `select` run lies in the run's folder and has the
+run's id. Each further selection has a folder inside the run's folder and the id `<run id>.<mark>`. Hand edits are an
+append-only log. `read_edits` applies its lines in order.
 
-home/runs/<run_id>/budget.json    "20.2%": budget of the first choice, if it differs from the run's own
+home/runs/<run_id>/budget.json    "20.2%": budget of the first selection, if it differs from the run's own
 home/runs/<run_id>/choice.json    {"name": "mine", "created": 1700000000.0, "taken": 1700000000.0}: see `Choice`
 home/runs/<run_id>/edits.jsonl    hand edits, one per line: {"action": "add", "rows": [3, 7], "time": 1700000000.0}
-home/runs/<run_id>/choices/<mark>/    budget.json, choice.json, edits.jsonl of another choice; mark: 4 hex digits
+home/runs/<run_id>/choices/<mark>/    budget.json, choice.json, edits.jsonl of a further selection; mark: 4 hex digits
 home/runs/<run_id>/region.json    {"kind": "lasso", "value": [[[x, y], ...]]}: the region picked on a `map` run
-home/runs/<run_id>/region-lasso-5e0c91ab.json    a lasso or box that was drawn earlier, by its token
+home/runs/<run_id>/region-lasso-5e0c91ab.json    a lasso or box that was drawn earlier; its token is in the file name
 """
 
 import json
@@ -34,8 +35,8 @@ from core.runs.store import Run
 from core.shown import shown
 
 BUDGET, ABOUT, REGION, EDITS = "budget.json", "choice.json", "region.json", "edits.jsonl"
-KEPT = "choices"  # folder of all choices except the first
-LONGEST = 60  # characters of a name
+KEPT = "choices"  # folder of all selections except the first
+LONGEST = 60  # most characters of a name
 Action = Literal["add", "remove", "undo"]
 _MARK = re.compile(r"[0-9a-f]{4}")
 
@@ -59,10 +60,10 @@ def write(folder: Path, name: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A budget and hand edits over the scores of a `select` run.
+    """A saved selection: a budget and hand edits for the scores of a `select` run.
 
-    run: id of the run. folder: folder with its files. name: "" if unnamed. created, taken: seconds since 1970; taken is
-    the last time it became the current choice, 0 for never.
+    run: id of the run. folder: folder with the selection's files. name: "" if unnamed. created: seconds since 1970.
+    taken: when it last became the current selection, in seconds since 1970; 0 for never.
     """
 
     id: str
@@ -75,43 +76,43 @@ class Choice:
 
     @property
     def first(self) -> bool:
-        """True for the choice that the run itself made."""
+        """True for the selection that the run itself made."""
         return self.id == self.run
 
     @property
     def mark(self) -> str:
-        """Suffix for file names: the end of the run's id and the choice's own mark."""
+        """Suffix for file names: the end of the run's id and the selection's own mark."""
         return f"{self.run[-4:]}{self.id[len(self.run) :].replace('.', '-')}"
 
 
 def run_of(choice_id: str) -> str:
-    """Return the id of the run that a choice belongs to."""
+    """Return the id of the run that a selection belongs to."""
     return choice_id.partition(".")[0]
 
 
 def get(run: Run, choice_id: str) -> Choice:
-    """Return a choice of `run`. Errors: RunError if it is missing or its files cannot be read."""
+    """Return a selection of `run`. Errors: RunError if it is missing or its files cannot be read."""
     mark = choice_id.partition(".")[2]
     if choice_id == run.id:
         return _first(run)
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
-        raise RunError(f"selection {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
+        raise RunError(f"selection {choice_id[:80]!r}: does not exist; `choice list` shows all selections.")
     if spoilt := list(_spoilt(folder)):
         raise RunError(
-            f"selection {choice_id}: {spoilt[0]} cannot be read; bring it back from a copy, or remove the selection."
+            f"selection {choice_id}: {spoilt[0]} cannot be read; restore it from a backup, or remove the selection."
         )
     return _of(run, folder, choice_id, read(folder, BUDGET))
 
 
 def of(run: Run) -> Sequence[Choice]:
-    """Return all readable choices of `run`: the first, then the others, oldest first."""
+    """Return all readable selections of `run`: the first, then the others, oldest first."""
     ids = [f"{run.id}.{folder.name}" for folder in _folders(run) if not list(_spoilt(folder))]
     return [_first(run), *sorted((get(run, each) for each in ids), key=lambda choice: (choice.created, choice.id))]
 
 
 def unreadable(run: Run) -> Iterator[Path]:
-    """Yield the files of `run`'s choices that cannot be read; their content is ignored."""
+    """Yield the files of `run`'s selections that cannot be read. Their content is ignored."""
     yield from _spoilt(run.path, first=True)
     for folder in _folders(run):
         yield from _spoilt(folder)
@@ -119,11 +120,11 @@ def unreadable(run: Run) -> Iterator[Path]:
 
 
 def keep(run: Run, choice: Choice, name: str) -> Choice:
-    """Save a copy of `choice` as a new choice of `run`, atomically."""
+    """Save a copy of `choice` as a new selection of `run`, atomically."""
     shelf = run.path / KEPT
     shelf.mkdir(exist_ok=True)
     mark = next(mark for mark in iter(lambda: secrets.token_hex(2), "") if not list(shelf.glob(f"*{mark}")))
-    # Write under a name that is not a choice's, so that a killed process leaves no incomplete choice.
+    # Write under a name that no selection has, so that a killed process leaves no incomplete selection.
     draft = shelf / f".new-{mark}"
     draft.mkdir()
     try:
@@ -139,18 +140,18 @@ def keep(run: Run, choice: Choice, name: str) -> Choice:
 
 
 def describe(choice: Choice, *, name: str | None = None, taken: float | None = None) -> None:
-    """Change a choice's name or the time at which it became the current one."""
+    """Change a selection's name or the time at which it became the current one."""
     about = {"name": choice.name if name is None else name, "created": choice.created}
     write(choice.folder, ABOUT, {**about, "taken": choice.taken if taken is None else taken})
 
 
 def remove(run: Run, choice_id: str) -> None:
-    """Delete a choice other than the first, readable or not. Errors: RunError if it is missing."""
+    """Delete a selection other than the first, readable or not. Errors: RunError if it is missing."""
     mark = choice_id.partition(".")[2]
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
-        raise RunError(f"selection {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
-    doomed = folder.with_name(f".removed-{mark}")  # a rename hides it from every reader at once
+        raise RunError(f"selection {choice_id[:80]!r}: does not exist; `choice list` shows all selections.")
+    doomed = folder.with_name(f".removed-{mark}")  # a rename hides it from all processes at once
     folder.rename(doomed)
     shutil.rmtree(doomed)
 
@@ -182,7 +183,7 @@ def _folders(run: Run) -> Sequence[Path]:
 
 
 def _spoilt(folder: Path, *, first: bool = False) -> Iterator[Path]:
-    """Return the unreadable files of a choice's folder. first: True for a run's first choice, which needs no files."""
+    """Yield a selection folder's unreadable files. first: True for a run's first selection, which needs no files."""
     about, budget = folder / ABOUT, folder / BUDGET
     if (about.exists() or not first) and not _says_what_it_is(read_object(about)):
         yield about
@@ -208,7 +209,7 @@ def _is_budget(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edit:
-    """A hand edit that was not undone. rows: rows of D_C. time: seconds since 1970. by: user; "" in older versions."""
+    """A hand edit that was not undone. rows: rows of D_C. time: seconds since 1970. by: user; "" in old logs."""
 
     action: Action
     rows: IntArray
@@ -218,7 +219,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edits:
-    """Net effect of all hand edits. added, removed: rows, ascending; no row is in both. history: oldest first."""
+    """Net effect of all hand edits. added, removed: disjoint rows, ascending. history: not undone, oldest first."""
 
     added: IntArray
     removed: IntArray
@@ -237,13 +238,13 @@ class Edits:
         """
         if len(self.added) and self.added[-1] >= (n := len(scores.values)):
             raise RunError(
-                f"{EDITS}: adds row {self.added[-1]}, and the domain corpus has {n:,}; bring it back from a copy, or "
-                "take the last hand edits back."
+                f"{EDITS}: adds row {self.added[-1]}, but the domain corpus has only {n:,} rows; restore it from a "
+                "backup, or undo the last hand edits."
             )
         kept = ~np.isin(chosen.rows, self.removed)
-        # An added row that the budget takes anyway keeps its rank.
+        # An added row that the budget selects anyway keeps its rank.
         extra = self.added[~np.isin(self.added, chosen.rows)]
-        # The rows ascend and the sort is stable, so ties go by row, as in every ranking.
+        # The rows ascend and the sort is stable, so rows with equal scores stay in order, as in every ranking.
         keys = scores.values[extra] * (-1 if scores.prefer == "high" else 1)
         rows = np.concatenate([chosen.rows[kept], extra[np.argsort(keys, kind="stable")]])
         gone = {"removed_by_hand": int((~kept).sum())} if not kept.all() else {}
@@ -294,5 +295,5 @@ def _parse_edit(line: object) -> Edit:
     record = _edit_reader.validate_python(line)
     rows = np.array(record["rows"], dtype=np.int64)
     if len(rows) and rows.min() < 0:
-        raise ValueError("counts rows from the end")
+        raise ValueError("row numbers must not be negative")
     return Edit(action=record["action"], rows=rows, time=record["time"], by=record.get("by", ""))

@@ -1,4 +1,4 @@
-"""The selections of a project: list, find, name, copy and delete them. One of them is the current one."""
+"""List, find, name, copy and delete the saved selections of a project. One of them is the current one."""
 
 import time
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from core.shown import shown
 
 
 def listed() -> list[Choice]:
-    """Return the choices of all finished `select` runs that a user started, newest first, without unreadable ones."""
+    """Return the selections of all finished `select` runs that a user started, newest first. Skip unreadable ones."""
     return of(selections.finished())
 
 
 def of(finished: Sequence[Run]) -> list[Choice]:
-    """Return the choices of finished `select` runs, newest first, without unreadable ones."""
+    """Return the selections of finished `select` runs, newest first. Skip unreadable ones."""
     here = list[Choice]()
     for run in finished:
         with suppress(RunError):
@@ -36,12 +36,12 @@ def of(finished: Sequence[Run]) -> list[Choice]:
 
 
 def current() -> Choice | None:
-    """Return the first choice of `in_use`, or None."""
+    """Return the first selection of `in_use`, or None."""
     return next(iter(in_use()), None)
 
 
 def in_use() -> list[Choice]:
-    """Return the choices of the corpora in use. First comes the one that was taken up or made last."""
+    """Return the selections of the corpora in use. The one that was last made current or created comes first."""
     return sorted(of(runs.of_corpora_in_use(selections.finished())), key=_since, reverse=True)
 
 
@@ -50,7 +50,7 @@ def _since(choice: Choice) -> tuple[float, str]:
 
 
 def find(reference: str) -> Choice:
-    """Find a choice by id, name or default title. Errors: RunError; ConfigError if several match."""
+    """Find a selection by id, name or default title. Errors: RunError; ConfigError if several match."""
     with suppress(RunError):
         return at(reference)
     here = listed()
@@ -61,7 +61,7 @@ def find(reference: str) -> Choice:
         ids = ", ".join(choice.id for choice in fitting)
         raise ConfigError(f"selection {reference[:LONGEST]!r}: several have this name; give one of these ids: {ids}.")
     if not fitting and not is_run_id(files.run_of(reference)):
-        raise ConfigError(f"selection {reference[:LONGEST]!r}: is not here; `choice list` shows the ones that are.")
+        raise ConfigError(f"selection {reference[:LONGEST]!r}: does not exist; `choice list` shows all selections.")
     return fitting[0] if fitting else at(reference)
 
 
@@ -70,12 +70,12 @@ def _folded(name: str) -> str:
 
 
 def title(choice: Choice) -> str:
-    """Return a choice's name, or budget and strategy, such as "20.2% by classifier"."""
+    """Return a selection's name, or else budget and strategy, such as "20.2% by classifier"."""
     return choice.name or in_words(choice)
 
 
 def in_words(choice: Choice) -> str:
-    """Return budget, strategy and hand edits of a choice in words."""
+    """Describe a selection by budget, strategy and hand edits."""
     by_hand = f", {changes}" if (changes := edits(choice.id)) else ""
     return f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}{by_hand}"
 
@@ -85,7 +85,7 @@ def _strategy(choice: Choice) -> str:
 
 
 def proposed_name(choice: Choice) -> str:
-    """Return an unused name for a copy of a choice."""
+    """Return an unused name for a copy of a selection."""
     return _free(f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}"[: LONGEST - 5])
 
 
@@ -99,17 +99,17 @@ def _free(name: str) -> str:
 
 
 def take_up(choice_id: str) -> None:
-    """Make a choice the current one. Errors: RunError."""
+    """Make a selection the current one. Errors: RunError."""
     now = current()
     if now is None or now.id != choice_id:
         latest = max((_since(choice)[0] for choice in listed()), default=0.0)
         with journal.changing(home()):
-            # Later than every other choice, even if the clock was set back or ticks too slowly.
+            # A later time than that of every other selection, even if the clock was set back or ticks too slowly.
             files.describe(at(choice_id), taken=round(max(time.time(), latest + 0.001), 3))
 
 
 def keep(choice_id: str, name: str = "") -> Choice:
-    """Save a copy of a choice: same run, budget and hand edits. name: "" for the proposed name.
+    """Save a copy of a selection: same run, budget and hand edits. name: "" for the proposed name.
 
     Errors: RunError; ConfigError for a name that is too long or taken.
     """
@@ -119,7 +119,7 @@ def keep(choice_id: str, name: str = "") -> Choice:
 
 
 def rename(choice_id: str, name: str) -> Choice:
-    """Call a choice otherwise. Errors: RunError; ConfigError for no name, one that is too long or taken."""
+    """Rename a selection. Errors: RunError; ConfigError if the name is empty, too long or taken."""
     with journal.changing(home()):
         files.describe(at(choice_id), name=_name(name, besides=choice_id))
     return at(choice_id)
@@ -130,14 +130,14 @@ def _name(name: str, besides: str = "") -> str:
     if not kept or len(kept) > LONGEST:
         raise ConfigError(f"name: has {len(kept)} characters; give 1 to {LONGEST}.")
     if any(_folded(choice.name) == _folded(kept) for choice in listed() if choice.id != besides):
-        raise ConfigError(f"name: another selection is called {kept!r}; call this one {_free(kept)!r}, say.")
+        raise ConfigError(f"name: another selection is called {kept!r}; give a different one, such as {_free(kept)!r}.")
     return kept
 
 
 def remove(choice_id: str) -> None:
-    """Delete a saved choice, readable or not. Trainings keep the sentences that they have read.
+    """Delete a saved selection, readable or not. `pretrain` runs keep the corpora that they trained on.
 
-    Errors: RunError; ConfigError for the first choice of a run, which can only be deleted with the run.
+    Errors: RunError; ConfigError for the first selection of a run, which can only be deleted with the run.
     """
     run = selections.run_of(choice_id)
     if choice_id == run.id:
@@ -146,16 +146,19 @@ def remove(choice_id: str) -> None:
 
 
 def comparable(choice_id: str) -> list[Choice]:
-    """Return other choices from the same D_C, newest first."""
+    """Return the other selections from the same D_C, newest first."""
     domain = selections.run_of(choice_id).manifest.inputs["domain"]
-    done = store().list("select", state="succeeded")  # including those that an experiment made
+    done = store().list("select", state="succeeded")  # including runs of experiments
     here = of([run for run in done if run.manifest.inputs["domain"] == domain])
     return [choice for choice in here if choice.id != choice_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """A training that read a choice. sentences: number that it read. same: True if the choice has not changed since."""
+    """A `pretrain` run that trained on a selection.
+
+    sentences: number of sentences that it trained on. same: True if the selection has not changed since.
+    """
 
     run: str
     sentences: int
@@ -163,7 +166,7 @@ class Reader:
 
 
 def read_by(choice_id: str) -> list[Reader]:
-    """Return the trainings that read a choice, newest first."""
+    """Return the `pretrain` runs that trained on a selection, newest first."""
     readers = list[Reader]()
     with suppress(CorpusError):  # D_C was removed
         rows, domain = selections.chosen(choice_id).rows, selections.scored(choice_id).domain.fingerprint

@@ -1,4 +1,4 @@
-"""The pure function that turns scores into S_C, the same for every strategy."""
+"""Turn scores into S_C with a pure function, the same for every strategy."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def choose(
     drop: Sequence[str] = FLAGS,
     order: IntArray | None = None,
 ) -> Selection:
-    """Return the best rows up to the budget, without rows that a dropped flag withholds.
+    """Return the best rows up to the budget, without rows that have a flag in `drop`.
 
     A smaller budget's selection is always the beginning of a larger one's (nested prefixes). lengths: `(n,)` tokens.
     mask: `(n,)` uint8, bit i is set if `FLAGS[i]` holds. drop: flags that withhold a row. order:
@@ -40,7 +40,7 @@ def choose(
     free = order[(mask[order] & withheld) == 0]
     rows = free[: _count(budget, free, scores, lengths)]
     if not len(rows):
-        raise ConfigError(f"budget: {budget} chooses no sentence; give a larger budget or keep more flags.")
+        raise ConfigError(f"budget: {budget} selects no sentence; give a larger budget or keep more flags.")
     dropped = counted_once(mask, drop) | {"not_scored": int(np.isnan(scores.values).sum())}
     return Selection(
         corpus=scores.corpus,
@@ -73,8 +73,8 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
     # if a later, shorter one would fit, because only prefixes are nested.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
-    # Of all of D_C, withheld rows included, so that 20% is the same number for all flags. At least one, because a small
-    # share of a small corpus rounds to nothing.
+    # A share refers to all of D_C, withheld rows included, so that 20% is the same number whatever flags are kept. At
+    # least one row, because a small share of a small corpus rounds to 0.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)

@@ -25,7 +25,7 @@ from core.selection.result import ScoredRow
 _format = click.option(
     "--format",
     type=click.Choice(selections.FORMATS),
-    help="Format to write; by default that of the output's suffix, and a folder without a suffix.",
+    help="Output format. Default: that of the output's suffix, or a folder if there is no suffix.",
 )
 
 
@@ -35,7 +35,7 @@ _format = click.option(
 def count_alike(as_json: bool, **values: object) -> None:
     """Estimate how many sentences of the domain corpus (D_C) are like the task corpus (T_C), as a range.
 
-    It is what a budget can hope for.
+    A larger budget also selects sentences that are not like the task corpus.
     """
     run = runs.execute("prevalence", given(values, KINDS["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
@@ -46,7 +46,7 @@ def count_alike(as_json: bool, **values: object) -> None:
 @click.option(
     "--output",
     type=click.Path(),
-    help="Write the selection (S_C): a .txt, .jsonl, .parquet or .csv file, or a folder, here or at s3://, gs://, hdfs://.",
+    help="Write the selection (S_C) to a .txt, .jsonl, .parquet or .csv file or a folder. Also s3://, gs://, hdfs://.",
 )
 @_format
 @run_anyway_option
@@ -77,9 +77,9 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
-    """Map the task corpus (T_C), selected and filtered sentences of a `select` run.
+    """Lay out the task corpus (T_C) and the selected and filtered sentences of a `select` run as a map.
 
-    For the page Explore, Embedding Atlas or a notebook.
+    The page Explore, Embedding Atlas and notebooks can open the map.
     """
     options = given(values, KINDS["map"].config)
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
@@ -92,13 +92,15 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
     "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder; s3:// too."
 )
 @_format
-@click.option("--budget", help="Another budget than the selection's own; nothing is scored.")
-@click.option("--region", help="Instead what was picked on its map, by its name in the page's address: lasso:5e0c91ab.")
+@click.option("--budget", help="Budget to use instead of the selection's own. Nothing is scored again.")
+@click.option(
+    "--region", help="Write only this region of the selection's map. Its name is in the page's address: lasso:5e0c91ab."
+)
 @json_option
 def export(
     choice: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
 ) -> None:
-    """Write a selection, its hand edits counted: by its id, its name, or the id of its `select` run."""
+    """Write a selection with its hand edits. CHOICE is its id, its name, or the id of its `select` run."""
     wanted, written = choices.find(choice), remote.named(output)
     keep, budget = runs.get(wanted.run).manifest.config["keep"], budget or wanted.budget
     with remote.outgoing(output) as path:
@@ -114,10 +116,10 @@ _which = click.argument("choice", required=False)
 
 @click.group("choice")
 def choice_group() -> None:
-    """List, keep, compare, change and remove selections: by id, by name, or the current one.
+    """List, save, compare, change and remove selections, given by id or name. Default: the current one.
 
     \b
-    A selection is a finished `select` run with a budget and hand edits; a run's own goes by the run's id.
+    A selection is a finished `select` run with a budget and hand edits. The first one of a run has the run's id.
     """
     note_spoilt()
 
@@ -125,7 +127,7 @@ def choice_group() -> None:
 @choice_group.command("list")
 @json_option
 def choice_list(as_json: bool) -> None:
-    """Every selection, newest first; the current one is marked."""
+    """List all selections, newest first. The current one is marked."""
     now, here = choices.current(), choices.listed()
     rows = [{**_as_dict(each), "current": now is not None and each.id == now.id} for each in here]
     if as_json:
@@ -138,7 +140,7 @@ def choice_list(as_json: bool) -> None:
 @_which
 @json_option
 def choice_show(choice: str | None, as_json: bool) -> None:
-    """Show what a selection holds, and which trainings read it."""
+    """Show the size of a selection and the `pretrain` runs that trained on it."""
     wanted = _find(choice)
     result = selections.kept(wanted.id)
     size = {"selected": result.selected, "of": result.of, "tokens": result.tokens}
@@ -150,7 +152,7 @@ def choice_show(choice: str | None, as_json: bool) -> None:
 
 @choice_group.command("keep")
 @_which
-@click.option("--name", default="", help="What to call the new one; a name is proposed if left out.")
+@click.option("--name", default="", help="Name of the copy. Default: a name made from budget and strategy.")
 @json_option
 def choice_keep(choice: str | None, name: str, as_json: bool) -> None:
     """Save a copy of a selection: same run, budget and hand edits."""
@@ -170,10 +172,12 @@ def choice_take(choice: str, as_json: bool) -> None:
 
 @choice_group.command("set")
 @_which
-@click.option("--budget", required=True, help="1000 (sentences), 50000tokens, 20% of the whole, or threshold:0.75.")
+@click.option(
+    "--budget", required=True, help="1000 (sentences), 50000tokens, 20% of the domain corpus, or threshold:0.75."
+)
 @json_option
 def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
-    """Give a selection another budget; nothing is scored, hand edits stay."""
+    """Change the budget of a selection. Nothing is scored again, and hand edits stay."""
     wanted = _find(choice)
     selections.keep_budget(wanted.id, budget)
     report(_as_dict(selections.at(wanted.id)), as_json, wanted.id)
@@ -192,10 +196,12 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
 @choice_group.command("compare")
 @click.argument("choice")
 @click.argument("other")
-@click.option("--most", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences of each alone.")
+@click.option(
+    "--most", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences to show that only one has."
+)
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
-    """Show which sentences two selections of one domain corpus (D_C) share, and which only one has, best first."""
+    """Show how many sentences two selections of one domain corpus (D_C) share, and those that only one has."""
     shared = insights.overlap(_find(choice).id, _find(other).id, most)
     counts = {"both": shared.both, "only_a": shared.only_a, "only_b": shared.only_b}
     rows = {"only_in_a": list(map(_row, shared.only_in_a)), "only_in_b": list(map(_row, shared.only_in_b))}
@@ -208,8 +214,8 @@ def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
 @click.argument("choice")
 @json_option
 def choice_remove(choice: str, as_json: bool) -> None:
-    """Delete a saved selection. Trainings keep what they have read."""
-    choice_id = choice if "." in choice else _find(choice).id  # a spoilt one goes by its id alone
+    """Delete a saved selection. `pretrain` runs keep the sentences that they trained on."""
+    choice_id = choice if "." in choice else _find(choice).id  # an unreadable selection has only its id
     choices.remove(choice_id)
     report({"removed": choice_id}, as_json, "")
 
@@ -219,7 +225,7 @@ def _find(choice: str | None) -> Choice:
         return choices.find(choice)
     if now := choices.current():
         return now
-    raise ConfigError("selection: there is none of the corpora in use; make one with `select`, or name one.")
+    raise ConfigError("selection: there is none from the corpora in use; make one with `select`, or give an id.")
 
 
 def _as_dict(choice: Choice) -> Mapping[str, object]:

@@ -1,6 +1,6 @@
 """Re-orders the head of a ranking so that similar sentences do not follow each other (SOURCES.md, Diversity).
 
-Both orders are nested: a smaller budget takes the beginning of what a larger one takes.
+Both orders are nested: a smaller budget selects the first sentences of what a larger one selects.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ from core.errors import ConfigError
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer
 
-POOL = 5  # size of the re-ordered head of the ranking, in budgets
-MOST = 20_000  # most sentences chosen one by one, because each step compares with the whole pool
-_FITTED = 20_000  # rows that clusters are fitted on
+POOL = 5  # the re-ordered head of the ranking is this many times the budget
+MOST = 20_000  # most sentences that mmr takes, because each step compares with the whole pool
+_FITTED = 20_000  # rows that k-means is fitted on
 
 
 def mmr(
@@ -21,11 +21,13 @@ def mmr(
 
     Each step takes the row with the largest `trade * relevance - (1 - trade) * largest cosine to a taken row`.
     vectors: `(m, d)` unit rows, best score first. scores: `(m,)`; relevance is the score scaled to the pool's range.
-    Ties go to the better score. The cost is n x m x d products: 5,000 of 25,000 take about half a minute.
+    Ties go to the better score. The cost is n x m x d products: 5,000 of 25,000 rows take about half a minute.
     Errors: ConfigError for more than `MOST`.
     """
     if n > MOST:
-        raise ConfigError(f"diversity: mmr picks one by one, {n:,} is too many (at most {MOST:,}); choose quota.")
+        raise ConfigError(
+            f"diversity: mmr takes sentences one by one, {n:,} are too many (at most {MOST:,}); use quota."
+        )
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     keys = np.asarray(scores if prefer == "high" else -scores, dtype=np.float64)
     spread = float(keys.max() - keys.min()) if len(keys) else 0.0
@@ -49,13 +51,13 @@ def mmr(
 def quota(vectors: FloatArray, n: int, *, seed: int = 0) -> IntArray:
     """Return all `m` indices, interleaved so that each cluster appears in proportion to its size, best first.
 
-    k-means gives about sqrt(`n`) clusters. The j-th best of a cluster of size s is placed at (j - 1/2) / s, so every
-    prefix holds each cluster's share to within one. vectors: `(m, d)` unit rows, best score first.
+    k-means gives about sqrt(`n`) clusters. The j-th best of a cluster of size s is sorted by (j - 1/2) / s, so every
+    prefix holds each cluster's share to within one sentence. vectors: `(m, d)` unit rows, best score first.
     """
     from sklearn.cluster import MiniBatchKMeans
 
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    # Evenly spaced through the ranking, because its head alone would miss topics further down.
+    # Fit on rows spaced evenly through the ranking, because its head alone would miss topics further down.
     fitted = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _FITTED)).astype(np.int64))]
     # At most as many clusters as distinct rows, because k-means would warn and leave some empty.
     k = max(min(round(n**0.5), len(np.unique(fitted, axis=0))), 1)

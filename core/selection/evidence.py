@@ -88,7 +88,7 @@ def flat(predictions: Sequence[Prediction], types: Sequence[str], first: int = 0
     )
 
 
-SHOWN = 12  # largest parts that are shown; the others are added up
+SHOWN = 12  # number of parts that are shown; the others are summed
 Arrays = Mapping[str, npt.NDArray[Any]]  # by name; each strategy stores its own
 
 
@@ -146,7 +146,7 @@ class Evidence:
         Errors: CorpusError if the vectors were removed.
         """
         if self.task is None or self.task_norms is None or self.vector is None:
-            raise CorpusError("the task corpus's vectors are gone.")
+            raise CorpusError("the task corpus's vectors were removed.")
         rows = self.model["task_rows"]
         return np.asarray(self.task[rows], dtype=np.float64), self.task_norms[rows].astype(np.float64), rows
 
@@ -160,7 +160,7 @@ def top(parts: Sequence[Part], rest: str) -> list[Part]:
 
 
 def unit(vectors: FloatArray) -> FloatArray:
-    """Scale rows to length 1; rows of zeros stay."""
+    """Scale rows to length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     rows: FloatArray = vectors / np.maximum(lengths, 1e-12)
     return rows

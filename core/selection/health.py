@@ -1,6 +1,6 @@
 """Health of S_C: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C).
 
-Measured on bounded samples, so that a page can wait for it.
+Measured on samples of fixed size, so that a page can wait for the result.
 """
 
 import re
@@ -22,9 +22,9 @@ from core.terms import plainly
 from core.text.words import fold
 
 TOLERANCE = 0.25  # relative difference of medians above which a warning is shown
-REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75  # shares at which other warnings are shown, by our judgement
+REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75  # shares at which other warnings are shown, set by judgement
 READ = 5_000  # sentences of each corpus whose words are counted
-WORDS = 50_000  # words of each corpus at most
+WORDS = 50_000  # most words of each corpus
 VARIED = 2_000  # sentences that the Vendi score is computed on
 COVERED = 500  # sentences of T_C that coverage is measured on
 _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
@@ -34,13 +34,12 @@ _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
 class Health:
     """The health of a selection. Values that could not be measured are None.
 
-    sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C}. duplicates: rows of S_C whose duplicate (exact
-    or near) is in S_C too, each cluster's first not counted. type_token: {S_C, D_C, T_C} different words over
-    words, in `type_token_words` of each. variety: effective number of different sentences among `variety_of` sampled
-    ones (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered
-    one, 0 to 1, on `coverage_of` sentences of T_C. new_entities: share of the different names in S_C, found by
-    their capital letters alone, that L_C does not have; `new_entities_of` were found. warnings: sentences that users
-    read.
+    sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C}. duplicates: number of rows of S_C beyond the first
+    of each cluster of exact or near duplicates. type_token: {S_C, D_C, T_C: distinct words / words}, on
+    `type_token_words` words of each. variety: effective number of different sentences among `variety_of` sampled ones
+    (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered one,
+    0 to 1, on `coverage_of` sentences of T_C. new_entities: share of the `new_entities_of` distinct names in S_C that
+    L_C does not have; names are found by their capital letters. warnings: sentences that users read.
     """
 
     sentences: int
@@ -97,7 +96,7 @@ def vendi(vectors: FloatArray) -> float:
 
 
 def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | None:
-    """Share of T_C's sentences whose nearest selected sentence is at least as close as the nearest filtered one.
+    """Return the share of T_C's sentences whose nearest selected sentence is at least as close as any filtered one.
 
     task, domain: unit rows (t, d) and (n, d). selected: mask (n,). None if either side is empty. Takes a few seconds
     for a million rows and `COVERED` sentences.
@@ -139,24 +138,24 @@ def warnings(health: Health) -> Iterator[str]:
             )
     if health.duplicates > REPEATED * health.sentences:
         yield (
-            f"{health.duplicates:,} of {health.sentences:,} sentences repeat another one of the selection; withhold "
-            "duplicates."
+            f"{health.duplicates:,} of {health.sentences:,} sentences repeat another sentence of the selection; "
+            "withhold duplicates."
         )
     if health.variety is not None and health.variety < SAME * health.variety_of:
         yield (
-            f"{count(health.variety_of, 'sentence')} of the selection are worth {health.variety:.1f} different ones; "
-            "select with diversity."
+            f"{count(health.variety_of, 'sentence')} of the selection are as varied as {health.variety:.1f} unrelated "
+            "ones; select with diversity."
         )
     if health.coverage is not None and health.coverage < HALF:
         yield (
-            f"Only {health.coverage:.0%} of the task corpus is nearer to the selection than to what was filtered; "
+            f"Only {health.coverage:.0%} of the task corpus is nearer to the selection than to the filtered sentences; "
             "try the strategy knn or a larger budget."
         )
     others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
     if others and health.type_token["S_C"] < POOR * min(others.values()):
         yield (
-            f"The selection uses far fewer different words than the {' and the '.join(map(plainly, others))} in as "
-            "many words: it may be boilerplate."
+            f"Compared with the {' and the '.join(map(plainly, others))}, the selection uses far fewer different words "
+            "in as many words: it may be boilerplate."
         )
 
 

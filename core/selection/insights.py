@@ -1,4 +1,4 @@
-"""Look into selections: explain a sentence, show examples, measure health, compare two, read orphaned ones."""
+"""Look into selections: explain a sentence, show examples, measure health, compare two, read those without corpora."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,13 +34,7 @@ class Example(ScoredRow):
 
 
 def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str] | None = None) -> Why:
-    """Explain why a sentence of D_C was or was not selected.
-
-    `Why`: `row, score, unit, prefer, rank` (1 is best; None: not scored), `of, percentile` (share of scored
-    sentences that are worse, 0 to 100), `verdict` (a sentence), `parts` (`Part(name, value)`), `total, formula`
-    (the parts' sum, and how it becomes the score), `neighbours` (nearest T_C: `row, cosine, text`),
-    `duplicates` (rows as `Scored.table` gives them), `notes`. Errors: CorpusError for a row that D_C does not have.
-    """
+    """Explain why a sentence of D_C was or was not selected. Errors: CorpusError for a row that D_C does not have."""
     return explain_row(
         run_of(choice_id),
         row,
@@ -92,7 +86,7 @@ def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
 
 
 def health_without_diversity(choice_id: str) -> Health:
-    """Return the health of the selection that the same budget makes by score alone, without diversity."""
+    """Return the health of the selection that the same budget would make without diversity."""
     run, about = run_of(choice_id), scored(choice_id)
     plain: Scored = replace(about, order=ranking(about.scores.values, about.scores.prefer))
     selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld_flags(run.manifest.config["keep"]))
@@ -100,9 +94,9 @@ def health_without_diversity(choice_id: str) -> Health:
 
 
 def sides(choice_id: str, other: str) -> IntArray:
-    """Return, per row of D_C, which of two choices (A, B) contain it, as uint8 indices into `SIDES`.
+    """Return, per row of D_C, which of two selections (A, B) contain it, as uint8 indices into `SIDES`.
 
-    Hand edits count. Errors: CorpusError if the choices have different D_C.
+    Hand edits are included. Errors: CorpusError if the selections have different D_C.
     """
     if scored(choice_id).domain.fingerprint != scored(other).domain.fingerprint:
         raise CorpusError(
@@ -115,13 +109,13 @@ def sides(choice_id: str, other: str) -> IntArray:
 
 
 def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
-    """Return (n, shared) at about 20 budgets: how many of the best n of A are among the best n of B, without edits."""
+    """Return (n, number of A's best n that are also among B's best n) at about 20 budgets, without hand edits."""
     n = len(scored(choice_id).domain)
     worst = np.zeros(n, dtype=np.int64)  # the smallest budget at which both select a row
     longest = n
     for name in (choice_id, other):
         eligible = scored(name).eligible(withheld_flags(_keep(name, None)))
-        # Withheld rows lie beyond every budget.
+        # Withheld rows get a rank beyond every budget.
         place = np.full(n, 2 * n)
         place[eligible] = np.arange(1, len(eligible) + 1)
         worst, longest = np.maximum(worst, place), min(longest, len(eligible))
@@ -155,7 +149,7 @@ def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
 
 @kept_per_home(32)
 def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
-    """Read rows. Cached, because the best rows do not depend on the budget and lie scattered over the file."""
+    """Read rows. Cached, because the best rows lie scattered over the file and do not depend on the budget."""
     return scored(run_id).table(np.array(rows, dtype=np.int64))
 
 
@@ -180,7 +174,7 @@ def examples(choice_id: str, chosen: Selection, keep: Sequence[str], which: Whic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Overlap of two choices (A, B) of one D_C: counts, and example sentences of one alone, best first."""
+    """Overlap of two selections (A, B) of one D_C. only_in_a, only_in_b: example sentences of only one, best first."""
 
     both: int
     only_a: int
@@ -190,7 +184,7 @@ class Overlap:
 
 
 def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
-    """Compare two choices, each at its own budget and with its hand edits. n: examples of each alone.
+    """Compare two selections, each at its own budget and with its hand edits. n: examples per selection.
 
     Errors: CorpusError if they have different D_C; ConfigError if one of them selects nothing.
     """

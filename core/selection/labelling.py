@@ -9,8 +9,8 @@ from core.projects.audit import noted
 from core.stats.draws import uniform
 from core.text.words import fold
 
-MOST = 300  # sentences: a third for training, a sixth for the dev set, half for the test set
-_MANY = 10  # times as many sentences are drawn, so that duplicates can be skipped
+MOST = 300  # sentences to label: a third for training, a sixth for the dev set, half for the test set
+_MANY = 10  # draws per sentence that is asked for, so that duplicates can be skipped
 
 
 def to_label(task: str, most: int = MOST) -> bytes:

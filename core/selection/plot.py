@@ -1,4 +1,4 @@
-"""Figures of `3_Selection`. In Vega-Lite, as those of `1_Corpora`."""
+"""Figures of the page Selection, in Vega-Lite."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ LEGEND = {"title": None, "orient": "top"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreBins:
-    """Histogram of all scores of D_C, counted once per scoring.
+    """Histogram of all scores of D_C, computed once per scoring.
 
-    edges: `(b + 1,)`, from the 0.1st to the 99.9th percentile; what lies outside counts in the outermost bins.
-    counts: `(b,)`. log: the bins are of equal width in the logarithm (scores over several magnitudes).
+    edges: `(b + 1,)`, from the 0.1st to the 99.9th percentile. Scores outside count in the outermost bins.
+    counts: `(b,)`. log: True if the bins have equal width in the logarithm, for scores over several magnitudes.
     """
 
     edges: FloatArray
@@ -39,12 +39,12 @@ class ScoreBins:
 
 
 def score_bins(values: FloatArray) -> ScoreBins:
-    """Bins of `values` `(n,)`; NaN (not scored) is left out."""
+    """Count `values` `(n,)` in bins; NaN (not scored) is left out."""
     known = values[~np.isnan(values)]
     low, middle, high = np.percentile(known, [0.1, 50, 99.9]) if len(known) else (0.0, 0.5, 1.0)
     if high <= low:
         low, high = low - 0.5, high + 0.5
-    # A long right tail (a median in the lowest twentieth) would put nearly all sentences into one linear bin.
+    # With a long right tail (median below 1/20 of the maximum), nearly all sentences would fall into one linear bin.
     log = bool(low > 0 and middle < high / 20)
     edges = np.geomspace(low, high, BINS + 1) if log else np.linspace(low, high, BINS + 1)
     bins = ScoreBins(edges=edges, counts=np.zeros(BINS, dtype=np.int64), log=log)
@@ -52,9 +52,9 @@ def score_bins(values: FloatArray) -> ScoreBins:
 
 
 def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer, *, dark: bool = False) -> Spec:
-    """Selected sentences on top of filtered ones by score, and the line where the budget cuts.
+    """Draw selected sentences on top of filtered ones by score, and a line where the budget cuts.
 
-    chosen: `(k,)` the selected sentences' scores, best first.
+    chosen: `(k,)` scores of the selected sentences, best first.
     """
     inside = bins.count(chosen)
     stacked = {"selected": (np.zeros_like(inside), inside), "filtered": (inside, bins.counts)}
@@ -92,7 +92,7 @@ def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Pref
 
 
 def lengths_compared(lengths: Mapping[str, IntArray], *, dark: bool = False) -> Spec:
-    """Shares of sentences by length, one line a corpus. lengths: {role (S_C, D_C, T_C): `(n,)` tokens}."""
+    """Draw shares of sentences by length, one line per corpus. lengths: {role (S_C, D_C, T_C): `(n,)` tokens}."""
     edges = length_edges(np.concatenate(list(lengths.values())), 40)
     names, rows = list[str](), []
     for role, values in lengths.items():

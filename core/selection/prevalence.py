@@ -18,16 +18,17 @@ from core.stats.prevalence import QuantileCount
 from core.stats.prevalence import prevalence as estimate_prevalence
 
 LEAST = 20  # distinct sentences that T_C must have
-# A tenth of the strategy's default: a count needs similar scores for seen and unseen sentences, a ranking a close fit.
+# A tenth of the strategy's default. A ranking needs a close fit, but a count needs similar scores for sentences in and
+# outside the training data.
 REGULARISATION = 1.0
 
 
 class PrevalenceConfig(EncoderOptions):
     """Options of a `prevalence` run: both corpora and the seed."""
 
-    task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
-    domain: str = option(..., "Domain corpus (D_C), which may have more of the kind.", corpus=True)
-    seed: int = option(0, "Seed of the sample of the domain corpus that the task corpus is compared with.", ge=0)
+    task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
+    domain: str = option(..., "Domain corpus (D_C), in which similar sentences are counted.", corpus=True)
+    seed: int = option(0, "Seed for sampling the domain corpus.", ge=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:
     corpus = job.corpus(config.task)
     if (n := len(np.unique(corpus.ids()))) < LEAST:
         raise CorpusError(
-            f"{corpus.name}: {n} different sentences are too few to estimate what resembles them; give {LEAST} or more."
+            f"{corpus.name}: {n} different sentences are too few to count sentences like them; give {LEAST} or more."
         )
     strategy = CrossFitted(ClassifierOptions(regularisation=REGULARISATION), config.seed)
     sources, _ = sources_of(ScoreConfig.parse(config.model_dump()), strategy, job)
@@ -93,7 +94,7 @@ KIND = Kind(
     PrevalenceConfig,
     run,
     PrevalenceResult,
-    title=lambda run: f"Count what is like {run.corpus(run.config['task'])} in {run.corpus(run.config['domain'])}",
+    title=lambda run: f"Count sentences like {run.corpus(run.config['task'])} in {run.corpus(run.config['domain'])}",
     outcome=_outcome,
     page="Selection",
 )

@@ -13,7 +13,7 @@ from core.selection.prevalence import LEAST, PrevalenceConfig, PrevalenceResult
 
 
 def options(run_id: str) -> Options:
-    """Return the options of a `prevalence` run with the corpora and the encoder of a `select` run."""
+    """Return options for a `prevalence` run: the corpora and the encoder of the `select` run `run_id`."""
     config, inputs = store().get(run_id).manifest.config, store().get(run_id).manifest.inputs
     names = set(PrevalenceConfig.model_fields) - {"seed", "weights"}
     return {name: inputs.get(name, config[name]) for name in names}

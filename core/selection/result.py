@@ -39,8 +39,8 @@ _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.
 class ScoreResult:
     """Result of a `score` run.
 
-    unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: {kind of run,
-    with the role for embeddings: ids of the runs behind the scores}, if models were trained for them.
+    unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: ids of the runs
+    behind the scores, by kind of run (for embeddings kind and role); empty if no models were trained for them.
     """
 
     strategy: str
@@ -54,8 +54,8 @@ class ScoreResult:
 class SelectResult:
     """Result of a `select` run.
 
-    selected, of: sentences of S_C and of D_C. tokens: tokens of S_C. dropped: sentences that each flag withheld.
-    corpus: fingerprint of S_C. score_run, audit_run: ids of the runs behind it.
+    selected, of: sentences of S_C and of D_C. tokens: tokens of S_C. dropped: {flag: number of sentences that it
+    withheld}. corpus: fingerprint of S_C. score_run, audit_run: ids of the runs behind it.
     """
 
     strategy: str
@@ -69,7 +69,7 @@ class SelectResult:
 
 
 def withheld_flags(keep: Sequence[str]) -> tuple[str, ...]:
-    """The flags that withhold a sentence when those in `keep` do not. Errors: ConfigError for an unknown flag."""
+    """Return the flags that withhold a sentence: all except `keep`. Errors: ConfigError for an unknown flag."""
     if unknown := sorted(set(keep) - set(FLAGS)):
         raise ConfigError(f"keep: {unknown[0]!r} is no flag; known flags are {', '.join(FLAGS)}.")
     return tuple(flag for flag in FLAGS if flag not in keep)
@@ -116,7 +116,7 @@ def read_rows(select_run: Run) -> IntArray:
 
 
 class ScoredRow(TypedDict):
-    """A sentence of D_C. row: its row there. flags: flags that are set. place: file and page, or ""."""
+    """A sentence of D_C. row: its row in D_C. flags: flags that are set. place: file and page, or ""."""
 
     row: int
     id: str
@@ -129,7 +129,7 @@ class ScoredRow(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """D_C, its scores `(n,)`, their order `(m,)`, its flags, and the tokens of each sentence, `lengths` `(n,)`."""
+    """D_C with scores `(n,)`, the order `(m,)` of its scored rows, flags, and `lengths` `(n,)`: tokens per sentence."""
 
     domain: Corpus
     scores: Scores
@@ -139,7 +139,7 @@ class Scored:
 
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
-        """Read two runs' results on D_C. select_run: the selection whose diversity re-ordered it, if it did."""
+        """Read the results of a `score` and an `audit` run. select_run: run whose order replaces that of the scores."""
         own_order = select_run.artifacts / _ORDER if select_run else None
         result = read_result(score_run, ScoreResult)
         domain = library.find(score_run.manifest.inputs["domain"])
@@ -151,7 +151,7 @@ class Scored:
             corpus=domain.fingerprint,
             params=score_run.manifest.config,
         )
-        # A selection without diversity leaves no order of its own.
+        # Only a selection with diversity stores its own order.
         with read_back(path := own_order if own_order and own_order.exists() else score_run.artifacts / _ORDER):
             order: IntArray = np.load(path)
         return cls(
@@ -168,7 +168,7 @@ class Scored:
 
     def eligible(self, drop: Sequence[str]) -> IntArray:
         """Return the rows that may be selected, in order: scored and not withheld by a flag in `drop`."""
-        bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))  # in an audit's mask bit i is the flag i
+        bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))  # bit i of an audit's mask is `FLAGS[i]`
         rows: IntArray = self.order[(self.audit.mask[self.order] & bits) == 0]
         return rows
 
@@ -205,8 +205,8 @@ class Scored:
     def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits, format: Format | None = None) -> None:
         """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
 
-        edits: hand edits within `chosen`, named in a folder's card. format: default is that of the suffix.
-        Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
+        edits: hand edits that `chosen` contains, for the card of a folder. format: default is that of the suffix.
+        Errors: ConfigError for an unknown suffix, PathError if the file cannot be written.
         """
         format, kept = format or format_of(path), kept_names(self.domain)
         names = further_names(value_names(self.domain), kept)

@@ -36,22 +36,26 @@ from core.tagging.predictions import read_spans
 from core.training.on_device import on_device, worker_device
 from core.training.saved_models import folder
 
-CHUNK = 4 * BLOCK  # rows
+CHUNK = 4 * BLOCK  # rows per chunk
 SLOW_CHUNK = BLOCK // 8  # rows, if a model reads every sentence: a killed run repeats at most one chunk
 
 
 class ScoreConfig(EncoderOptions):
     """Options of a `score` run: the strategy and its corpora."""
 
-    task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
-    domain: str = option(..., "Domain corpus (D_C): what to select from.", corpus=True)
-    train: str = option("", "Training set: labelled sentences (L_C), or a list of names (gazetteer).", corpus=True)
-    dev: str = option("", "Dev set, if a tagger is trained first.", corpus=True)
-    holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
+    task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
+    domain: str = option(..., "Domain corpus (D_C): the sentences to select from.", corpus=True)
+    train: str = option("", "Training set: labelled sentences (L_C), or for gazetteer a list of names.", corpus=True)
+    dev: str = option("", "Dev set, needed if the strategy trains a tagger.", corpus=True)
+    holdout: tuple[str, ...] = option(
+        (),
+        "Held-out labelled sets. Domain sentences that also occur in them are treated as test leaks.",
+        corpus=True,
+    )
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, object] = option({}, "The strategy's own options.")
     transductive: bool = option(
-        False, "Learn from held-out sentences found in the task corpus too (know why, if you do)."
+        False, "Also learn from task sentences that occur in held-out sets. Use this only if you know why."
     )
     seed: int = option(0, "Seed of everything random.", ge=0)
 
@@ -81,7 +85,7 @@ class ScoreConfig(EncoderOptions):
 class ScoreWork:
     """Score the sentences of D_C by a strategy.
 
-    sources: input from which a worker prepares the strategy, if it loads a model; None if it is already prepared.
+    sources: corpora from which each worker prepares a strategy that loads a model; None if the strategy is prepared.
     """
 
     strategy: Strategy
@@ -89,7 +93,7 @@ class ScoreWork:
     sources: Mapping[Role, Source] | None
 
     def __getstate__(self) -> dict[str, object]:
-        # Vectors stay with the process that reads.
+        # Only the process that reads batches needs the vectors, so they are not sent to workers.
         return {**self.__dict__, "domain": Source(corpus=self.domain.corpus)}
 
     @property
@@ -124,7 +128,7 @@ class ScoreWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapted:
-    """Runs of B1 and of B2: no tagger, one tagger, or one tagger per fold of L_C."""
+    """Runs that trained B1 (`mlm`) and B2 (`ner`: none, one tagger, or one tagger per fold of L_C)."""
 
     mlm: Run
     ner: tuple[Run, ...] = ()
@@ -146,9 +150,9 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
 
 
 def explanation_arrays(strategy: Strategy, task_rows: IntArray | None) -> Arrays:
-    """Return the arrays that `explain` needs of a prepared strategy, which are stored beside the scores.
+    """Return the arrays of a prepared strategy that `explain` needs. They are stored beside the scores.
 
-    task_rows: T_C's rows that the strategy learnt from, if it reads vectors.
+    task_rows: rows of T_C that the strategy learnt from, if it uses vectors.
     """
     return {**({} if task_rows is None else {"task_rows": task_rows}), **strategy.learned()}
 
@@ -168,7 +172,7 @@ def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> t
 
 
 def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
-    """Return the strategy's sources by role, and the ids of the runs that trained models for it, by kind."""
+    """Return the strategy's sources by role, and the ids of the runs that trained its models, by kind of run."""
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     _refuse_swapped(task, domain)
     keep = _learnable(config, job)
@@ -200,7 +204,7 @@ def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
 
 
 def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted | None, dict[str, list[str]]]:
-    """Train B1, and B2 if the strategy needs it. Return the runs, and their ids by kind."""
+    """Train B1, and B2 if the strategy needs it. Return the runs, and their ids by kind of run."""
     if not strategy.models:
         return None, {}
     options = strategy_options(config.strategy, config.options)
@@ -219,11 +223,12 @@ def _held_out(config: ScoreConfig) -> tuple[str, ...]:
 
 
 def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
-    """Mask of T_C's rows that are not held out, or None if nothing is held out."""
+    """Return a mask of T_C's rows that are not held out, or None if nothing is held out."""
     keep = learnable_rows(config.task, _held_out(config), job)
     if keep is not None and not keep.all():
         job.context.note(
-            f"{int((~keep).sum())} sentences of the task corpus are in held-out data and were not learnt from."
+            f"{int((~keep).sum())} sentences of the task corpus also occur in held-out data; "
+            "the strategy did not learn from them."
         )
     return keep
 
@@ -231,8 +236,8 @@ def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
 def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: object) -> Run:
     """Train B1: continued pre-training on T_C without the sentences of `held_out` (SOURCES.md, Leaks).
 
-    training: further options of `pretrain`. If sentences leak, the others are stored as a corpus of their own, so that
-    the run's inputs name exactly what it has read.
+    training: further options of `pretrain`. If T_C has test leaks, its other sentences are stored as a separate corpus,
+    so that the run's inputs name exactly the sentences that it trained on.
     """
     corpus = learnable(task, held_out, job)
     given = {"init": encoder.encoder, "allow_download": encoder.allow_download, **training}
@@ -242,7 +247,7 @@ def language_model(job: Job, task: str, held_out: Sequence[str], encoder: Encode
 def taggers(
     job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: object
 ) -> tuple[Run, ...]:
-    """Train B2: fine-tune B1 (`start`) on L_C. With more than one fold, train one tagger without each fold.
+    """Train B2: fine-tune B1 (`start`) on L_C. With several folds, train one tagger per fold, without that fold.
 
     training: further options of `finetune`.
     """
@@ -256,7 +261,7 @@ def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
     fold_of = fold(train.ids(), folds)
     if missing := set(range(folds)) - set(fold_of.tolist()):
         raise CorpusError(
-            f"{train.name}: {len(train)} sentences do not fill {folds} folds (number {min(missing)} is empty); "
+            f"{train.name}: {len(train)} sentences do not fill {folds} folds (fold {min(missing)} is empty); "
             "give fewer folds."
         )
     return [
@@ -273,7 +278,7 @@ def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
 def embedded(
     job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, object]
 ) -> tuple[Rows, FloatArray, list[str]]:
-    """Embed a corpus by the encoder, by B1, or by B1 and B2 concatenated. Return vectors, norms and the run ids."""
+    """Embed a corpus with the encoder, with B1, or with B1 and B2 joined. Return vectors, norms and the run ids."""
     encoders = [str(folder(run)) for run in (models.mlm, *models.ner)] if models else [config.encoder]
     runs = [
         job.child("embed", corpus=corpus, **encoder_options(config) | {"encoder": name, "weights": ""})

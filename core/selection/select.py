@@ -25,20 +25,20 @@ from core.selection.score import ScoreConfig
 from core.shown import count
 from core.terms import CHOICE
 
-PARTS = 3  # of a run: leaks, scores, selection
+PARTS = 3  # stages of a run: test leaks, scores, selection
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
 class SelectOptions(EncoderOptions, Flagging):
     """Options of every selection: flags that withhold sentences, encoder, diversity."""
 
-    keep: tuple[str, ...] = option((), f"Flags that do not withhold a sentence: {', '.join(FLAGS)}.")
+    keep: tuple[str, ...] = option((), f"Flags that do not exclude a sentence: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
         "none",
-        "Re-order the best five times the budget: quota gives every cluster its share, mmr takes what is unlike "
-        "the sentences taken before it (slower).",
+        "Re-order the best-scored sentences, five times as many as the budget selects. quota: every cluster gets its "
+        "share. mmr: prefer sentences that differ from those already taken (slower).",
     )
-    trade: float = option(0.7, "What mmr gives to the score; the rest goes to being different.", ge=0, le=1)
+    trade: float = option(0.7, "Weight of the score in mmr. The rest is the weight of being different.", ge=0, le=1)
 
     @field_validator("keep")
     @classmethod
@@ -50,7 +50,11 @@ class SelectOptions(EncoderOptions, Flagging):
 class SelectConfig(SelectOptions, ScoreConfig):
     """Options of a `select` run: corpora, strategy and budget."""
 
-    dev: str = option("", "Dev set, which a tagger may need; its sentences count as leaks too.", corpus=True)
+    dev: str = option(
+        "",
+        "Dev set, needed if a tagger is trained. Domain sentences that also occur in it are treated as test leaks.",
+        corpus=True,
+    )
     budget: str = option(
         "10%", "1000 (sentences), 50000tokens, 20% of the domain corpus, or threshold:0.75 in the strategy's unit."
     )
@@ -69,15 +73,15 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
-    job.context.part(1, PARTS, "duplicates and leaks")
+    job.context.part(1, PARTS, "duplicates and test leaks")
     audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **flagging)
-    trains = "ner" in STRATEGIES[config.strategy].models  # other strategies only hold the dev set out
+    trains = "ner" in STRATEGIES[config.strategy].models  # other strategies use the dev set only to find test leaks
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
     job.context.part(2, PARTS, "scores")
     score_run = job.child("score", **shared)
-    job.context.part(3, PARTS, "choice")
-    job.context.stage("choosing")
+    job.context.part(3, PARTS, "selection")
+    job.context.stage("selecting")
     scored = Scored.read(score_run, audit_run, job.library)
     chosen = scored.choose(budget, drop)
     if config.diversity != "none":
@@ -85,7 +89,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
         scores.write_order(job.context.run, scored.order)
         chosen = scored.choose(budget, drop)
     scores.write_rows(job.context.run, chosen.rows)
-    job.context.stage("sealing the selection")
+    job.context.stage("storing the selection")
     sealed = _seal(config, job, scored.domain, chosen)
     return SelectResult(
         strategy=config.strategy,
@@ -110,16 +114,16 @@ def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> 
 
 
 def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, drop: Sequence[str]) -> IntArray:
-    """Return all scored rows, shape (m,): the pool re-ordered by diversity, then the others by score.
+    """Return all scored rows, shape (m,): the best ones re-ordered by diversity, then the others by score.
 
     Errors: ConfigError for a budget by threshold.
     """
     if chosen.budget.unit == "threshold":
-        raise ConfigError("diversity: a threshold takes every sentence above it, in any order; give another budget.")
+        raise ConfigError("diversity: has no effect on a threshold, which selects all above it; give another budget.")
     n = len(chosen.rows)
     pool = scored.eligible(drop)[: diversity.POOL * n]
     run = job.child("embed", corpus=config.domain, **encoder_options(config))
-    job.context.stage("choosing with diversity")
+    job.context.stage("selecting with diversity")
     pooled = vectors.read(run)[0][pool]
     if config.diversity == "mmr":
         values, prefer = scored.scores.values[pool], scored.scores.prefer

@@ -72,7 +72,7 @@ class Quota:
         falling, ends = np.sort(self.sample)[::-1], np.cumsum(self.counts)
         for number in np.unique(topic):
             own, inside = self.sample[ends[number] - self.counts[number] : ends[number]], topic == number
-            # Beyond the sample's ends the cosine continues the ranks, so that no two sentences become equal.
+            # Ranks continue beyond the sample's ends, so that different cosines keep different scores.
             place = _beyond(cosines[inside], own)
             share = max(float(self.shares[number]), 0.5 / len(self.sample))  # a topic that T_C lacks ranks last
             moved[inside] = _at(place / share, falling)
@@ -80,7 +80,7 @@ class Quota:
 
 
 def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
-    """Return the ranks of `cosines` in the descending `own`, `(m,)`: from 0, and below 0 before the first."""
+    """Return the rank of each cosine in the descending `own`, `(m,)`. Cosines above the first get negative ranks."""
     if not len(own):
         return -np.asarray(cosines, dtype=np.float64)
     places: FloatArray = np.interp(-cosines, -own, np.arange(len(own), dtype=np.float64))
@@ -89,7 +89,7 @@ def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
 
 
 def _at(places: FloatArray, falling: FloatArray) -> FloatArray:
-    """Return the cosines at ranks in `falling`, `(m,)`; beyond its ends they continue, by less than 1."""
+    """Return the cosines at ranks in `falling`, `(m,)`. Ranks beyond its ends are extrapolated by less than 1."""
     last = len(falling) - 1
     inside: FloatArray = np.interp(places, np.arange(len(falling)), falling)
     beyond = (np.maximum(-places, 0) - np.maximum(places - last, 0)) / len(falling)

@@ -1,6 +1,7 @@
-"""Selections as pages and commands use them: choose from finished scores, edit S_C by hand, export it.
+"""Selections as pages and commands use them: select from finished scores, edit S_C by hand, export it.
 
-A `choice_id` is the id of a `select` run, for its first choice, or of a saved choice: see `selection.choice`.
+A `choice_id` is the id of a saved selection. The first selection of a `select` run has the run's id: see
+`selection.choice`.
 """
 
 import math
@@ -35,25 +36,25 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def run_of(choice_id: str) -> Run:
-    """Return the `select` run that a choice belongs to. Errors: RunError."""
+    """Return the `select` run that a selection belongs to. Errors: RunError."""
     return store().get(choice.run_of(choice_id))
 
 
 def at(choice_id: str) -> Choice:
-    """Return the current state of a choice. Errors: RunError if it is missing or cannot be read."""
+    """Return the current state of a selection. Errors: RunError if it is missing or cannot be read."""
     run = run_of(choice_id)
     if run.manifest.kind != "select":
-        raise RunError(f"selection {choice_id}: is not from a `select` run; `choice list` shows what there is.")
+        raise RunError(f"selection {choice_id}: is not from a `select` run; `choice list` shows all selections.")
     return choice.get(run, choice_id)
 
 
 def result(choice_id: str) -> SelectResult:
-    """Return the result of a choice's finished `select` run. Errors: RunError."""
+    """Return the result of a selection's finished `select` run. Errors: RunError."""
     return read_result(run_of(choice_id), SelectResult)
 
 
 def scored(choice_id: str) -> Scored:
-    """Return D_C, scores and flags of a choice's finished `select` run."""
+    """Return D_C, scores and flags of a selection's finished `select` run."""
     return _scored(choice.run_of(choice_id))
 
 
@@ -78,7 +79,10 @@ def choose(choice_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
 def chosen(
     choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None, *, edited: bool = True
 ) -> Selection:
-    """Return the selected rows, with hand edits if `edited`. budget, keep: default to the choice's and its run's."""
+    """Return the selected rows, with hand edits if `edited`.
+
+    budget: default is the selection's own. keep: default is that of its run.
+    """
     config = run_of(choice_id).manifest.config
     budget = kept_budget(choice_id) if budget is None else budget
     selection = choose(choice_id, budget, config["keep"] if keep is None else keep)
@@ -86,14 +90,15 @@ def chosen(
 
 
 def kept_budget(choice_id: str) -> str:
-    """Return the budget that `keep_budget` stored last, else the budget of the run. Errors: RunError."""
+    """Return the selection's budget: the last one that `keep_budget` stored, else the run's. Errors: RunError."""
     return at(choice_id).budget
 
 
 def kept(choice_id: str) -> SelectResult:
-    """Return the `select` run's result with the current size of a choice: its budget and hand edits applied.
+    """Return the `select` run's result with the current number of sentences and tokens of a selection.
 
-    If D_C was removed, the size is that of the run. Errors: RunError.
+    Both numbers follow from the selection's current budget and hand edits. If D_C was removed, they are those of the
+    run. Errors: RunError.
     """
     outcome, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
     if changes or budget != run_of(choice_id).manifest.config["budget"]:
@@ -105,13 +110,16 @@ def kept(choice_id: str) -> SelectResult:
 
 @kept_per_home(64)
 def _size(choice_id: str, budget: str, added: bytes, removed: bytes) -> tuple[int, int]:
-    """Return sentences and tokens of S_C. Cached, because a list of runs asks every second, by the edits' bytes."""
+    """Return the number of sentences and tokens of S_C.
+
+    Cached by the bytes of the hand edits, because a list of runs asks every second.
+    """
     rows = chosen(choice_id, budget).rows
     return len(rows), int(scored(choice_id).lengths[rows].sum())
 
 
 def keep_budget(choice_id: str, budget: str) -> None:
-    """Store another budget for a choice, without scoring again. Errors: ConfigError if it selects nothing."""
+    """Change the budget of a selection without scoring again. Errors: ConfigError if the budget selects nothing."""
     config, changed = run_of(choice_id).manifest.config, at(choice_id)
     settled = str(choose(choice_id, budget, config["keep"]).budget)
     usual = changed.first and settled == config["budget"]
@@ -119,7 +127,7 @@ def keep_budget(choice_id: str, budget: str) -> None:
 
 
 def score_bins(choice_id: str) -> plot.ScoreBins:
-    """Return a histogram of all scores behind a choice."""
+    """Return a histogram of all scores that a selection was made from."""
     return _score_bins(choice.run_of(choice_id))
 
 
@@ -129,19 +137,19 @@ def _score_bins(run_id: str) -> plot.ScoreBins:
 
 
 def score_range(choice_id: str) -> tuple[float, float, int]:
-    """Return (lowest, highest, decimals) of a choice's scores, rounded outwards to about a thousand steps."""
+    """Return (lowest, highest, decimals) of a selection's scores, rounded outwards to about a thousand steps."""
     edges = score_bins(choice_id).edges
     low, high = float(edges[0]), float(edges[-1])
-    # 500 to 5,000 steps over the range; if all scores are equal, their size sets the step.
+    # 500 to 5,000 steps over the range. If all scores are equal, their magnitude sets the step.
     decimals = -math.floor(math.log10((high - low or abs(high) or 1.0) / 500))
     step = 10.0**-decimals
     return round(math.floor(low / step) * step, decimals), round(math.ceil(high / step) * step, decimals), decimals
 
 
 def budget_in(choice_id: str, unit: Unit) -> str:
-    """Return the choice's budget in another unit.
+    """Return the selection's budget in another unit.
 
-    The selection changes only by rounding: fractions to 0.1%, scores to four digits.
+    Only rounding changes the selected sentences: fractions to 0.1%, scores to four digits.
     """
     about, keep = scored(choice_id), run_of(choice_id).manifest.config["keep"]
     now = choose(choice_id, kept_budget(choice_id), keep)
@@ -167,16 +175,17 @@ def budget_in(choice_id: str, unit: Unit) -> str:
 
 
 def edits(choice_id: str) -> Edits:
-    """Return the hand edits of a choice: `added`, `removed` (rows), `history` (oldest first, without undone ones)."""
+    """Return the hand edits of a selection: `added`, `removed` (rows), `history` (not undone, oldest first)."""
     return choice.read_edits(at(choice_id).folder)
 
 
 def edit(choice_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
-    """Add rows of D_C to S_C by hand, or remove them, and store this. Errors: CorpusError for an unknown row."""
+    """Add rows of D_C to S_C by hand, or remove them, and store the edit. Errors: CorpusError for an unknown row."""
     rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(choice_id).domain)
     if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
         raise CorpusError(
-            f"rows: {rows[0]} to {rows[-1]} are not all in the domain corpus, which has {n:,}; give rows below it."
+            f"rows: {rows[0]} to {rows[-1]} are not all in the domain corpus, which has {n:,} rows; "
+            "give smaller row numbers."
         )
     if len(rows):
         choice.append_edit(at(choice_id).folder, action, rows)
@@ -196,9 +205,9 @@ def undo(choice_id: str, seen: float | None = None) -> Edits:
 
 
 def seal(choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None) -> Corpus:
-    """Return S_C with its hand edits as a stored corpus, whose origin names run and choice and counts the edits.
+    """Return S_C with its hand edits as a stored corpus. Its origin names the run, the selection and the edits' number.
 
-    budget, keep: default to the choice's and its run's.
+    budget: default is the selection's own. keep: default is that of its run.
     """
     config, changes = run_of(choice_id).manifest.config, edits(choice_id)
     budget = kept_budget(choice_id) if budget is None else budget
@@ -237,17 +246,17 @@ def _seal(choice_id: str, budget: str, keep: Sequence[str]) -> Corpus:
 def export(choice_id: str, budget: str, keep: Sequence[str], path: Path, format: Format | None = None) -> Path:
     """Write the selection with its hand edits as txt, jsonl, parquet, csv, or a folder for `datasets`.
 
-    format: default is that of the path's suffix. Errors: ConfigError, PathError.
+    format: default is the format of the path's suffix. Errors: ConfigError, PathError.
     """
     scored(choice_id).export(chosen(choice_id, budget, keep), path, choice_id, edits(choice_id), format)
     return path
 
 
 def command(choice_id: str, output: str, format: str) -> str:
-    """Return the command line that writes a choice to `output`, with the same bytes as `export`.
+    """Return the command line that writes a selection to `output`, with the same bytes as `export`.
 
-    It is a `select` command if that gives the same result. It is an `export` command if the choice was saved or edited,
-    if diversity re-ordered the scores for another budget, or if a corpus was removed.
+    This is a `select` command if it gives the same result. It is an `export` command if the selection was saved or
+    edited, if a corpus was removed, or if the budget was changed after diversity re-ordered the scores.
     """
     run, now = run_of(choice_id), at(choice_id)
     options = {**run.manifest.config, "budget": now.budget}

@@ -28,7 +28,7 @@ from core.tagging.predictions import read_spans
 
 
 class Neighbour(TypedDict):
-    """A sentence of T_C. row: its row there. cosine: similarity to the explained sentence."""
+    """A sentence of T_C. row: its row in T_C. cosine: similarity to the explained sentence."""
 
     row: int
     cosine: float
@@ -46,9 +46,9 @@ class Copy(ScoredRow):
 class Why:
     """Explanation of one sentence of D_C.
 
-    rank: 1 is best, None if it could not be scored; `of` sentences were scored. percentile: share of the other
-    sentences that rank below it, 0 to 100. parts: terms that add up to `total`; `formula` turns the total into the
-    score. neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near duplicates.
+    rank: 1 is best; None if the sentence could not be scored. of: number of scored sentences. percentile: share of the
+    other sentences that rank below it, 0 to 100. parts: terms that add up to `total`. formula: how the total becomes
+    the score. neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near duplicates.
     verdict, notes: sentences that users read.
     """
 
@@ -109,23 +109,23 @@ def _copies(row: int, scored: Scored) -> list[Copy]:
 
 
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
-    """Return a sentence that says at which rank the row was selected, or why it was not."""
+    """Return a sentence that gives the rank at which the row was selected, or the reason why it was not selected."""
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
     # Hand edits override the scores.
     if row in edits.removed:
-        return "Taken out of the selection by hand."
+        return "Removed from the selection by hand."
     if len(at):
         return f"Selected: number {at[0] + 1:,} of {cut:,}."
     if row in edits.added:
-        return "Put into the selection by hand."
+        return "Added to the selection by hand."
     if rank is None:
-        return "Left out: it could not be scored."
+        return "Not selected: this sentence could not be scored."
     eligible = scored.eligible(drop)
     before = int(np.isin(scored.order[: int(np.flatnonzero(scored.order == row)[0])], eligible).sum())
     if flags := [flag for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]:
-        otherwise = "its score would have let it in" if before < cut else "its score would not have let it in either"
+        otherwise = "its score would have been enough" if before < cut else "its score is too low as well"
         return f"Withheld: flagged {flags[0].replace('_', ' ')}; {otherwise}."
-    return f"Below the cut: number {before + 1:,} of {len(eligible):,} that may be taken, and the budget took {cut:,}."
+    return f"Below the cut: number {before + 1:,} of {len(eligible):,} that may be selected; the budget takes {cut:,}."
 
 
 def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Library) -> Evidence:
@@ -152,7 +152,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
 
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
-    """Return the vectors and norms behind the score, by B1 or B2 if it used them; None if they were removed."""
+    """Return the vectors and norms behind the score, from B1 or B2 if they were used; None if they were removed."""
     names = read_result(score_run, ScoreResult).made_by.get(f"embed {role}")
     if names is None:
         return vectors.find(store, score_run.manifest.config, corpus)
@@ -163,7 +163,7 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
 
 
 def predicted(store: RunStore, score_run: Run) -> list[Spans]:
-    """Return D_C's entities that the scores were counted from, per tagger; [] if there are none or they are gone."""
+    """Return the entities in D_C behind the scores, per tagger; [] if there are none or they were removed."""
     try:
         return [read_spans(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
     except RunError:
@@ -185,7 +185,7 @@ def explain(name: str, evidence: Evidence) -> Parts:
     try:
         return strategy.explain(evidence)
     except (KeyError, CorpusError):  # scored by an older version, or its vectors were removed
-        gone = "What this score was made from is gone; score again to see its parts."
+        gone = "The data behind this score was removed; score again to see its parts."
         return Parts(parts=[evidence.whole], notes=(gone,))
 
 

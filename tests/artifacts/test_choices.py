@@ -114,7 +114,7 @@ def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypat
     for reference in (kept.id, "leases only", "LEASES ONLY"):
         assert choices.find(reference).id == kept.id
     assert choices.find(select).id == choices.find("10 sentences by random").id == select
-    with pytest.raises(ConfigError, match="'nothing': is not here; `choice list`"):
+    with pytest.raises(ConfigError, match="'nothing': does not exist; `choice list`"):
         choices.find("nothing")
     for gone in (f"{select}.0000", f"{select}.../x", f"{select}.", "20200101-000000-select-dead"):
         with pytest.raises(RunError, match="list` shows"):
@@ -278,7 +278,7 @@ def test_the_commands(select: str, command: Json, tmp_path: Path, home: Path) ->
     assert "'Rents': is not here" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)
     store().remove(select)
-    assert "there is none of the corpora in use" in command("choice", "show")
+    assert "there is none from the corpora in use" in command("choice", "show")
 
 
 def test_a_training_reads_a_choice_by_its_name(select: str, command: Json, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -262,7 +262,7 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     assert "Withheld: flagged too short" in short.verdict
     free = scored.eligible(FLAGS)
     below = insights.why(select, int(free[40]))
-    assert f"Below the cut: number 41 of {len(free)} that may be taken, and the budget took 40" in below.verdict
+    assert f"Below the cut: number 41 of {len(free)} that may be selected; the budget takes 40" in below.verdict
     assert below.rank is not None
     worse = (scored.scores.values > below.score).sum()
     assert below.percentile == pytest.approx(100 * worse / 241)
@@ -272,8 +272,8 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     assert {row["row"] for row in insights.why(select, int(copied)).duplicates} == same
     selections.edit(select, "remove", chosen[:1])
     selections.edit(select, "add", free[40:41])
-    assert insights.why(select, int(chosen[0])).verdict == "Taken out of the selection by hand."
-    assert insights.why(select, int(free[40])).verdict == "Put into the selection by hand."
+    assert insights.why(select, int(chosen[0])).verdict == "Removed from the selection by hand."
+    assert insights.why(select, int(free[40])).verdict == "Added to the selection by hand."
     with pytest.raises(CorpusError):
         insights.why(select, 242)
 

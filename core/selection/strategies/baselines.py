@@ -21,7 +21,9 @@ class Random(Strategy):
     unit: ClassVar[str] = "chance"
     reads: ClassVar[Reads] = "ids"
     summary: ClassVar[str] = "Picks sentences at random, the same ones for the same seed."
-    trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
+    trust: ClassVar[str] = (
+        "Always run it beside another strategy: a gain that random text brings too is not due to the strategy."
+    )
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         """Nothing to learn."""
@@ -32,7 +34,9 @@ class Random(Strategy):
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
         """Return one part: the random number."""
-        return Parts(parts=[Part(name=f"its lot under seed {evidence.seed}", value=evidence.score)])
+        return Parts(
+            parts=[Part(name=f"random number of this sentence with seed {evidence.seed}", value=evidence.score)]
+        )
 
 
 EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens; bins of about equal size in prose
@@ -41,11 +45,11 @@ EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tok
 class LengthMatchedRandom(Strategy):
     """Random sentences with T_C's distribution of lengths, a control for strategies that only match lengths.
 
-    Importance weights of 15 length bins, drawn without replacement by Gumbel top-k (as DSIR, Xie et al. 2023).
+    Importance weights for 15 length bins, drawn without replacement by Gumbel top-k (as in DSIR, Xie et al. 2023).
     """
 
     name: ClassVar[str] = "length-matched-random"
-    in_short: ClassVar[str] = "at random, as long as yours: a control"
+    in_short: ClassVar[str] = "at random, with your sentence lengths: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "log weight"
     summary: ClassVar[str] = "Picks at random, with the same distribution of sentence lengths as the task corpus."
@@ -75,7 +79,7 @@ class LengthMatchedRandom(Strategy):
         n = len(evidence.sentence.tokens)
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
         likelier = f"how much likelier {n} tokens are in the task corpus than in the domain corpus (natural logarithm)"
-        noise = f"its lot under seed {evidence.seed}"
+        noise = f"random number of this sentence with seed {evidence.seed}"
         return Parts(
             parts=[
                 Part(name=likelier, value=float(weight)),

@@ -1,6 +1,6 @@
 """`classifier`: separates T_C from a sample of D_C by meaning and by wording (SOURCES.md, Domain classifier).
 
-`CrossFitted` puts T_C into folds too, so that scores of T_C's and of D_C's sentences are comparable.
+`CrossFitted` divides T_C into folds too, so that scores of sentences from T_C and D_C are comparable.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,33 +22,29 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     View = FloatArray | csr_matrix  # one row per sentence: its vector, or its words as tf-idf
-    Dealt = tuple[View, IntArray | None]  # and each row's fold; None: the rows are in no fold
+    Dealt = tuple[View, IntArray | None]  # rows and their folds; None if the rows are in no fold
 
 
-_BUCKETS = 2**18  # for hashed words and word pairs
-_LOOKED_AT = 2_000  # sentences per side in which a shared word is searched for
-_LEAST_LIKE = 0.25  # a quantile of T_C's scores
-_TOGETHER = 50  # consecutive rows that share a fold, which is a few documents
+_BUCKETS = 2**18  # hash buckets for words and word pairs
+_LOOKED_AT = 2_000  # sentences per corpus that are searched for a shared word
+_LEAST_LIKE = 0.25  # quantile of T_C's scores; D_C's sentences that score higher resemble T_C
+_TOGETHER = 50  # consecutive rows that share a fold, about a few documents
 _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "token_pattern": None}
 
 
 class ClassifierOptions(Config):
     """Options of `classifier`."""
 
-    sample: int = option(
-        20_000, "Number of sentences of the domain corpus that represent other text.", unit="sentences", ge=100
-    )
+    sample: int = option(20_000, "Sample of the domain corpus that represents other text.", unit="sentences", ge=100)
     regularisation: float = option(10.0, "Inverse strength of the L2 penalty (scikit-learn's C).", gt=0)
-    folds: int = option(
-        5, "Folds; a sentence is never scored by a model that saw it as the domain corpus's.", ge=2, le=20
-    )
+    folds: int = option(5, "Number of folds. No model scores a domain sentence that it was trained on.", ge=2, le=20)
 
 
 class DomainClassifier(Strategy):
     """The sum of two log-odds of "from T_C" against "from D_C", each in standard deviations over D_C's sample.
 
     Two logistic regressions, one on the embedding (length 1), one on hashed words and word pairs (binary tf-idf,
-    length 1). The first knows that a symphony is music, the second knows the register; each alone finds fewer.
+    length 1). The first captures the topic, the second the register. Each alone finds fewer in-domain sentences.
     Sentences of D_C are assigned to folds by their id, so copies of one sentence share a fold. Fold f is scored by
     models trained on T_C and on the sampled sentences of the other folds. D_C also contains sentences of T_C's
     domain, so the score is a ranking, not a probability.
@@ -82,7 +78,7 @@ class DomainClassifier(Strategy):
         rest_words = self._hash.transform(rest_texts)
         if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
             report.note(
-                "classifier: the task corpus and the domain corpus share no word, so wording is no evidence; are "
+                "classifier: the task corpus and the domain corpus share no word, so wording tells nothing; are "
                 "they in one language?"
             )
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
@@ -93,7 +89,7 @@ class DomainClassifier(Strategy):
             ((sources[Role.TASK].learnable()[0], embedded), rest_vectors),
             ((self._weighted(task_words), worded), self._weighted(rest_words)),
         ]
-        report.stage("telling the task corpus from the domain corpus")
+        report.stage("training the classifier")
         self.weights = self._fit_views(views, self._fold(ids[sampled_rows]), report)
 
     def score(self, batch: Batch) -> FloatArray:
@@ -114,11 +110,11 @@ class DomainClassifier(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return w x + b of two linear models: the embedding's product, a term per word or pair, both intercepts."""
+        """Return w x + b of both models as parts: the embedding's product, each word or word pair, both intercepts."""
         model = evidence.model
         fold = int(evidence.sentence.id, 16) % len(model["meaning"])
         if evidence.vector is None:
-            raise CorpusError("the domain corpus's vectors are gone.")
+            raise CorpusError("the domain corpus's vectors were removed.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
         # Scaled to length 1 as in `_weighted`; 1.0 if the sentence has no words.
@@ -132,18 +128,18 @@ class DomainClassifier(Strategy):
                 Part(name="meaning (embedding)", value=float(np.asarray(evidence.vector, np.float64) @ meaning[:-1])),
                 *top(words, "other words and word pairs"),
                 Part(
-                    name="where an average sentence of the domain corpus stands",
+                    name="constant of the model (intercepts)",
                     value=float(meaning[-1]) + float(wording[-1]),
                 ),
             ]
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
-        """Return folds of T_C's embedded sentences and of those read as words; None: all models train on all."""
+        """Return the folds of T_C's embedded and of its tokenised sentences; None if every model trains on all."""
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Return the models of each view of T_C and of the sample, whose rows are in `folds`."""
+        """Return the models per view. views: rows of T_C and of D_C's sample. folds: fold of each sampled row."""
         return [self._fit(task, rest, folds, report) for task, rest in views]
 
     def _fit(self, task: "Dealt", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
@@ -156,7 +152,7 @@ class DomainClassifier(Strategy):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
-                # Balanced, because T_C is often far smaller than the sample, which the intercept would only reflect.
+                # Balanced, because T_C is often far smaller than the sample and the intercept would only reflect this.
                 C=self.options.regularisation,
                 class_weight="balanced",
                 solver="liblinear",
@@ -184,7 +180,7 @@ class DomainClassifier(Strategy):
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """Return lower-cased words with a letter in the first texts, where corpora of one language share at least one."""
+    """Return lower-cased words with a letter from the first texts. Corpora of one language share at least one word."""
     words = (word for text in islice(texts, _LOOKED_AT) for word in tokenize(text.lower()))
     return {word for word in words if any(letter.isalpha() for letter in word)}
 
@@ -199,7 +195,7 @@ def _stacked(above: "View", below: "View") -> "View":
 
 
 def decide(features: "View", weights: FloatArray, folds: IntArray) -> FloatArray:
-    """Return each row's w x + b by its own fold's model, `(n,)`."""
+    """Return w x + b per row, `(n,)`, by the model of the row's fold."""
     decisions: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
     result: FloatArray = decisions[np.arange(len(folds)), folds]
     return result
@@ -235,7 +231,7 @@ class CrossFitted(DomainClassifier):
         task, domain = sources[Role.TASK].corpus.ids(), sources[Role.DOMAIN].corpus.ids()
         together = min(_TOGETHER, -(-len(task) // n))  # so that a small T_C has rows in every fold
         folds = [np.arange(len(task)) // together % n, np.arange(len(domain)) // _TOGETHER % n]
-        # Equal sentences share the fold of the first one, and D_C's that of T_C's.
+        # Equal sentences share the fold of the first one. T_C comes first, so copies in D_C get the fold of T_C's.
         self._ids, first = np.unique(np.concatenate([task, domain]), return_index=True)
         self._fold_of = np.concatenate(folds)[first]
         super().prepare(sources, report)
@@ -245,11 +241,11 @@ class CrossFitted(DomainClassifier):
         return folds
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Fit twice, the second time without D_C's sentences that resemble T_C, which would mislabel T_C's words."""
+        """Fit twice: the second time without D_C's sentences that resemble T_C, which would mislabel T_C's words."""
         models = super()._fit_views(views, folds, report)
         alike = np.ones(len(folds), dtype=bool)
         for (task, rest), weights in zip(views, models, strict=True):
-            # Both views must agree: a sentence that shares only T_C's subject or only its wording stays.
+            # Both views must agree: a sentence that shares only T_C's subject or only its wording is kept.
             (rows, held), scores = task, decide(rest, weights, folds)
             assert held is not None
             alike &= scores >= np.quantile(decide(rows, weights, held), _LEAST_LIKE)

@@ -30,27 +30,27 @@ class CosineOptions(Config):
 
     query: Query = option(
         "raw-mean",
-        "Query vectors for the task corpus: the mean of its embeddings (raw-mean, as printed), the mean of their "
-        "directions (unit-mean), the nearest of several means (k-means), or the mean of the task corpus against that "
-        "of the domain corpus (contrastive).",
+        "Query vectors for the task corpus: the mean of its embeddings (raw-mean, as in the paper), the mean of their "
+        "directions (unit-mean), the nearest of several means (k-means), or the mean minus that of the domain corpus "
+        "(contrastive).",
     )
     centroids: int = option(
-        10, "Number of means where query is k-means; 0: of 2 to 20 the one of the best silhouette.", ge=0, le=200
+        10, "Number of means if query is k-means. 0: the number from 2 to 20 with the best silhouette.", ge=0, le=200
     )
     quota: bool = option(
         False,
-        "k-means: give the sentences nearest to each mean the same share of the selection as the mean's cluster has of "
-        "the task corpus.",
+        "If query is k-means, give each cluster the same share of the selection as it has of the task corpus.",
     )
-    contrast: float = option(1.0, "Weight of the domain corpus's mean where query is contrastive.", ge=0, le=10)
+    contrast: float = option(1.0, "Weight of the domain corpus's mean if query is contrastive.", ge=0, le=10)
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
 
 
 class CosinePretrained(Strategy):
     """Cosine of e(x) to a query computed from T_C's embeddings.
 
-    raw-mean: cos(e(x), mean e). unit-mean: the same over vectors of length 1. k-means: the largest cosine to one of k
-    spherical centroids, with a quota corrected by `Quota`. contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D).
+    raw-mean: cos(e(x), mean e). unit-mean: cos(e(x), mean of e scaled to length 1). k-means: the largest cosine to one
+    of k spherical centroids, corrected by `Quota` if quota is set. contrastive: cos(e(x), q_T) - contrast *
+    cos(e(x), q_D).
     """
 
     name: ClassVar[str] = "cos-pretrained"
@@ -58,11 +58,11 @@ class CosinePretrained(Strategy):
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
     summary: ClassVar[str] = (
-        "Prefers sentences whose embedding points the way the task corpus's average embedding does."
+        "Prefers sentences whose embedding has nearly the same direction as the task corpus's average embedding."
     )
     trust: ClassVar[str] = (
-        "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when the task corpus "
-        "has several topics."
+        "The first strategy of Mahapatra et al. (2022). If the task corpus has several topics, its mean favours "
+        "generic sentences."
     )
     Options: ClassVar[type[Config]] = CosineOptions
 
@@ -125,7 +125,7 @@ class CosinePretrained(Strategy):
             parts = [Part(name=name, value=float(near[best]))]
             if "shares" in model:
                 moved = Quota.read(model).moved(np.array([best]), near[[best]])[0] - near[best]
-                parts.append(Part(name=f"moved by the quota of topic {best + 1}", value=float(moved)))
+                parts.append(Part(name=f"correction by the quota of topic {best + 1}", value=float(moved)))
             return Parts(parts=parts)
         weights = norms if query == "raw-mean" else np.ones(len(task))
         mean = (task * weights[:, None]).mean(axis=0)
@@ -137,7 +137,7 @@ class CosinePretrained(Strategy):
         shown = top(parts, f"the other {len(parts) - SHOWN:,} sentences of the task corpus")
         if "against" in model:
             against = -evidence.options["contrast"] * float(model["against"][0].astype(np.float64) @ vector)
-            shown.append(Part(name="likeness to the domain corpus's average, which counts against it", value=against))
+            shown.append(Part(name="similarity to the domain corpus's average, subtracted", value=against))
         return Parts(parts=shown)
 
     def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:
@@ -158,7 +158,7 @@ class CosinePretrained(Strategy):
 
     def _fit_whitening(self, task: FloatArray, domain: FloatArray) -> None:
         """Fit PCA whitening to T_C and a sample of D_C together (Su et al. 2021), without test data."""
-        # On both corpora, so that the directions along which they differ are kept.
+        # Fit on both corpora, so that the directions along which they differ are kept.
         sample = np.concatenate([task, _sample(domain)]).astype(np.float64)
         self._shift = sample.mean(axis=0).astype(np.float32)
         # Variances are at least 1e-5 of the largest, since dividing by tiny ones would amplify noise.
@@ -199,7 +199,7 @@ class Neighbours(Strategy):
     reads: ClassVar[Reads] = "vectors"
     summary: ClassVar[str] = "Prefers sentences that are close to their nearest few sentences of the task corpus."
     trust: ClassVar[str] = (
-        "Trust it when the task corpus covers several topics; odd sentences of the task corpus draw odd neighbours."
+        "Trust it when the task corpus covers several topics; odd sentences of the task corpus attract odd neighbours."
     )
     Options: ClassVar[type[Config]] = NeighbourOptions
 
@@ -231,7 +231,7 @@ class Neighbours(Strategy):
 
 
 def cosine(unit: FloatArray, queries: FloatArray, report: Reporter | None = None) -> FloatArray:
-    """Return float32 cosines `(n, q)` of stored unit rows `(n, d)` and queries `(q, d)` of any length; 0 for zeros."""
+    """Return float32 cosines `(n, q)` of unit rows `(n, d)` and queries `(q, d)` of any length; 0 for rows of zeros."""
     import torch
 
     scaled = torch.from_numpy(_normalised(queries)).T.contiguous()
@@ -244,7 +244,7 @@ def cosine(unit: FloatArray, queries: FloatArray, report: Reporter | None = None
 def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter | None = None) -> FloatArray:
     """Return the mean of each unit row's `k` largest cosines to the targets `(t, d)`, float32 `(n,)`; exact.
 
-    With fewer than `k` targets, the mean over all. Holds 1,024 x 1,024 cosines at a time.
+    With fewer than `k` targets, it is the mean over all. Holds 1,024 x 1,024 cosines at a time.
     """
     import torch
 
@@ -262,7 +262,7 @@ def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter |
 
 
 def _blocks(unit: FloatArray, report: Reporter) -> Iterator[tuple[int, "torch.Tensor"]]:
-    """Yield first row and float32 tensor of each `BLOCK` rows."""
+    """Yield each block of `BLOCK` rows as its first row number and a float32 tensor."""
     import torch
 
     for start in range(0, len(unit), BLOCK):
@@ -272,7 +272,7 @@ def _blocks(unit: FloatArray, report: Reporter) -> Iterator[tuple[int, "torch.Te
 
 
 def _normalised(rows: FloatArray) -> FloatArray:
-    """Return float32 rows scaled to length 1; rows of zeros stay."""
+    """Return float32 rows scaled to length 1; rows of zeros stay zero."""
     rows = np.asarray(rows, dtype=np.float32)
     unit: FloatArray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return unit
@@ -286,14 +286,14 @@ class CosineMlm(CosinePretrained):
     """`cos-pretrained` with e(x) from B1, the encoder after masked language modelling on T_C."""
 
     name: ClassVar[str] = "cos-mlm"
-    in_short: ClassVar[str] = "the same, after reading your text"
+    in_short: ClassVar[str] = "like cos-pretrained, after training on your text"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = (
         "Continues the encoder's pre-training on the task corpus first, then compares embeddings with it."
     )
     trust: ClassVar[str] = (
-        "The second strategy of Mahapatra et al. (2022); little changes where the task corpus has only a few "
-        "hundred sentences."
+        "The second strategy of Mahapatra et al. (2022); little changes if the task corpus has only a few hundred "
+        "sentences."
     )
     Options: ClassVar[type[Config]] = CosineMlmOptions
 
@@ -303,8 +303,8 @@ class CosineMlmNerOptions(CosineMlmOptions):
 
     halves: Literal["unit", "raw"] = option(
         "unit",
-        "How the two embeddings are joined: each scaled to length 1 first, so that both weigh the same (unit), or "
-        "as they are (raw), where the longer one rules.",
+        "How the two embeddings are joined: each scaled to length 1 first, so that both have equal weight (unit), or "
+        "unscaled, so that the longer one dominates (raw).",
     )
 
 
@@ -312,14 +312,14 @@ class CosineMlmNer(CosineMlm):
     """`cos-pretrained` with e(x) = [e_B1(x); e_B2(x)], where B2 is B1 after training as a tagger on L_C."""
 
     name: ClassVar[str] = "cos-mlm-ner"
-    in_short: ClassVar[str] = "the same, after learning your labels too"
+    in_short: ClassVar[str] = "like cos-mlm, after training on your labels too"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "ner"})
     summary: ClassVar[str] = (
         "Joins the embeddings of an encoder trained on the task corpus and of a tagger trained on the labels."
     )
     trust: ClassVar[str] = (
-        "The third strategy of Mahapatra et al. (2022); it also asks whether a sentence looks as your labelled ones do."
+        "The third strategy of Mahapatra et al. (2022); its embeddings also reflect the entities that you labelled."
     )
     Options: ClassVar[type[Config]] = CosineMlmNerOptions
 

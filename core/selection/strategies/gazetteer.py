@@ -21,7 +21,7 @@ Trie = dict[str, "Trie"]  # next word -> its continuations
 class GazetteerOptions(Config):
     """Options of `gazetteer`."""
 
-    case_sensitive: bool = option(False, "Whether 'apple' in a sentence matches 'Apple' in the list.")
+    case_sensitive: bool = option(False, "Match case too: 'apple' in a sentence is then not 'Apple' in the list.")
 
 
 class Gazetteer(Strategy):
@@ -61,28 +61,28 @@ class Gazetteer(Strategy):
                 name = sentence.tokens[entity.start : entity.end]
                 self._add(of_list(replace(sentence, tokens=name, text=" ".join(name))))
         if not self._trie:
-            raise CorpusError(f"{source.corpus.name}: holds no entity and no name; give a list with one name a line.")
+            raise CorpusError(f"{source.corpus.name}: holds no entity and no name; give a list with one name per line.")
 
     def score(self, batch: Batch) -> FloatArray:
         return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)
 
     def learned(self) -> Arrays:
-        """Return a mark if L_C and D_C both came tokenised, so that names keep L_C's tokens."""
+        """Return a flag if L_C and D_C both came tokenised, so that `explain` keeps their tokens."""
         return {"own": np.ones(1, np.bool_)} if self._all_own else {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
         """Return one part per name, and the density below 1 that breaks ties."""
         if evidence.labelled is None:
-            raise CorpusError("The list of names is gone.")
+            raise CorpusError("The list of names was removed.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)
         rule = own if "own" in evidence.model else retokenized
         strategy._read(Source(corpus=evidence.labelled), rule, Silent())
         tokens = rule(evidence.sentence)
         names = [Part(name=" ".join(tokens[start:end]), value=1.0) for start, end in strategy.matches(tokens)]
-        # Divided by one token more, so that it is below 1 even if every token is a name.
+        # Divide by the number of tokens plus one, so that the density is below 1 even if every token is a name.
         density = len(names) / (len(tokens) + 1)
-        return Parts(parts=[*names, Part(name="names per token, a tie-break", value=density)])
+        return Parts(parts=[*names, Part(name="tie-break: names per token", value=density)])
 
     def _add(self, name: Sequence[str]) -> None:
         node = self._trie

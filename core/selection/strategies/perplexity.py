@@ -67,18 +67,18 @@ class NgramPerplexity(Strategy):
         for n, table in enumerate(self._model.tables):
             of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
             arrays = {**arrays, **of_order}
-        # The key is that of older stored scores, in which `explain` looks for it too.
+        # Keep the key "anew": `explain` looks for it in scores of older versions too.
         return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return -log10 P of every token given those before it, over N + 1; they add up to log10 of the perplexity."""
+        """Return -log10 P of every token given the tokens before it, over N + 1. The sum is log10 of the perplexity."""
         model, fields = evidence.model, ("keys", "log_probs", "backoffs")
         orders = sum(name.startswith("keys") for name in model)
         tables = [NgramTable(**{field: model[f"{field}{n}"] for field in fields}) for n in range(orders)]
         words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
         scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
-        marks = ("<s>", "</s>", "<unk>")  # in a text these are unknown words
+        marks = ("<s>", "</s>", "<unk>")  # if they occur in a text, they are unknown words
         own_words = (retokenized if "anew" in model else own)(evidence.sentence)
         tokens = [token if token not in marks else "<unk>" for token in own_words]
         n = len(tokens) + 1
@@ -86,4 +86,7 @@ class NgramPerplexity(Strategy):
             Part(name=f"{i}. {token}", value=float(-np.log10(scorer.prob(token, ["<s>", *tokens[: i - 1]]))) / n)
             for i, token in enumerate([*tokens, "</s>"], 1)
         ]
-        return Parts(parts=parts, formula=f"-log10 of each token's probability over {n}; the score is 10 to their sum")
+        return Parts(
+            parts=parts,
+            formula=f"each part is -log10 of a token's probability, divided by {n}; the score is 10 to their sum",
+        )

@@ -14,8 +14,8 @@ from core.selection.evidence import Arrays, Evidence, Part, Parts, Spans
 
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
-_STEPS = 2.0**20  # the mean posterior is quantised to 2^-20, so that density only breaks exact ties within a double
-HAIR = 1e-6  # factor of the tie-break if scores are not counts: below the distance of two shares of up to 1,000 tokens
+_STEPS = 2.0**20  # the mean posterior is quantised to 2^-20, so that a tie-break by density fits into a double
+HAIR = 1e-6  # factor of the tie-break if scores are not counts: below the difference of densities up to 1,000 tokens
 
 
 class PredictionOptions(AdaptedOptions):
@@ -23,13 +23,13 @@ class PredictionOptions(AdaptedOptions):
 
     rank: Rank = option(
         "count",
-        "By how many entities were found (count), by entities per token (density), by turns so that every type gets "
-        "its share (type-balanced), or by entities that count more the rarer their type is (rarity).",
+        "Rank by the number of entities (count), by entities per token (density), by rounds in which each type takes "
+        "its next best sentence (type-balanced), or by entities weighted by how rare their type is (rarity).",
     )
     folds: int = option(
         1,
-        "Taggers, each trained without its share of the labels; their counts are averaged, and a copy of a labelled "
-        "sentence is counted by the tagger that did not see it. 1: a single tagger, as printed.",
+        "Number of taggers, each trained without one fold of the labels; their counts are averaged. Only the tagger "
+        "that did not train on a labelled sentence counts its copies. 1: a single tagger, as in the paper.",
         ge=1,
         le=10,
     )
@@ -38,13 +38,13 @@ class PredictionOptions(AdaptedOptions):
 class NerSelected(Strategy):
     """The number of entities that B2 finds, plus a tie-break below 1: 3.97 means three entities.
 
-    Ties go by mean posterior of the entities (to 2^-20), then by entities per token, then by row. With k taggers the
-    score is a mean of counts, and the tie-break is below 1/k, the distance of two such means.
+    Ties are broken by mean posterior of the entities (to 2^-20), then by entities per token, then by row. With k
+    taggers the score is a mean of counts, and the tie-break is below 1/k, the smallest difference of two means.
 
     density: entities over tokens, with the same tie-break from the sixth decimal on. rarity: sum over the entities of
-    1 / log(2 + number of entities of the type in D_C), with the same tie-break. type-balanced: round r takes every
-    type's r-th best sentence by count; the score is -r plus the tie-break, so -11.2 was taken in round 12. A sentence
-    that two types take counts as the turn of both. Sentences without entities come last.
+    1 / log(2 + number of entities of the type in D_C), with the same tie-break. type-balanced: in round r every type
+    takes its r-th best sentence by count. The score is -r plus the tie-break, so -11.2 was taken in round 12. If two
+    types take the same sentence, it uses a turn of both. Sentences without entities come last.
     """
 
     name: ClassVar[str] = "ner-selected"
@@ -55,8 +55,8 @@ class NerSelected(Strategy):
     models: ClassVar[frozenset[Model]] = frozenset({"ner"})
     summary: ClassVar[str] = "Trains a tagger on the labels and prefers sentences in which it finds many entities."
     trust: ClassVar[str] = (
-        "The best on average of Mahapatra et al. (2022); it prefers long sentences and selects what the tagger finds "
-        "already, never a type that it misses: see the options."
+        "The best on average in Mahapatra et al. (2022). It prefers long sentences, and it finds no sentence with only "
+        "entity types that the tagger misses: see the options."
     )
     Options: ClassVar[type[Config]] = PredictionOptions
 
@@ -64,7 +64,7 @@ class NerSelected(Strategy):
     _labelled: IntArray  # ids of L_C, ascending
     _types: tuple[str, ...]
     _worth: FloatArray  # (t,), value of an entity of each type under `rarity`
-    _rivals: list[FloatArray]  # t arrays, ascending: every sentence's key under `type-balanced`
+    _rivals: list[FloatArray]  # t arrays, one per type: all sentences' keys under `type-balanced`, ascending
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         domain = sources[Role.DOMAIN]
@@ -107,7 +107,7 @@ class NerSelected(Strategy):
     def explain(evidence: Evidence) -> Parts:
         """Return one part per entity, and the tie-break (SOURCES.md, Predicted entities)."""
         if not evidence.spans:
-            raise CorpusError("The predicted entities are gone.")
+            raise CorpusError("The predicted entities were removed.")
         counting, tokens = _may_count(evidence), evidence.sentence.tokens
         entities = [
             (entity.type, " ".join(tokens[entity.start : entity.end]))
@@ -117,11 +117,11 @@ class NerSelected(Strategy):
         mean = sum(float(spans.confidence()[0]) for spans in counting) / max(len(entities), 1)
         density = len(entities) / len(counting) / (len(tokens) + 1)
         fraction = float(tie_break(np.array([mean]), np.array([density]))[0]) / len(evidence.spans)
-        tie = "confidence of the tagger, then entities per token: a tie-break"
+        tie = "tie-break: confidence of the tagger, then entities per token"
         rank = evidence.options["rank"]
         if rank == "type-balanced":
             rounds = round(fraction - evidence.score)
-            taken = Part(name=f"taken in round {rounds:,}, a minus for each", value=-float(rounds))
+            taken = Part(name=f"taken in round {rounds:,} (-1 per round)", value=-float(rounds))
             return Parts(parts=[taken, Part(name=tie, value=fraction)])
         same = {"count": 1.0, "density": 1 / max(len(tokens), 1)}.get(rank, 0.0)  # value of an entity of any type
         worth = {}
@@ -133,7 +133,7 @@ class NerSelected(Strategy):
         return Parts(parts=[*parts, Part(name=tie, value=fraction * (1.0 if rank == "count" else HAIR))])
 
     def _counts_and_ties(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
-        """Return entities per type `(n, t)`, mean over the taggers that may count, and the tie-break `(n,)`."""
+        """Return entities per type `(n, t)`, averaged over the taggers that may count, and the tie-break `(n,)`."""
         k = len(batch.spans)
         assert k == self.options.folds
         may = np.ones((k, len(batch)), dtype=bool)
@@ -158,7 +158,7 @@ class NerSelected(Strategy):
         n = len(self._rivals[0])
         rounds = np.full(len(of_type), n + 1.0)
         for counts, rivals in zip(of_type.T, self._rivals, strict=True):
-            # The number of sentences before this one in the type's queue is the type's round for it.
+            # A type takes this sentence one round after the sentences with better keys.
             better = n - np.searchsorted(rivals, counts + fraction, side="right")
             rounds = np.where(counts > 0, np.minimum(rounds, better + 1), rounds)
         return rounds
@@ -184,7 +184,7 @@ def _may_count(evidence: Evidence) -> Sequence[Spans]:
     if k == 1:
         return evidence.spans
     if evidence.labelled is None:
-        raise CorpusError("the labels are gone.")
+        raise CorpusError("the labels were removed.")
     id = np.array([int(evidence.sentence.id, 16)], dtype=np.uint64)
     if not np.isin(id, evidence.labelled.ids())[0]:
         return evidence.spans

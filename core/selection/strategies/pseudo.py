@@ -29,18 +29,18 @@ class PseudoOptions(AdaptedOptions):
 
     method: Literal["exact", "sampled", "one-pass"] = option(
         "exact",
-        "exact hides one piece at a time (a pass of the model for each); sampled hides a random 15% a few times; "
-        "one-pass hides nothing: not a probability, for every piece sees itself.",
+        "exact masks one piece at a time, which takes one forward pass per piece. sampled masks a random 15% a few "
+        "times. one-pass masks nothing, so its scores are not probabilities: the model sees what it predicts.",
     )
-    passes: int = option(6, "How often pieces are hidden under sampled.", ge=1, le=100)
-    max_length: int = option(128, "Longer sentences are read in windows.", unit="pieces", ge=8, le=8192)
+    passes: int = option(6, "Number of random masks per sentence if method is sampled.", ge=1, le=100)
+    max_length: int = option(128, "Longer sentences are split into windows.", unit="pieces", ge=8, le=8192)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Input that the model reads at once: a sentence, or a window of a long one.
+    """Input of one forward pass: a sentence, or a window of a long one.
 
-    sentence, window: numbers from 0 on. words: number of each piece's word. places: of the pieces to predict.
+    sentence, window: indices. words: index of each piece's word. places: positions of the pieces to predict.
     """
 
     sentence: int
@@ -52,7 +52,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pass:
-    """One forward pass. masked: places hidden from the model. targets: places whose piece it predicts."""
+    """One forward pass. masked: positions hidden from the model. targets: positions whose piece it predicts."""
 
     read: _Read
     masked: Sequence[int]
@@ -60,13 +60,13 @@ class _Pass:
 
 
 class PseudoPerplexity(Strategy):
-    """exp(-(1/N) sum log p(piece | the others)) under B1, N the pieces of the sentence (Salazar et al. 2020).
+    """exp(-(1/N) sum log p(piece | the others)) under B1 for a sentence of N pieces (Salazar et al. 2020).
 
     exact: masks the piece and those after it in the same word, so that a long word's end does not reveal it
     (within-word left to right, Kauf and Ivanova 2023). sampled: mean loss at the masked pieces of `passes` draws, which
-    depend only on id and seed. The mean is per piece, because a sum would favour short sentences. Very short sentences
-    keep some noise (SOURCES.md, Length bias). They are scored, and `select` withholds those of fewer than `min_tokens`
-    tokens, as for all strategies.
+    depend only on id and seed. The mean is per piece, because a sum would favour short sentences. Scores of very short
+    sentences stay noisy (SOURCES.md, Length bias). As for all strategies, `select` withholds sentences of fewer than
+    `min_tokens` tokens.
     """
 
     name: ClassVar[str] = "pseudo-perplexity"
@@ -78,7 +78,7 @@ class PseudoPerplexity(Strategy):
         "Trains a masked language model on the task corpus and prefers sentences that it can fill in well."
     )
     trust: ClassVar[str] = (
-        "The slowest: a pass of the model for every piece of the domain corpus. It favours stock phrases, as "
+        "The slowest: one forward pass of the model for every piece of the domain corpus. It favours stock phrases, as "
         "ngram-perplexity does."
     )
     Options: ClassVar[type[Config]] = PseudoOptions
@@ -97,13 +97,13 @@ class PseudoPerplexity(Strategy):
         report.stage("loading the language model of the task corpus")
         self._lm = lm = MaskedLM.load(str(folder))
         if not lm.has_head:
-            raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")
+            raise ModelError(f"{folder}: has no vocabulary head, so it cannot fill in masks; train it with `pretrain`.")
         device = lm.model.device
         lm.freeze(pick_dtype("auto", device, frozen=True))
         self._longest = min(self.options.max_length, longest(lm.model, lm.tokenizer))
         self._halved = Halved(f"pseudo-perplexity, {self.options.method}, {lm.model.num_parameters()} weights", device)
         if self.options.method == "one-pass":
-            report.note("one-pass: these scores are not probabilities, for every piece sees itself.")
+            report.note("one-pass: these scores are not probabilities, because the model sees what it predicts.")
 
     def score(self, batch: Batch) -> FloatArray:
         import torch
@@ -141,7 +141,7 @@ class PseudoPerplexity(Strategy):
     def _groups(self, reads: Sequence[_Read], batch: Batch) -> Iterator[list[_Pass]]:
         """Yield all passes over `reads` in batches.
 
-        Further windows get separate batches at the end, so that they do not change the other batches.
+        Second and later windows get separate batches at the end, so that they do not change the other batches.
         """
         done, n = 0, len(batch.sentences)
         parts = [
@@ -177,7 +177,7 @@ class PseudoPerplexity(Strategy):
             yield _Pass(read=read, masked=(), targets=list(read.places))
 
     def _budget(self, lengths: IntArray) -> int:
-        """Return the most pieces per batch, such that at most `_WIDTH` are predicted."""
+        """Return the most pieces per batch for which at most `_WIDTH` pieces are predicted."""
         usual = BUDGET.get(self._lm.model.device.type, BUDGET["cpu"])
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual
