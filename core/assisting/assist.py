@@ -40,7 +40,7 @@ from core.tagging.network import MULTILINGUAL
 
 Share = Literal["all", "sub-word"]
 DRAWS = 3  # least number of random draws; each trains with one seed
-TO_THE_END = 1000  # epochs; the most that `epochs` allows
+TO_THE_END = 1000  # epochs, the largest number that `epochs` allows
 
 
 class AssistConfig(WordVectorOptions, SklConfig):
@@ -55,13 +55,16 @@ class AssistConfig(WordVectorOptions, SklConfig):
     network: Literal["encoder", "bilstm", "charcnn"] = option(
         "charcnn", "charcnn is the network of Murthy et al. 2018; encoder starts from init."
     )
-    init: str = option("minilm", "The encoder, if the network is one.")
+    init: str = option("minilm", "Encoder to start from, if network is encoder.")
     preset: Literal["quick", "paper", "custom"] = option(
-        "quick", "Settings of every training; paper: protocol of Murthy et al. 2018, which is not a fair comparison."
+        "quick", "Training settings. paper: protocol of Murthy et al. 2018, which is not a fair comparison."
     )
-    seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
+    seeds: tuple[int, ...] = option((1, 2, 3), "Seeds; every variant trains one tagger per seed.")
     hidden: int | None = option(
-        None, "LSTM units per direction; None: charcnn 400 in every variant (arm), bilstm 200; paper: 200 alone.", ge=1
+        None,
+        "LSTM units per direction. None: 400 for charcnn, 200 for bilstm; in preset paper, 200 for the primary "
+        "corpus alone.",
+        ge=1,
     )
     assisting_weight: float = option(
         0.1, "Weight of the mean loss of an assisting batch, relative to a primary batch.", gt=0, le=1
@@ -95,9 +98,8 @@ class AssistRow:
     """One variant (`monolingual`, `skl:<threshold>`, `random`, `all`) with one share. F1 in percent.
 
     share: `none` for `monolingual`. kept: number of assisting sentences. threshold: 0 for `monolingual`, None for `all`
-    and `random`. dev, test: F1 per seed. dev_mean: mean of dev. mean, sd: of test; sd is None for one seed. run: the
-    fine-tuning, for `random` the first one. runs: all fine-tunings. steps: optimizer steps. passes: over the primary
-    sentences.
+    and `random`. dev, test: F1 per seed. dev_mean: mean of dev. mean, sd: of test; sd is None for one seed. runs: ids
+    of all `finetune` runs. run: the first of them. steps: optimizer steps. passes: passes over the primary sentences.
     """
 
     arm: str
@@ -119,7 +121,7 @@ class AssistRow:
 class AssistVerdict:
     """Verdict on the chosen threshold against another variant, over seeds and test sentences.
 
-    delta, interval: F1 points, at 95%. verdict: after Holm's correction over all shares.
+    delta, interval: F1 points, at 95%. verdict: verdict after Holm's correction over all shares.
     """
 
     verdict: Word
@@ -202,7 +204,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
 
 
 def _check(config: AssistConfig, job: Job) -> None:
-    """Check options that no training can satisfy. Errors: ConfigError."""
+    """Check the options before anything is trained. Errors: ConfigError."""
     if config.network == "encoder" and config.shares != ("all",):
         raise ConfigError("shares: an encoder has no char-CNN to share alone; use all, or the network charcnn.")
     if config.preset == "paper" and config.network != "charcnn":
@@ -224,7 +226,7 @@ def _row(
 ) -> AssistRow:
     """Train one variant; thresholds that keep the same sentences share a run.
 
-    shared: empty for the primary corpus alone; several are random draws, each with its own seed.
+    shared: empty for the primary corpus alone; several for random draws, each with its own seed.
     """
     given = [_options(config, extra, share) for extra in shared or (None,)]
     if len(given) > 1:
@@ -233,7 +235,7 @@ def _row(
     finished = [results.read(run, FinetuneResult) for run in runs]
     n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(shared[0].assisting)) if shared else 0
     epochs, batch = mean(n for one in finished for n in one.epochs), finished[0].settings["batch_size"]
-    # In turn: the smaller corpus is repeated to the size of the larger one.
+    # In turn (preset `paper`): the smaller corpus is repeated to the size of the larger one.
     size = max(n_primary, kept) if config.preset == "paper" else n_primary
     dev = [f1 for one in finished for f1 in one.dev.micro_f1]
     test = [f1 for one in finished if one.test for f1 in one.test.micro_f1]
@@ -365,7 +367,7 @@ def in_words(table: AssistTable) -> str:
     ):
         if verdict := table.verdicts.get(arm):
             chance = f"; Welch's test: p = {over_seeds.p:.2g}" if over_seeds else ""
-            comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
+            comparisons.append(f"{verdict.delta:+z.2f} against {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
         f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
         f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."

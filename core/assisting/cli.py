@@ -1,4 +1,4 @@
-"""The commands `skl` and `assist`: which sentences of an assisting corpus to borrow, and if that helps."""
+"""The commands `skl` and `assist`: find the sentences of an assisting corpus to borrow, and test if they help."""
 
 import math
 from pathlib import Path
@@ -26,7 +26,7 @@ _MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
     type=float,
     default=1.0,
     show_default=True,
-    help="Keep sentences that score below; choose it on the dev set (as `assist` does), never on the test set.",
+    help="Keep sentences that score below it. Choose it on the dev set (as `assist` does), never on the test set.",
 )
 @click.option("--output", type=FILE, help="Write the kept sentences: a CoNLL file (IOB2).")
 @click.option("--drift", type=FILE, help="Write the table of shared entities: a .csv file.")
@@ -64,7 +64,7 @@ def skl(
 @click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
 @json_option
 def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
-    """Train alone, with all of an assisting corpus, with what each threshold keeps, and with as many at random.
+    """Train on the primary corpus with none, all, the kept sentences, and as many random ones of an assisting corpus.
 
     The dev set chooses the threshold. All variants (arms) take the same steps, except with --preset paper.
     """

@@ -1,4 +1,4 @@
-"""Figures of `8_Assisting`: sentence scores with the threshold, F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
+"""Figures of the page Assisting: scores with the threshold, F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ WIDTH = 0.25  # width of a bar in SKL; whole thresholds are bar borders
 
 
 def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:
-    """Histogram of the scores of kept and dropped sentences.
+    """Draw a histogram of the scores of kept and dropped sentences.
 
     scores: `(n,)`, only sentences that share an entity; the others, all 0, would hide the rest.
     """
-    # At least to 9: a fixed range shows how far two corpora differ.
+    # The axis reaches at least 9, so that figures of different corpora can be compared.
     edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)
     fig = figure(300, x=f"mean symmetric KL divergence (SKL), {'bits' if log == 'base2' else 'nats'}", y="sentences")
     for name, values, colour in (

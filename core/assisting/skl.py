@@ -10,7 +10,7 @@ The paper leaves open the unit that is counted and the probability of an unseen 
 defaults reproduce the printed counts (SOURCES.md, SKL).
 
 artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping
-            drift.parquet   entity, skl, and how often it has each type: `primary TYPE`, `assisting TYPE`
+            drift.parquet   entity, skl, and its count for each type: `primary TYPE`, `assisting TYPE`
 """
 
 from collections import Counter
@@ -80,13 +80,13 @@ class Drift:
 
 
 def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
-    """Yield the units of a sentence that are counted: name in lower case, and entity."""
+    """Yield the units of a sentence that are counted, each as its name in lower case and its entity."""
     for entity in sentence.entities or ():
         if unit == "surface":
             yield " ".join(sentence.tokens[entity.start : entity.end]).lower(), entity
             continue
         for place in range(entity.start, entity.end):
-            # A token takes the type of its entity: `China` within an organisation is one (SOURCES.md, SKL).
+            # A token takes the type of its entity: `China` within an organisation is an organisation (SOURCES.md, SKL).
             yield sentence.tokens[place].lower(), Entity(start=place, end=place + 1, type=entity.type)
 
 
@@ -176,8 +176,10 @@ def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArr
 
 
 def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[FloatArray, IntArray]:
-    """Return each sentence's mean SKL over its occurrences of shared entities, `(n,)`, 0 without one; and their number,
-    `(n,)`."""
+    """Return each sentence's score and its number of shared entities, both `(n,)`.
+
+    The score is the mean SKL over the occurrences of shared entities, 0 if there is none.
+    """
     values = dict(zip(drift.names, drift.skl.tolist(), strict=True))
     skls = [[values[name] for name, _ in units(sentence, unit) if name in values] for sentence in sentences]
     overlaps = np.array([len(sentence_skls) for sentence_skls in skls], dtype=np.int64)
@@ -238,7 +240,7 @@ def run(config: SklConfig, job: Job) -> SklResult:
     alone = _check(primary, assisting, types)
     for corpus, names in alone.items():
         job.context.note(
-            f"{', '.join(names)}: only {corpus} has {'this type' if len(names) == 1 else 'these types'}, so such "
+            f"{', '.join(names)}: only {corpus} has {'this type' if len(names) == 1 else 'these types'}, so their "
             "entities get the largest possible drift; map them, or leave them out with OLD=."
         )
     job.context.part(1, 2, "the types of the entities in both corpora")
@@ -338,7 +340,7 @@ def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftRow:
-    """A shared entity. primary, assisting: counts per type there, most frequent first; in_...: total count."""
+    """A shared entity. primary, assisting: counts per type, most frequent first. in_primary, in_assisting: totals."""
 
     entity: str
     skl: float
@@ -352,7 +354,7 @@ class DriftRow:
 class SharedLabels:
     """Assisting sentences to train on.
 
-    assisting: fingerprint of their corpus. assisting_types: types of the whole corpus, if this part lacks some.
+    assisting: fingerprint of their corpus. assisting_types: types of the whole corpus, if these sentences lack some.
     """
 
     assisting: str
@@ -360,14 +362,14 @@ class SharedLabels:
 
     @property
     def options(self) -> dict[str, object]:
-        """Options of `finetune`."""
+        """Options for `finetune`."""
         types = {"assisting_types": self.assisting_types} if self.assisting_types else {}
         return {"assisting": self.assisting, **types}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """An entity of an assisting sentence that the primary corpus has too; usual: its most frequent type there."""
+    """An entity of an assisting sentence that the primary corpus shares. usual: its most frequent type there."""
 
     start: int
     end: int
@@ -444,7 +446,7 @@ class Assisted:
         ]
 
     def table(self) -> list[DriftRow]:
-        """Return the drift table, largest SKL first, on equal SKL the more frequent entity first."""
+        """Return the drift table: largest SKL first, then the most frequent entity first."""
         primary, assisting = self.counts["primary"], self.counts["assisting"]
         often = np.minimum(primary.sum(axis=1), assisting.sum(axis=1))
         return [
@@ -465,7 +467,7 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """Seal the kept sentences as a corpus; if all are kept, see `mapped`. Errors: ConfigError if none is kept."""
+        """Store the kept sentences as a corpus; if all are kept, see `mapped`. Errors: ConfigError if none is kept."""
         rows = _some(self.kept(threshold), threshold)
         if len(rows) == len(self.assisting):
             return mapped(self.assisting, self.primary, self.type_map, library)
@@ -495,7 +497,7 @@ class Assisted:
 def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library) -> Corpus:
     """Return an assisting corpus with its types renamed; the same corpus if the map changes none."""
     if all(types.get(name, name) == name for name in assisting.types):
-        return assisting  # sealing it would only duplicate the content under another name
+        return assisting  # a second corpus would only duplicate the content under another name
     return library.seal(
         (renamed(sentence, types) for block in assisting.batches() for sentence in block),
         name=f"{assisting.name} for {primary.name}, all",
@@ -519,7 +521,8 @@ def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library
 def _some(rows: IntArray, threshold: float) -> IntArray:
     if not len(rows):
         raise ConfigError(
-            f"threshold: no sentence has a symmetric KL divergence (SKL) below {threshold:g}; give more, such as 1."
+            f"threshold: no sentence has a symmetric KL divergence (SKL) below {threshold:g}; give a higher "
+            "threshold, such as 1."
         )
     return rows
 
@@ -538,7 +541,7 @@ def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> Non
         raise ConfigError(
             f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
             " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"
-            " keeps them apart."
+            " keeps the types of both corpora apart."
         )
 
 

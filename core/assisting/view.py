@@ -92,7 +92,7 @@ def sentences(
 ) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
     """Return (kept, dropped) example sentences that share an entity: score, sentence, marks.
 
-    at_line: True for those nearest to the threshold, False for those farthest from it.
+    at_line: True for the sentences nearest to the threshold, False for those farthest from it.
     """
     assisted = get(run_id)
     sharing = np.flatnonzero(assisted.overlaps > 0)
@@ -111,7 +111,7 @@ def _examples(assisted: Assisted, rows: IntArray) -> list[tuple[float, Sentence,
 
 
 def seal(run_id: str, threshold: float) -> Corpus:
-    """Seal the kept sentences as a corpus to train on. Errors: ConfigError if none is kept."""
+    """Store the kept sentences as a corpus to train on. Errors: ConfigError if none is kept."""
     return get(run_id).seal(threshold, library())
 
 
@@ -122,7 +122,7 @@ def export(run_id: str, threshold: float, path: Path) -> int:
 
 
 def unshared_types(primary: Corpus, assisting: Corpus) -> list[str]:
-    """Return the types that only one of two corpora has; a type map is for them."""
+    """Return the entity types that only one of two corpora has, which a type map can rename."""
     return sorted(set(primary.types) ^ set(assisting.types))
 
 

@@ -1,7 +1,8 @@
 """A map as a folder that Embedding Atlas opens: https://apple.github.io/embedding-atlas/tool.html.
 
-Tested with embedding-atlas 0.26.0 (RESULTS.md). Columns with several values per sentence are lists, whose items it
-counts and filters by. Columns without any value are left out, because each would be an empty chart.
+Tested with embedding-atlas 0.26.0 (RESULTS.md). Columns with several values per sentence are lists, because Embedding
+Atlas counts and filters by the items of a list. Columns without any value are left out, because each would be an empty
+chart.
 """
 
 import shlex
@@ -75,7 +76,7 @@ def _write(map_run: str, folder: Path) -> Path:
 
 
 def command(folder: Path) -> str:
-    """Return the command line of Embedding Atlas that opens a folder. It gives x and y, so nothing is embedded."""
+    """Return the command line of Embedding Atlas that opens a folder. The file has x and y, so nothing is embedded."""
     return shlex.join(["embedding-atlas", str(folder / TABLE), "--x", "x", "--y", "y", "--text", "text"])
 
 
@@ -131,7 +132,7 @@ def _lassos(map_run: str, kinds: IntArray) -> list[tuple[str, list[bool]]]:
 def _how(map_run: str) -> str:
     return (
         f"# A map of Winnow\n\n{TABLE}: {len(get(map_run)):,} sentences, one per row, with position (x, y), class, "
-        "score, topic, lassos, flags and source. It contains their text, so store it only where the text may be.\n\n"
+        "score, topic, lassos, flags and source. It contains their text, so protect it as you protect the text.\n\n"
         "To open it in Embedding Atlas (`pip install embedding-atlas`), run in this folder:\n\n"
         f"    {command(Path())}\n\nThe positions are in the file, so no model is fetched and nothing is computed. "
         "Tested with version 0.26.0. The map needs a browser with WebGPU.\n"

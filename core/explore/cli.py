@@ -14,16 +14,16 @@ from core.selection import choices
 
 @click.command("atlas")
 @click.argument("choice")
-@click.option("--output", required=True, type=FOLDER, help="A folder that is not there yet.")
+@click.option("--output", required=True, type=FOLDER, help="A folder that does not exist yet.")
 @json_option
 def write_atlas(choice: str, output: str, as_json: bool) -> None:
-    """Write the newest map of a selection as a folder that Embedding Atlas opens, hand edits counted."""
+    """Write the newest map of a selection, with its hand edits, as a folder that Embedding Atlas opens."""
     chosen = choices.find(choice)
     map_run = maps.of(chosen.id)
     if map_run is None:
         raise ConfigError(f"atlas: {chosen.id} has no map; make one with `map --selection {chosen.run}`.")
     folder = Path(output)
     if folder.exists():
-        raise ConfigError(f"output: {folder.name!r} is there already; name a folder that is not.")
+        raise ConfigError(f"output: {folder.name!r} exists already; name a new folder.")
     atlas.export(map_run, folder)
     report({"map": map_run, "output": output, "open": atlas.command(folder)}, as_json, [output, atlas.command(folder)])

@@ -9,7 +9,7 @@ import numpy as np
 from core.text.words import fold, unspaced
 
 COMMON = 0.05  # share of sentences above which a word names no topic, unless most of them lie in that topic
-PRIOR = 1_000.0  # weight of the prior in words: rare words need more evidence
+PRIOR = 1_000.0  # weight of the prior, in words; a larger prior requires more evidence for rare words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

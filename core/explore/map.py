@@ -28,7 +28,7 @@ from core.selection.result import SelectResult
 from core.shown import count
 from core.stats.draws import stratified
 
-CHUNK = 8 * BLOCK  # points placed at a time
+CHUNK = 8 * BLOCK  # points placed per chunk
 PARTS = 4
 
 
@@ -38,13 +38,17 @@ class MapConfig(Config):
     selection: str = option(..., "The `select` run to draw.")
     task: str = option("", "Task corpus (T_C) of that run.", corpus=True, hidden=True)
     domain: str = option("", "Domain corpus (D_C) of that run.", corpus=True, hidden=True)
-    sample: int = option(20_000, "UMAP is fitted on so many, equal shares of each class.", unit="sentences", ge=10)
-    limit: int = option(500_000, "At most so many are on the map at all.", unit="sentences", ge=10)
-    dimensions: Literal[2, 3] = option(2, "2, or 3 for a map to turn.")
-    neighbours: int = option(15, "Few show detail, many the whole.", unit="sentences", ge=3, le=200)
+    sample: int = option(
+        20_000, "Sentences that UMAP is fitted on, equal shares of each class.", unit="sentences", ge=10
+    )
+    limit: int = option(500_000, "Most sentences on the map.", unit="sentences", ge=10)
+    dimensions: Literal[2, 3] = option(2, "2 for a flat map, 3 for one that can be rotated.")
+    neighbours: int = option(
+        15, "Neighbours of each sentence: few show detail, many show the overall shape.", unit="sentences", ge=3, le=200
+    )
     min_distance: float = option(0.1, "How close points may lie; 0 packs them.", ge=0, le=0.99)
-    clusters: int = option(12, "Topics found among the points (k-means).", ge=1, le=100)
-    fast: bool = option(False, "Lay out on all cores: faster, but another map every time.")
+    clusters: int = option(12, "Number of topics (k-means clusters).", ge=1, le=100)
+    fast: bool = option(False, "Lay out on all cores: faster, but the map differs every time.")
     seed: int = option(0, "Seed of everything random.", ge=0)
 
 
@@ -95,7 +99,7 @@ def run(config: MapConfig, job: Job) -> MapResult:
         earlier = Layout.read(twin)
         coordinates, cluster = np.array(earlier.coordinates), np.array(earlier.cluster)
         clusters = read(twin, MapResult).clusters
-        job.context.note(f"The same sentences are laid out in {twin.id} already: its layout is taken over.")
+        job.context.note(f"Run {twin.id} laid out the same sentences already: its layout is used again.")
     else:
         job.context.part(3, PARTS, "the layout")
         layout = _Layout.make(config, job, pile.vectors_at(chosen_points))

@@ -95,7 +95,7 @@ def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figur
 
 
 def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
-    """Draw points coloured by their names and shaped by class. The most frequent names have a colour, others grey."""
+    """Draw points coloured by name and shaped by class. The most frequent names get a colour, all others are grey."""
     fig = _canvas(view)
     labels = np.asarray(names, dtype=object)
     distinct, counts = np.unique(labels.astype(str), return_counts=True)
@@ -146,7 +146,7 @@ def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figur
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
     """Draw the share of the best n of one selection that are among the best n of the other, against n, and chance.
 
-    points: (n, shared). of: sentences to choose from.
+    points: (n, shared). of: number of sentences to select from.
     """
     sizes = np.array([n for n, _ in points], dtype=np.float64)
     shares = np.array([shared / max(n, 1) for n, shared in points])
@@ -193,7 +193,7 @@ def _about(name: str, row: HoverRow) -> Iterator[str]:
 
 
 def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
-    """Add a line to the legend for a shape whose points have many colours."""
+    """Add an entry to the legend for a shape whose points have many colours."""
     fig.add_scatter(
         x=[None],
         y=[None],
@@ -248,7 +248,7 @@ def _canvas(view: View) -> go.Figure:
 def _add(
     fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, marker: Mapping[str, object] | None = None, **more: object
 ) -> None:
-    """Add the masked dots as one WebGL trace. marker: further properties of the marker. more: of the trace."""
+    """Add the masked dots as one WebGL trace. marker, more: further properties of the marker and of the trace."""
     edge = 1 if look.symbol.endswith("open") else 0  # an open symbol consists of its edge
     drawn = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
     rows = np.flatnonzero(mask)
@@ -268,7 +268,7 @@ def _add(
 
 CELLS, SMOOTHING = 96, 2.5  # grid cells along an axis; standard deviation of the smoothing, in cells
 INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8  # shares of a class inside its lines: 20%, 50% and 80%
-FEWEST = 30  # sentences of a class; lines around fewer are not meaningful
+FEWEST = 30  # fewest sentences of a class that get lines; lines around fewer mean nothing
 
 
 def density_lines(
@@ -302,7 +302,7 @@ def density_lines(
 
 
 def enclosing(density: FloatArray) -> FloatArray:
-    """Return, per cell, the share of all mass in cells that are at least as dense: 0 to 1, smallest in the peak."""
+    """Return, per cell, the share of all mass in cells that are at least as dense: 0 to 1, smallest at the peak."""
     order = np.argsort(-density, axis=None, kind="stable")
     held = np.empty(density.size)
     held[order] = np.cumsum(density.ravel()[order]) / max(float(density.sum()), 1e-12)

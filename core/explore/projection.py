@@ -1,4 +1,4 @@
-"""Lays out sentence vectors: PCA to 50 dimensions, UMAP fitted on a sample, other points beside their neighbours.
+"""Lay out sentence vectors: PCA to 50 dimensions, UMAP fitted on a sample, other points beside their neighbours.
 
 umap-learn compiles for half a minute before its first map. Three measures avoid that wait. Exact neighbours come from
 torch, so its approximate search is never compiled. Compiled code goes to numba's cache on disk, while umap-learn would
@@ -111,7 +111,7 @@ def fit(
     umap = _umap()
     report.stage("laying out the map")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the missing search index, and about one core with a seed
+        warnings.simplefilter("ignore")  # warnings about the missing search index, and about one core with a seed
         model = umap.UMAP(
             n_components=dimensions,
             n_neighbors=neighbours,
@@ -182,7 +182,7 @@ class _Listener:
 def _umap() -> ModuleType:
     """Import umap-learn with its compiled code cached on disk; takes half a minute if the cache is empty."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)  # about missing TensorFlow
+        warnings.simplefilter("ignore", ImportWarning)  # warning about missing TensorFlow
         import umap
         from umap import layouts, umap_
 
@@ -192,7 +192,7 @@ def _umap() -> ModuleType:
         umap_.smooth_knn_dist,
         umap_.compute_membership_strengths,
     ):
-        with suppress(RuntimeError, AttributeError):  # read-only folder, or another version: it compiles every time
+        with suppress(RuntimeError, AttributeError):  # in a read-only folder or another version, compile every time
             function.enable_caching()
     module: ModuleType = umap
     return module

@@ -34,7 +34,7 @@ LONGEST = 60  # characters of a name
 _NAMES = "region-names.json"
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Side = tuple[_Number, _Number]
-_VALUES: Mapping[str, TypeAdapter[Any]] = {  # of each kind, as JSON keeps it
+_VALUES: Mapping[str, TypeAdapter[Any]] = {  # type of a region's value per kind, as stored in JSON
     "lasso": TypeAdapter(Annotated[list[list[_Side]], Field(min_length=1)]),
     "box": TypeAdapter(Annotated[list[tuple[_Number, _Number, _Number, _Number]], Field(min_length=1)]),
     "score": TypeAdapter(_Side),
@@ -46,7 +46,7 @@ _VALUES: Mapping[str, TypeAdapter[Any]] = {  # of each kind, as JSON keeps it
 
 
 class Region(TypedDict):
-    """Region that is picked. value: of its kind, such as the borders of a lasso or the number of a topic."""
+    """A picked region. value: definition of the region, such as the borders of a lasso or the number of a topic."""
 
     kind: str
     value: Any
@@ -99,7 +99,7 @@ def region_of(map_run: str, token: str) -> Region:
     if ":" not in token:
         token = next((each for each, name in named_regions(map_run).items() if name == token), token)
     kind, _, value = token.partition(":")
-    # The token may come from an address. No map has that many points, and `int` refuses thousands of digits.
+    # The token may come from an address. At most 9 digits, because `int` refuses thousands of them.
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
     if kind in SHAPES:
         for kept in (_read_back(map_run, _file(token)), kept_region(map_run)):
@@ -161,9 +161,9 @@ def _bounds(text: str) -> tuple[float, float] | None:
 def write_region(
     selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
 ) -> Path:
-    """Write the region of a token as the page does, from the choice's newest map that has the token.
+    """Write the region of a token as the page does, from the selection's newest map that has the token.
 
-    budget: determines the class `selected`; by default the choice's own. Errors: ConfigError, PathError.
+    budget: determines the class `selected`; default is the selection's own. Errors: ConfigError, PathError.
     """
     maps = list(alike(selection))
     if not maps:
@@ -175,7 +175,7 @@ def write_region(
 
 
 def region_file(selection: str, region: Region | None) -> str:
-    """Return a file name for a region, without suffix: choice, budget and token."""
+    """Return a file name for a region, without suffix: selection, budget and token."""
     now, picked = at(selection), region_token(region) or "search"
     return f"picked-{now.mark}-{now.budget.replace('%', 'pct')}-{picked}".replace(":", "-")
 

@@ -44,9 +44,9 @@ class Topic:
 class MapResult:
     """Result of a `map` run.
 
-    points, task_points: points on the map, and those of T_C. fitted: points that UMAP was fitted on. of: sentences of
-    T_C and D_C. task, domain: their fingerprints. clusters: topics by number. layout: hash of the layout's inputs.
-    embedded: {"task", "domain": id of the `embed` run}.
+    points, task_points: number of points on the map, and of those from T_C. fitted: number of points that UMAP was
+    fitted on. of: number of sentences of T_C and D_C. task, domain: fingerprints of T_C and D_C. clusters: topics by
+    number. layout: hash of the layout's inputs. embedded: {"task", "domain": id of the `embed` run}.
     """
 
     points: int
@@ -169,8 +169,8 @@ def within(x: FloatArray, y: FloatArray, x_span: tuple[float, float], y_span: tu
 
 WORD_SAMPLE = 20_000  # sentences per side whose words are counted
 
-# A sentence of the map. point: its number on the map. corpus: T_C or D_C. row: its row there. class: one of `CLASSES`.
-# score: NaN for T_C. flags: flags of the audit that are set.
+# A sentence of the map. point: its number on the map. corpus: T_C or D_C. row: its row in that corpus. class: one of
+# `CLASSES`. score: NaN for T_C. flags: flags of the audit that are set.
 MapRow = TypedDict(
     "MapRow",
     {
@@ -192,7 +192,7 @@ MapRow = TypedDict(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hits:
-    """Sentences found by a search. points: those on the map. rows, task_rows: all rows of D_C and of T_C."""
+    """Sentences found by a search. points: hits on the map. rows, task_rows: all hits in D_C and in T_C."""
 
     points: IntArray
     rows: IntArray
@@ -258,7 +258,7 @@ class MapView:
         return kinds
 
     def draw(self, kinds: IntArray, n: int) -> IntArray:
-        """Return up to `n` points to draw: of those that UMAP was fitted on if they are enough, else of all."""
+        """Return up to `n` points to draw: from the points that UMAP was fitted on if they suffice, else from all."""
         # The layout placed the fitted points; the others are only interpolated between their neighbours.
         if n <= int(self.fitted.sum()):
             fitted = np.flatnonzero(self.fitted)

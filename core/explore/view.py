@@ -1,7 +1,7 @@
 """The map of a selection as pages and commands use it. Points are indices into the map's arrays.
 
-A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
-`of` gives it, `<map run>@<choice>`: the map that was made for one selection with another choice laid over it.
+A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as `of`
+returns it, `<map run>@<selection>`: the map of that run, shown with the classes of another saved selection.
 
 Predicted entities come from finished `tag` runs of D_C.
 """
@@ -45,7 +45,7 @@ Mode = Literal["substring", "words"]
 
 
 def options(selection: str, **more: object) -> dict[str, object]:
-    """Return options of a `map` run for a choice: its `select` run, its corpora, and `more` (`sample`, `seed`, ...)."""
+    """Return options of a `map` run for a selection: its run, its corpora, and `more` (`sample`, `seed`, ...)."""
     run = run_of(selection)
     inputs = run.manifest.inputs
     return {"selection": run.id, "task": inputs["task"], "domain": inputs["domain"], **more}
@@ -58,16 +58,16 @@ def finished(selection: str | None = None) -> list[Run]:
 
 
 def of(selection: str) -> str | None:
-    """Return the newest map that fits a choice (`alike`); None if there is none.
+    """Return the newest map that fits a selection (`alike`); None if there is none.
 
-    That is a map of the choice's own run, or else one of another selection from the same corpora by the same encoder,
-    with this choice laid over it.
+    This is a map of the selection's own run, or else a map of another run on the same corpora with the same encoder,
+    shown with this selection's classes.
     """
     return next(alike(selection), None)
 
 
 def alike(selection: str) -> Iterator[str]:
-    """Yield the maps that fit a choice: those of its run, then those of other runs, newest first each."""
+    """Yield the maps that fit a selection: first those of its run, then those of other runs, each newest first."""
     run_id = choice.run_of(selection)
     own = [run.id for run in finished(run_id)]
     yield from (each if selection == run_id else f"{each}@{selection}" for each in own)
@@ -88,7 +88,7 @@ def _sentences_of(selection: str) -> tuple[object, ...] | None:
 
 
 def config(map_run: str) -> dict[str, object]:
-    """Return the options that make this map for the run of its choice."""
+    """Return the options of this map for the `select` run of its selection."""
     return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
 
 
@@ -102,7 +102,7 @@ def result(map_run: str) -> MapResult:
 
 
 def get(map_run: str) -> MapView:
-    """Return a finished map; its `selection` is the choice's id. Errors: RunError."""
+    """Return a finished map; its `selection` is the saved selection's id. Errors: RunError."""
     run_id, _, selection = map_run.partition("@")
     return replace(_get(run_id), selection=selection) if selection else _get(run_id)
 
@@ -116,7 +116,7 @@ def _get(run_id: str) -> MapView:
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
     """Return indices into `CLASSES` (T_C, selected, filtered), uint8 `(n,)`, including hand edits.
 
-    budget, keep: by default the choice's own.
+    budget, keep: default is the selection's own.
     """
     mapped = get(map_run)
     return mapped.classes(chosen(mapped.selection, budget, keep).rows)
@@ -143,7 +143,7 @@ def further_columns(map_run: str) -> dict[str, bool]:
 def _is_number(text: str) -> bool:
     """Return True if `text` is a finite number."""
     try:
-        # Python accepts 1_000, other programs do not.
+        # Python reads 1_000 as a number, other programs do not.
         return bool(np.isfinite(float(text))) and "_" not in text
     except ValueError:
         return False
@@ -172,7 +172,7 @@ def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"
 def colour_names(
     map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
 ) -> list[str]:
-    """Return the names that colour `points`. Classes are those of the choice; see `classes` for another budget."""
+    """Return the names that colour `points`. See `classes` for the classes at another budget."""
     mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
@@ -183,7 +183,7 @@ def colour_names(
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
-    """Return tooltips of the points as plain text, which the caller must escape. width: of the text, in characters."""
+    """Return tooltips of the points as plain text, which the caller must escape. width: most characters of a text."""
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
@@ -253,7 +253,7 @@ def _telling_words(map_run: str, points: bytes, n: int) -> list[Telling]:
 def export(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
     """Write sentences as .txt, .jsonl, .parquet or .csv with the writer of selections: best first, T_C last.
 
-    format: by default that of the path's suffix.
+    format: default is the format of the path's suffix.
     """
     mapped = get(map_run)
     scores = scored(mapped.selection)
@@ -320,7 +320,7 @@ def table_file(map_run: str) -> Path:
 
 
 def tag_runs(choice_id: str) -> list[Run]:
-    """Return finished `tag` runs of a choice's D_C: those behind its scores, else the latest one, else none."""
+    """Return finished `tag` runs of a selection's D_C: those behind its scores, else the latest one, else none."""
     select = run_of(choice_id)
     score = store().get(read(select, SelectResult).score_run)
     own = read(score, ScoreResult).made_by.get("tag", ())

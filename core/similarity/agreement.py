@@ -1,4 +1,4 @@
-"""Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
+"""Agreement of the measures: Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
 
 Each target with two of its sources is an item, each measure a rater, "the first" and "the second" are the answers. TVC
 and TVcC compare the same vocabulary, so they are one rater. Measures that compare similar things may agree and still be
@@ -45,8 +45,8 @@ class Agreement:
 
     measures: the raters (`Grid.voters`). items: items that every measure answers. left_out: ties and pairs without all
     values. unanimous: items with one answer. first: {measure: number of answers "the first"}. observed, expected:
-    agreement, as shares. fleiss_kappa depends on the listed order of the sources. randolph_kappa assumes both answers
-    equally likely and does not. Either is None if undefined.
+    agreement, as shares. fleiss_kappa depends on the listed order of the sources. randolph_kappa does not, because it
+    assumes that both answers are equally likely. Either is None if undefined.
     """
 
     measures: tuple[str, ...]
@@ -63,7 +63,7 @@ class Agreement:
 
 
 def agreement(grid: Grid) -> Agreement:
-    """Return the agreement of the voters of `grid`; the kappas are None below two voters or without an item."""
+    """Return the agreement of the voters of `grid`; the kappas are None for fewer than two voters and without items."""
     grid = grid.only(grid.voters())
     closeness = grid.closeness()
     items = list(grid.pairs())

@@ -1,7 +1,7 @@
-"""The contract of a similarity measure, and the equal samples that measures compare (Dai et al. 2019, 4 and 5).
+"""Base class of similarity measures, and the equal samples that measures compare (Dai et al. 2019, 4 and 5).
 
-`fit` and `compare` are separate because fitting a source takes most of the time and serves every target. Signs are
-flipped in one place, `Grid.closeness`; everywhere else `prefer` is the end that means "closer".
+`fit` and `compare` are separate, because fitting a source takes most of the time and serves every target. Only
+`Grid.closeness` flips signs. Everywhere else `prefer` tells which end means "closer".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +36,8 @@ class Sample:
 class Measure(Protocol):
     """A measure of how close a source is to a target.
 
-    term: its name and definition. summary: what it compares, in a sentence for pages. looks_at: the same in one or two
-    words. columns: {further reading in `Measurement.columns`: its definition}.
+    term: name and definition. summary: what it compares, in a sentence for pages. looks_at: what it compares, in one or
+    two words. columns: {further value in `Measurement.columns`: its definition}.
     """
 
     name: ClassVar[str]
@@ -50,7 +50,7 @@ class Measure(Protocol):
     Options: ClassVar[type[Config]]
 
     def __init__(self, options: Any, *, seed: int, vocabulary_size: int) -> None:
-        """options: an instance of its `Options`. vocabulary_size: distinct tokens of all sources and targets."""
+        """options: an instance of `Options`. vocabulary_size: number of distinct tokens of all sources and targets."""
 
     def fit(self, source: Sample, report: Reporter) -> Any:
         """Return a model of the source for `compare`. Errors: CorpusError if the source is too small."""
@@ -85,13 +85,13 @@ def draw(
     report: Reporter,
     part: tuple[int, int] | None = None,
 ) -> Sample:
-    """Draw sentences of `corpora`, pooled, up to `cap` tokens (None: all), in corpus order.
+    """Pool `corpora` and draw sentences up to `cap` tokens (None: all), in corpus order.
 
     part: (index, number of parts) to keep one contiguous part of the draw; a part may be empty.
 
-    A smaller cap with the same seed draws a subset of the same sentences. Every text is tokenised by one rule, labelled
-    or not, because both sides of a comparison must be tokenised alike (SOURCES.md, Words). The cap counts the corpora's
-    own tokens. Errors: CorpusError if no token is left.
+    A smaller cap with the same seed draws a subset of the same sentences. All texts, labelled or not, are tokenised by
+    one rule, because both sides of a comparison must be tokenised alike (SOURCES.md, Words). The cap counts the
+    corpora's own tokens. Errors: CorpusError if no token is left.
     """
     cut = cutter(tokens)
     # The draw covers all corpora at once, so that each contributes in proportion to its size.
@@ -122,10 +122,10 @@ def _texts(corpora: Sequence[Corpus], rows: IntArray, report: Reporter) -> Itera
 
 
 def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
-    """Return rows `(k,)`, ascending: the first sentences of a shuffle with at most `cap` tokens, at least one."""
+    """Return rows `(k,)`, ascending: the beginning of a shuffle, with at most `cap` tokens but at least one row."""
     if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
         return np.arange(len(lengths))
-    # A prefix of one shuffle, not a draw of n: a smaller cap then gives a subset of the larger sample.
+    # A prefix of one shuffle, so that a smaller cap gives a subset of the larger sample.
     order = np.random.default_rng(seed).permutation(len(lengths))
     n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
     # At least one sentence, even if it is longer than the cap.

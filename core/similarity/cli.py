@@ -49,7 +49,7 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @click.option("--measure", multiple=True, callback=several, metavar="NAME,...", help="Measures to judge; default: all.")
 @json_option
 def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
-    """Did the measures predict the score (F1)? Correlation, regret, and which model suits a close source.
+    """Test if the measures predicted the score (F1): correlation, regret, and which model suits a close source.
 
     TABLE: a .csv with target, source, measures and F1; or the id of a similarity run, to use your experiments.
     """
@@ -70,7 +70,7 @@ def survey(answers: str, as_json: bool) -> None:
 
 
 def in_words(run_id: str) -> list[str]:
-    """Return the tables, the closest source per measure marked, and the recommendation."""
+    """Return the tables, which mark the closest source per measure, and the recommendations."""
     lines, result = [], similarity.result(run_id)
     for target, sentence in result.recommendation.items():
         lines += ["", *_matrix(target, similarity.rows(run_id, target)), sentence]

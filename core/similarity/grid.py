@@ -1,9 +1,10 @@
 """The table behind all conclusions: how close each source is to each target by each measure; and leads in it.
 
-A lead: is the source that a measure puts first ahead by more than chance? The target and the sources are cut into the
-same number of disjoint parts. The measure is computed on the first part of each, on the second, and so on. Each part is
-another target and another pair of sources, so the differences vary as they would between repetitions. This also holds
-for a source that is used whole. It is the method of batch means (Schmeiser 1982; SOURCES.md, Leads).
+A lead is the distance from the source that a measure puts first to the next one. `leads` tests if it is beyond chance.
+The target and the sources are cut into the same number of disjoint parts. The measure is computed on the first part of
+each, on the second part of each, and so on. Each part is another target and another pair of sources, so the differences
+vary as they would between repetitions. This also holds for a source that is used whole. It is the method of batch means
+(Schmeiser 1982; SOURCES.md, Leads).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 
 from core.results import FloatArray, Prefer
 
-FEWEST = 4  # parts with a value of both sources
+FEWEST = 4  # fewest parts with a value of both sources that are tested
 LEVEL = 0.05  # family-wise error rate of the leads of a target, by Holm
 
 
@@ -54,7 +55,7 @@ class Grid:
                 yield target, a, b
 
     def voters(self) -> tuple[str, ...]:
-        """Return the measures that vote. If both are there, TVC also votes for TVcC, which compares the same words."""
+        """Return the measures that vote. TVC, if present, also votes for TVcC, which compares the same words."""
         return tuple(name for name in self.measures if not (name == "tvcc" and "tvc" in self.measures))
 
     def only(self, measures: Sequence[str]) -> "Grid":
@@ -79,10 +80,10 @@ def number(value: float) -> str:
 class Lead:
     """Lead of the source that a measure puts first over the next one, in the measure's unit; positive if it leads.
 
-    whole: in the table. on_parts: mean over the parts, which are smaller samples; low, high: its 95% interval. p:
-    two-sided, of the smaller of the two leads against the standard error over the parts. parts: number of parts with a
-    value of both sources; the numbers are None if there are too few. holds: beyond chance, by Holm over the target's
-    measures.
+    whole: lead in the table. on_parts: mean lead over the parts, which are smaller samples. low, high: 95% interval of
+    on_parts. p: two-sided p-value of the smaller of the two leads, from the standard error over the parts. parts:
+    number of parts with a value of both sources. If there are too few, on_parts, low, high and p are None. holds: True
+    if the lead is beyond chance, by Holm over the target's measures.
     """
 
     target: str

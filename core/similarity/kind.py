@@ -33,16 +33,16 @@ from core.text.words import Tokens
 
 MOST = 1_000_000  # most tokens per source that `equal` takes: five sources by five targets take ten minutes
 SHRINK = 4  # each cap of the size curve is this many times smaller than the one before
-TOLERANCE = 1.05  # samples whose sizes differ by less count as equal
+TOLERANCE = 1.05  # samples whose sizes differ by at most this factor count as equal
 
 
 class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     """Options: sources, targets, and how much text to compare."""
 
     target: tuple[str, ...] = option(..., "Task corpus (T_C); repeat for several.", corpus=True)
-    source: tuple[str, ...] = option(..., "A candidate to pre-train on; repeat for several.", corpus=True)
+    source: tuple[str, ...] = option(..., "Candidate corpus to pre-train on; repeat for several.", corpus=True)
     together: tuple[str, ...] = option((), "Sources that count as one, by position: 1+2 joins the first two.")
-    measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Which measures; repeat for several.")
+    measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Measure to compute; repeat for several.")
     cap_tokens: str = option(
         "equal",
         f"Tokens drawn from every source: a number, equal (as many as the smallest has, at most {MOST:,}) or none.",
@@ -59,8 +59,8 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
         unit="tokens",
         ge=1,
     )
-    draws: int = option(3, "Samples drawn from every source; their spread is shown.", ge=1, le=20)
-    sizes: int = option(2, f"Smaller caps of the size curve, each 1/{SHRINK} of the one before; one draw.", ge=0, le=6)
+    draws: int = option(3, "Number of samples drawn from every source; their spread is shown.", ge=1, le=20)
+    sizes: int = option(2, f"Number of smaller caps in the size curve, each 1/{SHRINK} of the one before.", ge=0, le=6)
     parts: int = option(
         8,
         "Parts that the task corpus (T_C) and every source are cut into, to test leads against chance. "
@@ -68,7 +68,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
         ge=0,
         le=50,
     )
-    tokens: Tokens = option("words", "words: runs of letters and single marks; blanks: what blanks separate.")
+    tokens: Tokens = option("words", "words: split into words and single marks; blanks: split at blanks only.")
     lowercase: bool = option(False, "Compare words in lower case.")
     seed: int = option(0, "Seed of the first draw; later draws take the next numbers.", ge=0, le=2**31)
 
@@ -115,8 +115,8 @@ class Party:
 class Round:
     """One measurement of all pairs.
 
-    cap: most tokens per source, None for all. kind: a draw, a point of the size curve, or part `part` of `of` parts of
-    the first draw and of the target.
+    cap: most tokens per source, None for all. kind: a draw, a point of the size curve, or a test of leads on one part.
+    part, of: index and number of the parts of the first draw and of the target.
     """
 
     number: int
@@ -129,7 +129,7 @@ class Round:
 
 
 class Study:
-    """The plan of a run: its parties, its rounds and their comparisons."""
+    """The plan of a run: its sources and targets, its rounds and their comparisons."""
 
     def __init__(self, config: SimilarityConfig, job: Job) -> None:
         self.config, self.context = config, job.context
@@ -231,13 +231,13 @@ Cells = Mapping[tuple[str, int, int, int], Cell]  # {(measure, round, source, ta
 
 
 def run(config: SimilarityConfig, job: Job) -> SimilarityResult:
-    """Measure every round, then summarise. Only numbers are kept."""
+    """Measure every round, then summarise. Only numbers are stored."""
     study = Study(config, job)
     sizes = [
         min(each.cap or party.n_tokens, party.n_tokens) // each.of for each in study.rounds for party in study.sources
     ]
     n = len(config.measure)
-    # One part per round, source and measure, weighted by sample size. Measures differ in speed, so a round is the unit.
+    # Progress: one part per round, source and measure, weighted by sample size. Speed is judged per round.
     parts = Parts(study.context, [size for size in sizes for _ in range(n)], judged=n * len(study.sources))
     for each in study.rounds:
         _measure(study, each, parts)
@@ -293,7 +293,7 @@ def _compare(
 ) -> Iterator[tuple[int, Cell]]:
     """Yield (target, cell) per target; a pair that cannot be measured gets a problem instead of a value.
 
-    aloud: False drops notes, because a small cap or part is expected to be small.
+    aloud: False drops notes, because small caps and parts always cause notes on size.
     """
     fit_report = PairReporter(context, source.name, aloud)
     learnt, problem = None, ""
@@ -326,9 +326,9 @@ def _compare(
 
 
 def _check_tokens(sample: Sample) -> None:
-    """Errors: CorpusError if a part of a short text holds no sentence."""
+    """Check that a sample has a token. Errors: CorpusError if not, as for a part of a very short text."""
     if not sample.n_tokens:
-        raise CorpusError(f"{sample.name}: has too few sentences for so many parts.")
+        raise CorpusError(f"{sample.name}: has too few sentences for so many parts; set fewer parts.")
 
 
 class PairReporter:
@@ -469,7 +469,7 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
 
 
 def _derived_from(source: Party, targets: Sequence[Party]) -> bool:
-    """Return True if a corpus of the source is a part that Winnow drew from a target."""
+    """Return True if Winnow drew a corpus of the source from a target."""
     marks = {corpus.fingerprint for target in targets for corpus in target.corpora}
     return any(corpus.origin.get("from") in marks for corpus in source.corpora)
 
@@ -483,7 +483,7 @@ def _ppl_readings(rows: Sequence[SimilarityRow]) -> list[str]:
     return [
         f"Perplexity of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
         f"({number(whole[other])} against {number(whole[first])}); short sentences of unknown words dominate the "
-        "mean, so look at the other readings too."
+        "mean, so look at the other values too."
     ]
 
 

@@ -19,15 +19,15 @@ from core.terms import SHARED, SHARED_CONTENT, SURPRISE, Term
 from core.text.content import FUNCTION_WORDS
 from core.text.words import is_alphanumeric
 
-FREQUENT = 3  # sentences a word must occur in to count for `overlap`: rarer words are often names and misspellings
-_ENGLISH = 0.2  # share of function words among the tokens; English prose has 0.35 to 0.5
+FREQUENT = 3  # sentences in which a word must occur to count for `overlap`; rarer words are often names or misspellings
+_ENGLISH = 0.2  # least share of function words in English text; English prose has 0.35 to 0.5
 
 
 class PplOptions(Config):
     """Options of `ppl`."""
 
     order: int = option(5, "Longest n-gram the language model counts.", unit="tokens", ge=1, le=7)
-    skip_end: bool = option(False, "Do not count the end of a sentence as a token; KenLM's perplexity counts it.")
+    skip_end: bool = option(False, "Do not count the end of a sentence as a token. KenLM counts it.")
 
 
 class Ppl:
@@ -36,7 +36,7 @@ class Ppl:
     Dai et al. 2019, 4.2. The paper prints the sum over sentences, but its values can only be means. Both rank sources
     alike for one target (SOURCES.md, Perplexity of a corpus). All models share one closed vocabulary of size V, taken
     from all sources and targets. Otherwise a source with few words would look close for that reason alone. An unknown
-    word gets 1/V of the probability that the model leaves over.
+    word gets 1/V of the probability that the model keeps for unknown words.
     """
 
     name: ClassVar[str] = "ppl"
@@ -46,7 +46,7 @@ class Ppl:
     summary: ClassVar[str] = "How unexpected the target's sentences are to an n-gram model of the source."
     looks_at: ClassVar[str] = "word sequences"
     columns: ClassVar[Mapping[str, str]] = {
-        "sum": "sum over sentences, the printed formula to the letter",
+        "sum": "sum over sentences, exactly the formula in the paper",
         "median": "median over sentences; a few extreme sentences dominate the mean",
         "corpus": "perplexity of the target as one text",
         "known": "mean over sentences, unknown words left out",
@@ -71,8 +71,8 @@ class Ppl:
                 "perplexity; give a larger source."
             )
         if oov == 100:
-            report.note(f"perplexity: the source knows no word of {target.name}, so the value shows only that.")
-        # A sentence of unknown words only has no perplexity here; it would make the mean NaN.
+            report.note(f"perplexity: the source knows no word of {target.name}, so the value means nothing else.")
+        # Sentences without a known word have no perplexity here. They are left out, because the mean would be NaN.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {
             "sum": float(perplexities.sum()),
@@ -94,7 +94,7 @@ class Tvc:
     """Target vocabulary covered (TVC): |V(source) ∩ V(target)| / |V(target)|, percent; V = unique tokens.
 
     Dai et al. 2019, 4.1; VIR in the slides. V includes punctuation and digits. TVC is not symmetric. It grows with the
-    size of the source, so only sources of one size compare.
+    size of the source, so compare only sources of one size.
     """
 
     name: ClassVar[str] = "tvc"
@@ -135,7 +135,7 @@ def _covered(source: Collection[str], target: Collection[str]) -> float:
 
 
 def _sentence_counts(sample: Sample) -> Counter[str]:
-    # Sentences, not occurrences: ten repetitions in one sentence are one piece of evidence.
+    # Count sentences, not occurrences: ten repetitions in one sentence are one piece of evidence.
     return Counter(chain.from_iterable(map(set, sample.sentences)))
 
 
@@ -151,14 +151,14 @@ def _frequent(sentence_counts: Counter[str]) -> set[str]:
 class TvccOptions(Config):
     """Options of `tvcc`."""
 
-    tagger: Choice = option("auto", "Finds content words; auto takes spaCy, else NLTK, else the built-in list.")
+    tagger: Choice = option("auto", "Tagger that finds content words; auto: spaCy, else NLTK, else the built-in list.")
 
 
 class Tvcc:
     """Content words covered (TVcC): |C(source) ∩ C(target)| / |C(target)|, percent.
 
     C = tokens tagged noun, verb or adjective at least once (Dai et al. 2019, 4.1; VCcR, VcIR in the slides). Proper
-    nouns are nouns; adverbs are left out. The paper names no tagger. Values of two taggers do not compare, so the
+    nouns are nouns; adverbs are left out. The paper names no tagger. Values of two taggers cannot be compared, so the
     convention names the tagger.
     """
 
@@ -166,7 +166,9 @@ class Tvcc:
     term: ClassVar[Term] = SHARED_CONTENT
     unit: ClassVar[str] = "%"
     prefer: ClassVar[Prefer] = "high"
-    summary: ClassVar[str] = "The same share for content words only: nouns, verbs and adjectives."
+    summary: ClassVar[str] = (
+        "Share of the target's distinct nouns, verbs and adjectives that occur in the source at all."
+    )
     looks_at: ClassVar[str] = "content words"
     columns: ClassVar[Mapping[str, str]] = {}
     Options: ClassVar[type[Config]] = TvccOptions
@@ -184,7 +186,9 @@ class Tvcc:
             self._content[target.name] = self._tagger.content(target.sentences, report)
         content = self._content[target.name]
         if not content:
-            raise CorpusError(f"{target.name}: has no content word by the {self._tagger.name}; leave tvcc out.")
+            raise CorpusError(
+                f"{target.name}: holds no content word according to the {self._tagger.name}; leave tvcc out."
+            )
         english = sum(word.lower() in FUNCTION_WORDS for word in chain.from_iterable(target.sentences))
         # A note, not an error: every tagger of the chain is for English, and finds "content words" in any language.
         if (share := english / target.n_tokens) < _ENGLISH:

@@ -1,7 +1,7 @@
 """Content words of a text: nouns, verbs and adjectives.
 
-Tagged by spaCy if a model is installed, else by NLTK if its data is, else found by a list of function words
-(SOURCES.md, Content words). Nothing is downloaded.
+spaCy tags them if one of its models is installed, else NLTK if its data is installed. Otherwise a list of function
+words decides (SOURCES.md, Content words). Nothing is downloaded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ _PENN = ("NN", "VB", "JJ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordTagger:
-    """A tagger. name: printed with every value. content: returns the words tagged as content at least once."""
+    """A tagger. name: shown with every value. content: function that returns words tagged as content at least once."""
 
     name: str
     content: Callable[[Sentences, Reporter], frozenset[str]]
@@ -64,7 +64,7 @@ def _spacy_model() -> str | None:
         names = import_module("spacy").util.get_installed_models()
     except ImportError:
         return None
-    # Sorted by name, so that the choice does not depend on the order of the packages.
+    # Sorted by name, so that the model does not depend on the order of the packages.
     return min(names, key=lambda name: (not name.startswith("en_core_web"), name), default=None)
 
 

@@ -16,7 +16,7 @@ _ENDS = {"high": "higher is closer", "low": "lower is closer"}
 def similarity_bars(
     rows: Sequence[SimilarityRow], titles: Mapping[str, str], best: Mapping[str, float | None]
 ) -> go.Figure:
-    """One panel per measure, one bar per source, the closest in colour; whiskers span the draws.
+    """Draw one panel per measure with one bar per source, the closest in colour. Whiskers span the draws.
 
     rows: `measurements` of one target. titles: {measure: heading}. best: {measure: the closest value}.
     """
@@ -68,7 +68,7 @@ def _columns(
 
 
 def size_curve(points: Sequence[CurvePoint], title: str) -> go.Figure:
-    """Plot a measure against the tokens of the source, a line per source. points: of one target and measure."""
+    """Plot a measure against the tokens of the source, a line per source. points: for one target and one measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
     for number, (source, label) in enumerate(labels(point.source for point in points).items()):
         valued = [point for point in points if point.source == source and point.value is not None]

@@ -1,7 +1,8 @@
-"""Do the measures predict F1? Correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
+"""Test if the measures predict F1: correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
 
-Their Table 4, language models: Pearson's r per target over all single runs, then the plain mean over targets
-(SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how uncertain.
+Table 4 of the paper, language models, holds Pearson's r per target over all single runs, then the plain mean over
+targets (SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how
+uncertain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +28,9 @@ CONVENTIONS: Mapping[str, str] = {
 }
 ENOUGH = 4  # targets for an interval, and sources for a target to count in it
 CLOSEST = 0.9999  # |r| is clipped to it so that Fisher's z stays finite
-ORDERS = 20_000  # orders enumerated or drawn for a chance, limited because a page waits for them
+ORDERS = 20_000  # most orders that are enumerated or drawn for a p-value, because a page waits for them
 SAME = 1e-9  # differences in r below it are rounding
-FEWEST_ADVISED = 4  # sources with advice for a p; with 3, a useless rule is right everywhere in 1 of 6 cases
+FEWEST_ADVISED = 4  # fewest sources with advice for a p-value; with 3, a useless rule is always right in 1 of 6 cases
 Model = Literal["language model", "word vectors"]
 _Float64 = npt.NDArray[np.float64]
 
@@ -66,7 +67,7 @@ class Coefficient:
 class Choice:
     """The cost of taking a measure's first source for one target.
 
-    lost: F1 points behind the best source. p: of Welch's test of that difference; None if the source is the best or
+    lost: F1 points behind the best source. p: p-value of Welch's test of this loss; None if the source is the best or
     was trained only once.
     """
 
@@ -81,8 +82,8 @@ class Choice:
 class Regret:
     """F1 points lost by taking the source that a measure puts first.
 
-    hits: targets where that source was the best. mean: mean loss over targets. random: expected loss of a source drawn
-    at random. concordant: number of pairs of sources, out of `pairs`, that the measure orders as F1 does.
+    hits: targets for which this source was the best. mean: mean loss over targets. random: expected loss of a source
+    drawn at random. concordant: number of pairs of sources, out of `pairs`, that the measure orders as F1 does.
     """
 
     measure: str
@@ -99,9 +100,9 @@ class Regret:
 class Chance:
     """Permutation p-values of r, one-sided: closer is better.
 
-    by_measure: {measure: share of the orders with at least the observed r}. best: the same for the highest r of all
-    measures per order, against the highest observed r. orders: number of orders, with the observed one. exact: True if
-    these are all orders.
+    by_measure: {measure: share of the orders with at least the observed r}. best: share of the orders in which the
+    highest r of all measures is at least the highest observed r. orders: number of orders, the observed one included.
+    exact: True if these are all orders.
     """
 
     by_measure: Mapping[str, float]
@@ -116,7 +117,7 @@ class Advised:
 
     place: rank by closeness among `of` sources, 1 is the closest; ties share their mean. advice: model that the rule
     advises, None for the middle source. better: model with the higher F1, None if equal. f1: percent, (language model,
-    word vectors). interval: 95%, of their difference over runs on this test set; None for one run or without spread.
+    word vectors). interval: 95% interval of the difference over runs; None for one run or without spread.
     """
 
     target: str
@@ -136,7 +137,7 @@ class Advised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """The rule tested on all sources.
+    """Test of the rule (see `rule`) on all sources.
 
     right: sources, out of `advised`, whose mean F1 agrees with the advice. chance: expected number if the advice were
     shuffled within each target. p: probability of at least `right` under that shuffling; None below FEWEST_ADVISED.
@@ -175,7 +176,7 @@ def correlations(grid: Grid, outcomes: Outcomes) -> dict[str, dict[str, Coeffici
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
-    """Return `(k, 7)`: n, the sums of x, y, xx, yy, xy, and the sources, per target that counts; rows add up."""
+    """Return one row per target that counts, `(k, 7)`: n, the sums of x, y, xx, yy, xy, and the number of sources."""
     rows = []
     for target in range(len(x)):
         if convention == "pooled" and np.isnan(outcomes.none[target]):
@@ -363,11 +364,12 @@ def _scaled(values: FloatArray) -> FloatArray:
 
 
 def rule(grid: Grid, outcomes: Sequence[Outcomes]) -> Rule | None:
-    """Test "close source: its language model, distant source: its word vectors"; None if no source has both models.
+    """Test the rule "close source: its language model, distant source: its word vectors".
 
-    The paper states it for single pairs, without a limit of closeness (SOURCES.md, Close source, language model). The
-    sources of a target are ordered by mean rank over the measures. The closer half should do better with the language
-    model, the farther half with word vectors. The middle source gets no advice.
+    None if no source has both models. The paper states the rule for single pairs, without a limit of closeness
+    (SOURCES.md, Close source, language model). The sources of a target are ordered by mean rank over the measures. The
+    closer half should do better with the language model, the farther half with word vectors. The middle source gets no
+    advice.
     """
     lm, vectors = _named(outcomes, ("language model", "lm")), _named(outcomes, ("word vectors", "vectors"))
     if lm is None or vectors is None:
@@ -429,14 +431,14 @@ def _tested(rows: Sequence[Advised]) -> Rule:
     p = min(float(distribution[right:].sum()), 1.0) if len(advised) >= FEWEST_ADVISED else None
     clear_right = sum(row.advice == row.better for row in clear)
     sentence = (
-        "By the rule (close source: its language model, distant source: its word vectors) the better of the two was "
-        f"predicted for {right} of {len(advised)} sources (chance {expected:.3g}"
+        "The rule (close source: its language model, distant source: its word vectors) predicted the better of the "
+        f"two for {right} of {len(advised)} sources (chance {expected:.3g}"
     )
     if p is None:
-        sentence += f"); below {FEWEST_ADVISED} sources there is no test."
+        sentence += f"); with fewer than {FEWEST_ADVISED} sources there is no test."
     else:
         sentence += f", p = {p:.2g})" + ("." if p <= 0.05 else ", which may well be chance.")
-        sentence += f" Where the scores of the two are clearly apart: {clear_right} of {len(clear)}."
+        sentence += f" Among sources whose two scores differ clearly: {clear_right} of {len(clear)}."
     return Rule(
         rows=rows,
         right=right,

@@ -1,4 +1,4 @@
-"""The result of a `similarity` run; its rows as a grid, in order of closeness, as a .csv; and the recommendation."""
+"""The result of a `similarity` run: its rows, as a grid, by closeness and as a .csv, and the recommendation."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ class SimilarityRow:
     """Similarity of a source to a target by one measure.
 
     value: mean over the draws, in `unit`; None if it could not be measured, and `problem` says why. prefer: the end
-    that means "closer". convention: how the number was made, in words. sample_tokens, target_tokens: tokens used of the
-    source and of the target. draws: value per draw; low, high: their range. columns: {further reading: value}. whole:
+    that means "closer". convention: how the number was computed, in words. sample_tokens, target_tokens: tokens used of
+    the source and of the target. draws: value per draw; low, high: their range. columns: further values by name. whole:
     True if all text of the source was used.
     """
 
@@ -107,7 +107,7 @@ def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
 def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
     """Sort rows of `measurements` by target, then by the source's mean rank over the measures, the closest first.
 
-    A source that a measure could not measure ranks last by it; ties keep their order.
+    If a measure has no value for a source, the source ranks last by this measure. Ties keep their order.
     """
     from scipy.stats import rankdata  # loads in about a second
 
@@ -149,7 +149,7 @@ def advise(grid: Grid, target: int, ahead: Sequence[Lead] = (), past: Sequence[R
 
 
 def _doubt(target: str, ahead: Sequence[Lead]) -> str:
-    """Return a clause on which leads are beyond chance, and what that covers."""
+    """Return a clause that says which leads are beyond chance, and for which text this holds."""
     judged = [lead for lead in ahead if lead.p is not None]
     if not judged:
         few = any(lead.parts for lead in ahead)
@@ -161,7 +161,7 @@ def _doubt(target: str, ahead: Sequence[Lead]) -> str:
         return f"the lead may be chance by {listed(chance)}, so {other} may reverse it{unjudged}"
     parts = min(lead.parts for lead in judged)
     whose = "the" if short else "every"
-    return f"{whose} lead is beyond chance, {other} allowed for (95%, {parts} parts of each){unjudged}"
+    return f"{whose} lead is beyond chance, also on {other} (95%, {parts} parts of each){unjudged}"
 
 
 def _past(past: Sequence[Regret]) -> str:
@@ -185,7 +185,7 @@ def best_values(rows: Sequence[SimilarityRow]) -> dict[str, float | None]:
 
 
 def as_csv(rows: Sequence[SimilarityRow]) -> str:
-    """Return the table for a spreadsheet, one line per value; no cell is a formula, and a missing value is empty."""
+    """Return the table for a spreadsheet, one row per value; no cell is a formula, and a missing value is empty."""
     columns = (
         "target",
         "source",

@@ -16,7 +16,7 @@ from core.errors import PathError, ReadError
 
 SCALE = ("strongly disagree", "disagree", "neither", "agree", "strongly agree")
 MIDDLE = 3
-FEWEST = 6  # answers that are not neutral: with five alike, p is still .0625
+FEWEST = 6  # fewest answers that are not neutral; with five equal ones, p is still .0625
 _COLUMNS = ("target", "a", "b", "answer")
 
 
@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """The answers about two sources, tested.
+    """Test of the answers about two sources.
 
     counts: answers per point of the scale. neutral: answers in its middle, which the test leaves out. w: the smaller
     of the two rank sums. p: two-sided, exact. w and p are None below FEWEST answers. sentence: the result in words.
@@ -74,7 +74,7 @@ def read_answers(text: str, name: str = "the table") -> list[Answer]:
     for row in rows:
         cells = {column: (row[column] or "").strip() for column in rows.fieldnames}
         if not (cells["target"] and cells["a"] and cells["b"]) or cells["a"] == cells["b"]:
-            raise ReadError(name, rows.line_num, "names no target or not two sources; give each answer all three.")
+            raise ReadError(name, rows.line_num, "lacks a target or two different sources; give each answer all three.")
         answers.append(
             Answer(
                 person=cells.get("person") or f"line {rows.line_num}",

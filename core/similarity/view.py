@@ -1,4 +1,4 @@
-"""What pages and commands ask about similarity: a run's table and recommendation, and what measures predict."""
+"""Similarity for pages and commands: a run's table and recommendation, and what its measures predict."""
 
 import json
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ def rows(run_id: str, target: str | None = None) -> list[SimilarityRow]:
 
 
 def recommendation(run_id: str, target: str) -> str:
-    """Recommend a source in one sentence, with its uncertainty; experiments on these sources are taken into account."""
+    """Recommend a source in one sentence, with its uncertainty. Past experiments on these sources are included."""
     grid = _grid(run_id)
     past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
     return advise(grid, grid.targets.index(target), result(run_id).leads, past)
 
 
 def own_f1(run_id: str) -> list[Outcomes]:
-    """Return the outcomes of finished experiments with variants that start from this run's sources, for its targets.
+    """Return the results of finished experiments that start from this run's sources and have one of its targets.
 
     The target of an experiment is its task corpus or, without one, its training set.
     """
@@ -70,7 +70,7 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
             return own
         raise ConfigError(
             f"{reference}: no finished experiment has variants vectors:SOURCE or lm:SOURCE of its sources, with one of "
-            "its targets as the task corpus or the labelled data; make one first."
+            "its targets as the task corpus or the labelled data; run one first."
         )
     path = Path(reference)
     try:

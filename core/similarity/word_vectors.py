@@ -10,7 +10,7 @@ from core.text.words import Tokens
 
 
 class VectorsConfig(WvvOptions):
-    """Options: the corpus, and the training of its vectors."""
+    """Options of a `vectors` run: the corpus, and the training of its vectors."""
 
     corpus: str = option(..., "Corpus to learn word vectors from.", corpus=True)
     cap_tokens: int = option(0, "Most tokens to use; 0: all.", unit="tokens", ge=0)

@@ -1,4 +1,4 @@
-"""Are the measures worth following? Their predictions against F1, for a pasted table or the user's own experiments.
+"""Test what the measures predict against F1, for a pasted table or the user's own experiments.
 
 A pasted table holds measures and F1, from a paper or measured elsewhere:
 
@@ -153,24 +153,26 @@ def _sentence(
     by_chance: Chance | None,
 ) -> str:
     """Say which measure correlates best with F1, how certain that is, and what following it costs."""
-    # By the printed convention (SOURCES.md, Prediction of F1). Signs are flipped so that closer is higher: a measure
-    # whose farthest source has the best F1 predicts the wrong way round.
+    # Use the convention of the paper (SOURCES.md, Prediction of F1). Signs are flipped so that closer is higher: a
+    # measure whose farthest source has the best F1 predicts the wrong way round.
     values = {m: row["runs"].value for m, row in table.items()}
     by_direction = {m: r if prefer[m] == "high" else -r for m, r in values.items() if r is not None}
     if not by_direction:
-        return "Too few sources have a score to say what predicts it; give at least two per target."
+        return "Too few sources have a score to judge the measures; give at least two per target."
     best = max(by_direction, key=by_direction.__getitem__)
     if by_direction[best] <= 0:
-        return "By no measure did a closer source give the higher score; by all it was the other way round, or level."
+        return "No measure predicts the score: by none of them did closer sources give higher scores."
     r = table[best]["runs"]
     over = f"{r.targets} target{'s' if r.targets > 1 else ''}"
     sure = (
-        f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "no interval below four targets"
+        f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}"
+        if r.interval
+        else "no interval with fewer than four targets"
     )
     regret = next(row for row in regrets if row.measure == best)
     sure += _chance_words(by_chance, len(by_direction))
     return (
-        f"{title(best).capitalize()} goes with the score most closely, r = {r.value:.3f} over {over} ({sure}); taking "
+        f"{title(best).capitalize()} correlates best with the score, r = {r.value:.3f} over {over} ({sure}); taking "
         f"the source it puts first lost {regret.mean:.2f} points on average, a random source {regret.random:.2f}."
     )
 
@@ -234,11 +236,11 @@ def read_table(text: str, name: str = "the table") -> Pasted:
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(header):
             raise ReadError(
-                name, line, f"has {len(row)} columns where the header has {len(header)}; add or remove some."
+                name, line, f"has {len(row)} columns, but the header has {len(header)}; add or remove some."
             )
         key = (row[columns["target"]], "None" if row[columns["source"]].lower() in _NONE else row[columns["source"]])
         if not all(key) or key in cells:
-            raise ReadError(name, line, "names no target, no source or both a second time; give every pair one line.")
+            raise ReadError(name, line, "lacks a target or a source, or repeats a pair; give every pair one line.")
         named = [*zip(header, row, strict=True)]
         cells[key] = {column: _cell(text, name, line, column) for column, text in named if column not in keys}
     return _assemble(header, cells, name)
@@ -250,7 +252,7 @@ def _columns(header: Sequence[str], name: str) -> dict[str, int]:
         if lowered.count(wanted) != 1:
             raise ReadError(name, 1, f"needs one column called {wanted}; name it in the header line.")
     if len(set(lowered)) < len(lowered):
-        raise ReadError(name, 1, "has two columns of one name; rename one.")
+        raise ReadError(name, 1, "has two columns with the same name; rename one.")
     return {wanted: lowered.index(wanted) for wanted in ("target", "source")}
 
 
@@ -335,7 +337,7 @@ def _outcomes(
         if mean is None:
             return math.nan, 0.0, 0.0
         sd = next((cell[0] for column in columns["sd"] if (cell := row.get(column))), mean[1] or 0.0)
-        # Without a number it counts as one run: a mean of unknown weight must not outweigh listed runs.
+        # A mean without a number of runs counts as one run, so that it cannot outweigh listed runs.
         count = next((cell[0] for column, cell in row.items() if column.lower() == "runs" and cell), 1.0)
         return mean[0], sd, count
 

@@ -46,10 +46,10 @@ class Wvv:
     """Mean over the shared words of the squared distance that a skip-gram vector moves.
 
     The printed formula divides by all words of the source and by the dimension. Words that the target lacks never move,
-    so that formula mostly measures vocabulary size, and the printed values cannot come from it (SOURCES.md, Word vector
-    variance). The column `wvv_eq` holds the literal formula. Training continues with the same model: vocabulary, output
-    vectors and frequencies remain those of the source. WVV grows with the number of updates, so only sources of one
-    target compare.
+    so this formula mostly measures vocabulary size. The values in the paper cannot come from it (SOURCES.md, Word
+    vector variance). The column `wvv_eq` holds the literal formula. Training continues with the same model: vocabulary,
+    output vectors and frequencies remain those of the source. WVV grows with the number of updates, so compare only
+    sources of one target.
     """
 
     name: ClassVar[str] = "wvv"
@@ -59,7 +59,7 @@ class Wvv:
     summary: ClassVar[str] = "How far the source's word vectors move when training continues on the target."
     looks_at: ClassVar[str] = "contexts of words"
     columns: ClassVar[Mapping[str, str]] = {
-        "wvv_eq": "mean over all words of the source and all dimensions, the printed formula to the letter",
+        "wvv_eq": "mean over all words of the source and all dimensions, exactly the formula in the paper",
         "wvv_l2": "mean distance over the words in both",
         "shared": "words in both",
         "covered": "share of the target's running words that have a vector of the source",
@@ -102,7 +102,7 @@ class Wvv:
         shared = np.array([row for row, word in enumerate(learnt.wv.index_to_key) if word in words], dtype=np.int64)
         if not len(shared):
             raise CorpusError(
-                f"{target.name}: shares no word with the vectors of the source, so none of them can move; "
+                f"{target.name}: shares no word with the vectors of the source, so no vector can move; "
                 "word vector variance needs texts in one language and script."
             )
         covered = coverage(learnt.wv.key_to_index, words)
@@ -157,7 +157,7 @@ def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[s
 
 
 def coverage(vocabulary: Container[str], counts: Mapping[str, int]) -> float:
-    """Return the share of running words of `counts` (token: occurrences) in `vocabulary`; a word has a letter."""
+    """Return the share of running words of `counts` (token: occurrences) in `vocabulary`. Words have a letter."""
     # All languages share digits and punctuation, so only words show if two texts are in one language.
     words = {word: n for word, n in counts.items() if any(map(str.isalpha, word))}
     return sum(n for word, n in words.items() if word in vocabulary) / max(sum(words.values()), 1)

@@ -57,11 +57,11 @@ BAD = {
     "target,source,ppl": "holds no rows",
     "target,ppl\na,1": "line 1: needs one column called source",
     "target,source,source,ppl\na,x,x,1": "line 1: needs one column called source",
-    "target,source,ppl,PPL\na,x,1,1": "two columns of one name",
+    "target,source,ppl,PPL\na,x,1,1": "two columns with the same name",
     "target,source,f1\na,x,1\na,y,2": "no column of a measure",
     "target,source,ppl\na,x,1": "fewer than two sources",
-    "target,source,ppl\na,x,1,2": "line 2: has 4 columns where the header has 3",
-    "target,source,ppl\na,x,1\na,x,2": "line 3: names no target, no source or both a second time",
+    "target,source,ppl\na,x,1,2": "line 2: has 4 columns, but the header has 3",
+    "target,source,ppl\na,x,1\na,x,2": "line 3: lacks a target or a source, or repeats a pair",
     "target,source,ppl\na,,1\na,y,1": "line 2: names no target",
     "target,source,ppl\na,x,close\na,y,1": "line 2: ppl is 'close', which is not a number",
     "target,source,ppl\na,x,1e999\na,y,1": "line 2: ppl is '1e999', which is too large",
@@ -82,7 +82,7 @@ def test_whatever_is_pasted_is_read_or_told(text: str) -> None:
 
 
 VALUES = np.array([[[1.0, 5.0, 9.0], [2.0, 6.0, 3.0]]])
-BEYOND = "other text of t0 and of the sources allowed for (95%, 4 parts of each)"
+BEYOND = "also on other text of t0 and of the sources (95%, 4 parts of each)"
 PAST = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant=1, pairs=2, choices=())
 
 

@@ -74,4 +74,4 @@ def test_a_source_that_knows_no_word_is_noted() -> None:
     found = measure.compare(measure.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), ear)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
-    assert ear.notes == ["perplexity: the source knows no word of latin, so the value shows only that."]
+    assert ear.notes == ["perplexity: the source knows no word of latin, so the value means nothing else."]

@@ -89,8 +89,8 @@ def test_a_measure_that_is_right_the_wrong_way_round_predicts_nothing() -> None:
     )
     assert "other way round" in far.effects[0].sentence
     shuffled = "p = 0.17 for one measure, by shuffling the sources of each target in all 6 orders, so this may well be"
-    interval = "r = -1.000 over 1 target (no interval below four targets; "
-    assert f"goes with the score most closely, {interval}{shuffled} chance)" in near.effects[0].sentence
+    interval = "r = -1.000 over 1 target (no interval with fewer than four targets; "
+    assert f"correlates best with the score, {interval}{shuffled} chance)" in near.effects[0].sentence
 
 
 @settings(deadline=None, max_examples=50)

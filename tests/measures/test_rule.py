@@ -35,7 +35,7 @@ def test_what_the_printed_table_says_of_its_own_rule(table_3: Pasted) -> None:
     assert by_pair["CADEC", "Wiki"].advice is None  # the middle of five
     level = by_pair["CRAFT", "PubMed"]
     assert (level.better, level.clear) == (None, False)
-    assert "predicted for 15 of 23 sources (chance 11.7, p = 0.12), which may well be chance" in found.sentence
+    assert "two for 15 of 23 sources (chance 11.7, p = 0.12), which may well be chance" in found.sentence
 
 
 def test_chance_is_what_advice_by_lot_comes_to() -> None:
@@ -57,7 +57,7 @@ def test_few_sources_tell_nothing() -> None:
     found = rule(*made([4, 3, 2, 1], [60, 60, nan, 50], [50, nan, 50, 60]))
     assert found is not None
     assert ([row.source for row in found.rows], found.p) == (["s0", "s3"], None)
-    assert "2 of 2 sources (chance 1); below 4 sources there is no test" in found.sentence
+    assert "2 of 2 sources (chance 1); with fewer than 4 sources there is no test" in found.sentence
     grid, (lm, _) = made([1, 2], [60, 60], [50, 50])
     assert rule(grid, [lm]) is None
     assert rule(*made([1, 2], [60, nan], [nan, 50])) is None

@@ -108,9 +108,7 @@ def test_leads_are_judged_on_parts_of_the_target_and_of_both_sources(piles: dict
     found = run.result()
     leads = [(lead["measure"], lead["first"], lead["parts"], lead["holds"]) for lead in found["leads"]]
     assert leads == [("ppl", "fruit", 4, True), ("tvc", "fruit", 4, True)]
-    words = (
-        "every lead is beyond chance, other text of fruit-task and of the sources allowed for (95%, 4 parts of each)."
-    )
+    words = "every lead is beyond chance, also on other text of fruit-task and of the sources (95%, 4 parts of each)."
     assert found["recommendation"]["fruit-task"].endswith(words)
     assert similarity.recommendation(run.id, "fruit-task") == found["recommendation"]["fruit-task"]
     assert {len(row["draws"]) for row in found["measurements"]} == {1}  # a part is no draw

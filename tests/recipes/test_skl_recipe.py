@@ -328,7 +328,7 @@ def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_rando
     assert table.random == pytest.approx(np.mean(rows[3]["test"]))
     assert table.random is not None
     assert table.verdicts["random"].delta == pytest.approx(table.skl - table.random, abs=0.01)
-    assert "beside as many at random (" in in_words(table)
+    assert "against as many at random (" in in_words(table)
 
 
 def test_the_paper_preset_takes_one_sentence_per_step_from_each_corpus_in_turn(
