@@ -21,7 +21,7 @@ DIFFICULTY, REBUILD, ROBUSTNESS = (KINDS[kind].config for kind in ("difficulty",
 _OUTPUT = click.option(
     "--output",
     type=FILE,
-    help="Write the sentences to this CoNLL file (IOB2), and beside it the edits and, for robustness, all slots.",
+    help="Write the sentences to this CoNLL file (IOB2), and beside it logs of edits and, for robustness, slots.",
 )
 
 
@@ -35,11 +35,11 @@ def difficulty(output: str | None, as_json: bool, **values: object) -> None:
     Pointwise V-information (PVI) and name minus context (CEIM) per mention; V-information of the corpus.
     """
     if output:
-        # Checked before hours of work.
+        # Check the output before hours of work.
         if Path(output).suffix != ".parquet":
             raise ConfigError(f"{output}: mentions are written as Parquet; end the name in .parquet.")
         if not Path(output).absolute().parent.is_dir():
-            raise ConfigError(f"{output}: its folder is not there; make it first.")
+            raise ConfigError(f"{output}: its folder does not exist; create it first.")
     run = runs.execute("difficulty", given(values, DIFFICULTY), progress)
     finish(run, as_json, output, artifact(lambda run_id: mentions_file(runs.get(run_id))))
 
@@ -69,7 +69,7 @@ def rebuild(output: str | None, as_json: bool, **values: object) -> None:
 @_OUTPUT
 @json_option
 def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: object) -> None:
-    """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
+    """Make a test set with unseen, other-type or misspelt names. Report it beside the plain one (`frontier`)."""
     options = given(values, ROBUSTNESS)
     if names:
         corpora = options.get("gazetteer", ())
@@ -80,7 +80,7 @@ def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **valu
 
 def _run(kind: str, options: Mapping[str, object], output: str | None, as_json: bool) -> None:
     if output and not Path(output).absolute().parent.is_dir():
-        raise ConfigError(f"output: the folder of {output} is not there; make it first.")
+        raise ConfigError(f"output: the folder of {output} does not exist; create it first.")
     finish(runs.execute(kind, options, progress), as_json, output, _write)
 
 
@@ -97,11 +97,11 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
     "--train",
     type=CORPUS,
     default="",
-    help="Corpus whose names decide which slots are ambiguous; default: that of the test sets, or the largest.",
+    help="Corpus whose names decide which slots are ambiguous; default: that of the robustness sets, or of RUNS.",
 )
 @json_option
 def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
-    """Show F1 of finished finetune RUNS on each of their test sets, with and without ambiguous slots."""
+    """Show F1 of finished `finetune` RUNS on each of their test sets, with and without ambiguous slots."""
     rows = view.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
         report({"rows": [asdict(row) for row in rows], "average": averages(rows)}, as_json)

@@ -1,10 +1,10 @@
 """`difficulty`: information of names and of contexts about the types of a labelled corpus (Ma et al. 2023, 2).
 
-Each mention is judged by classifiers that trained on other folds. A training per repeat, fold and view is stored as it
-ends; a killed run resumes with the next one:
+Each mention is judged by classifiers that trained on other folds. A run trains one model per repeat, fold and view. It
+stores the predictions as each training ends; a killed run resumes with the next training:
 
 chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) of the mentions of fold 2, from a model that trained on
-                           the other folds; null (k,): of its null model; seconds: duration of the training
+                           the other folds; null (k,): those of its null model; seconds: duration of the training
 """
 
 import time
@@ -70,17 +70,22 @@ class DifficultyOptions(Config):
 
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
-        "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, with the options given here.",
+        "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, with the options below.",
     )
-    folds: int = option(5, "Folds of the cross-validation: a mention is judged by models of other folds.", ge=2, le=50)
+    folds: int = option(
+        5, "Folds of the cross-validation; a mention is judged by a model that trained on the other folds.", ge=2, le=50
+    )
     repeats: int | None = option(
-        None, "Cross-validations whose pointwise V-information (PVI) is averaged; None: quick 1, paper 3.", ge=1, le=20
+        None,
+        "Number of cross-validations; pointwise V-information (PVI) is their mean. None: quick 1, paper 3.",
+        ge=1,
+        le=20,
     )
     null: Literal["closed", "trained"] = option(
-        "closed", "Null model without input: the share of each type, or a classifier trained on empty input."
+        "closed", "Null model without input. closed: share of each type; trained: a classifier trained on empty input."
     )
     calibrate: Literal["auto", "yes", "no"] = option(
-        "auto", "Temper a model that is overconfident on the other folds; auto: quick yes, paper no."
+        "auto", "Correct models that are overconfident on the other folds. auto: yes in quick, no in paper."
     )
     mentions: int = option(0, "Sample whole sentences with about this many mentions; 0: all.", unit="mentions", ge=0)
     group: Literal["", "sentence", "document"] = option(
@@ -88,14 +93,20 @@ class DifficultyOptions(Config):
     )
     seed: int = option(1, "Seed of folds, sample, training and resampling.", ge=0)
     draws: int = option(2000, "Bootstrap resamples for each confidence interval.", ge=100, le=100_000)
-    context_epochs: int | None = option(None, "Epochs of the context classifier; None: by the preset.", ge=1, le=1000)
-    entity_epochs: int | None = option(None, "Epochs of the name classifier; None: by the preset.", ge=1, le=1000)
-    batch_size: int | None = option(
-        None, "Mentions per optimizer step; None: by the preset.", unit="mentions", ge=1, le=4096
+    context_epochs: int | None = option(
+        None, "Epochs of the context classifier; None: as in the preset.", ge=1, le=1000
     )
-    learning_rate: float | None = option(None, "Learning rate of the encoder; None: by the preset.", gt=0, le=1)
-    head_learning_rate: float | None = option(None, "Learning rate of the last layer; None: by the preset.", gt=0, le=1)
-    max_length: int = option(128, "Window: a longer sentence is cut around the mention.", unit="pieces", ge=16, le=8192)
+    entity_epochs: int | None = option(None, "Epochs of the name classifier; None: as in the preset.", ge=1, le=1000)
+    batch_size: int | None = option(
+        None, "Mentions per optimizer step; None: as in the preset.", unit="mentions", ge=1, le=4096
+    )
+    learning_rate: float | None = option(None, "Learning rate of the encoder; None: as in the preset.", gt=0, le=1)
+    head_learning_rate: float | None = option(
+        None, "Learning rate of the last layer; None: as in the preset.", gt=0, le=1
+    )
+    max_length: int = option(
+        128, "Longest input; a longer sentence is cut around the mention.", unit="pieces", ge=16, le=8192
+    )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it.")
 
     @property
@@ -106,10 +117,10 @@ class DifficultyOptions(Config):
 class DifficultyConfig(DifficultyOptions):
     """Options of a `difficulty` run: corpus, encoder and measurement."""
 
-    train: str = option(..., "The labelled corpus to measure, a training set.", corpus=True)
+    train: str = option(..., "Labelled corpus to measure, a training set.", corpus=True)
     encoder: str = option(
         "minilm",
-        "A Hugging Face name, a folder, or minilm (bundled): the pointwise V-information (PVI) is this encoder's.",
+        "A Hugging Face name, a folder, or minilm (bundled): pointwise V-information (PVI) depends on it.",
     )
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is missing.")
 
@@ -180,7 +191,7 @@ class Trained:
 
 
 def summary(mentions: Sequence[Mention], draws: int, seed: int, trained: Trained) -> DifficultyResult:
-    """Summarise measured mentions. draws, seed: of the bootstrap; it resamples sentences."""
+    """Summarise measured mentions. draws, seed: draws and seed of the bootstrap, which resamples sentences."""
     values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
     low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
     kinds = Counter(mention.type for mention in mentions)
@@ -233,7 +244,7 @@ def _bits(value: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """Mentions to judge. labels: `(n,)` indices into types. folds: `(n,)` per repeat; a `grouped_by` is never split."""
+    """Mentions to judge. labels: `(n,)` indices into `types`. folds: fold of each mention, `(n,)`, per repeat."""
 
     instances: Sequence[Instance]
     types: tuple[str, ...]
@@ -257,7 +268,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     n_groups, types = int(number.max()) + 1, tuple(sorted(counts))
     if n_groups == 1 and len(types) > 1:
         raise CorpusError(
-            f"{corpus.name}: all its entities are in one {grouped_by}, so no model can judge what it has not seen;"
+            f"{corpus.name}: all its entities are in one {grouped_by}, so no model can be tested on unseen text;"
             f" give more {grouped_by}s{', or group by sentence' if grouped_by == 'document' else ''}."
         )
     n = min(config.folds, n_groups)  # a fold holds at least one whole group
@@ -282,8 +293,8 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     if rare := sorted(kind for kind, mentions in counts.items() if mentions < n):
         notes.append(
             f"{', '.join(f'{kind} ({counts[kind]})' for kind in rare)}: fewer mentions than the {n} folds, so the"
-            " models that judge them have seen next to none; do not rely on their pointwise V-information (PVI)."
-            " Other types are not affected."
+            " models that judge them were trained on almost none of them; do not rely on their pointwise V-information"
+            " (PVI). Other types are not affected."
         )
     return questions, notes
 
@@ -292,8 +303,8 @@ def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
     """Return notes on inputs that were cut. window: longest input, pieces."""
     notes = []
     rest: Mapping[View, str] = {
-        "entity": "the beginning was read",
-        "context": "the part nearest to the mention was read",
+        "entity": "only the beginning was used",
+        "context": "only the words nearest to the mention were used",
     }
     for view, word in zip(VIEWS, ("name", "context"), strict=True):
         if n := cut[view]:
@@ -306,8 +317,9 @@ def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
 class Answers:
     """Results of all trainings.
 
-    pvi: {view: `(repeats, n)` bits}. strengths: {view: of its calibration, one per model}, empty without calibration.
-    settings: {view: of its training}. cut: {view: inputs longer than `window` pieces}. seconds: of all trainings.
+    pvi: {view: `(repeats, n)` bits}. strengths: {view: strength of the calibration per model}, empty without
+    calibration. settings: {view: training settings}. cut: {view: number of inputs longer than `window` pieces}.
+    seconds: total training time.
     """
 
     pvi: Mapping[View, FloatArray]
@@ -328,8 +340,8 @@ def _no_information(questions: Questions) -> Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Training:
-    """One training. held: `(n,)` mentions to judge; it trains on the others. pieces: number to read. earlier: steps of
-    the previous trainings of its view."""
+    """One training. held: `(n,)` mask of the mentions to judge; the model trains on the others. pieces: pieces to train
+    on. earlier: steps of the previous trainings of the same view."""
 
     seed: tuple[int, ...]
     repeat: int
@@ -429,7 +441,7 @@ def _trainings(
 def _train(
     config: DifficultyConfig, questions: Questions, inputs: Sequence["Ids"], one: _Training, report: Reporter
 ) -> None:
-    """Train one model and store its predictions for the fold held out."""
+    """Train one model and store its predictions for the held-out fold."""
     from core.training.classify import log2_probabilities, train
 
     began, seed = time.monotonic(), _number(one.seed)
@@ -482,7 +494,7 @@ def _null(config: DifficultyConfig, questions: Questions, one: _Training, report
 
 
 class _Stoppable(Silent):
-    """Reports nothing, but lets the run be cancelled."""
+    """Reporter that reports nothing, but lets the run be cancelled."""
 
     def __init__(self, report: Reporter) -> None:
         self.check = report.check  # type: ignore[method-assign]

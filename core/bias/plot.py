@@ -11,8 +11,8 @@ from core.bias.result import Bits, Intervals
 from core.charts import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
-BAR = 0.25  # bits per bar; half a bit, the border of the bins, is a multiple of it
-SIDE = 24  # bars on each side of zero; the outermost hold all values beyond
+BAR = 0.25  # bits per bar; the border of the bins, 0.5 bits, must be a multiple of it
+SIDE = 24  # bars on each side of zero; the outermost bars also count all values beyond them
 BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {  # name, colour, symbol
     "low": ("context more informative", "#0072B2", "triangle-down"),
     "near_zero": ("about equal", "#8F8F8F", "circle"),
@@ -42,7 +42,7 @@ def bar_words(bar: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CeimPanel:
-    """One panel of the histogram. bars, bins: of its mentions, `(n,)`. weak: warning if there are too few mentions."""
+    """One panel of the histogram. bars, bins: bar and bin of each mention, `(n,)`. weak: warning about few mentions."""
 
     name: str
     bars: IntArray
@@ -51,7 +51,7 @@ class CeimPanel:
 
 
 def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
-    """Draw panels in a column with a shared axis in bits. `customdata` of a bar, sent on a click: (panel, bar)."""
+    """Draw panels in a column with a shared axis in bits. A click on a bar sends its `customdata`: (panel, bar)."""
     fig = _stacked(panels)
     for number, panel in enumerate(panels):
         kinds = np.asarray(panel.bins, dtype=object)
@@ -118,8 +118,8 @@ def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
     fig = figure(110 + 74 * len(rows), x="V-information, bits per mention", y="")
     names = [plain(row.name) for row in rows]
     sides = (
-        ("by the context alone", CONTEXT, "/", [(row.bits.context, row.intervals.context) for row in rows]),
-        ("by the name alone", NAME, "", [(row.bits.entity, row.intervals.entity) for row in rows]),
+        ("of the context alone", CONTEXT, "/", [(row.bits.context, row.intervals.context) for row in rows]),
+        ("of the name alone", NAME, "", [(row.bits.entity, row.intervals.entity) for row in rows]),
     )
     for label, colour, shape, measured in sides:
         values = np.array([value for value, _ in measured], dtype=np.float64)
@@ -143,7 +143,7 @@ def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
 def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], numbers: IntArray) -> go.Figure:
     """Draw mentions by the PVI of their context (x) and of their name (y), `(m,)` bits, with WebGL.
 
-    numbers: `(m,)` of the mentions, sent on a click.
+    numbers: numbers `(m,)` of the mentions, sent on a click.
     """
     fig = figure(460, x="information of the context (PVI), bits", y="information of the name (PVI), bits")
     kinds = np.asarray(bins, dtype=object)
@@ -170,7 +170,7 @@ def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerPoint:
-    """A tagger. plain, hard: F1 per seed on the plain and the harder set. best: no other tagger beats it on both."""
+    """A tagger. plain, hard: F1 per seed on the plain and the harder set. best: no other beats it on both."""
 
     name: str
     plain: Sequence[float]
@@ -184,8 +184,8 @@ def frontier(points: Sequence[TaggerPoint], *, x: str, y: str) -> go.Figure:
     means = [float(np.mean(point.plain)) for point in points]
     middle = (min(means) + max(means)) / 2  # labels extend inwards, so that none is cut off
     looks = (
-        (False, COLOURS["filtered"], "circle-open", "another is better on both"),
-        (True, COLOURS["S_C"], "diamond", "no other is better on both"),
+        (False, COLOURS["filtered"], "circle-open", "another tagger is better on both"),
+        (True, COLOURS["S_C"], "diamond", "no other tagger is better on both"),
     )
     for best, colour, symbol, label in looks:
         members = sorted(
@@ -225,5 +225,5 @@ def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
 
 
 def _short(name: str) -> str:
-    """Shorten `name` to 24 characters; the end is kept, because ids are there."""
+    """Shorten `name` to 24 characters. Keep its end, because it holds the id."""
     return plain(name if len(name) <= 24 else f"{name[:15]}…{name[-8:]}")

@@ -1,10 +1,10 @@
 """Mentions and sentences to draw from: pools of high and low PVI, and training sets by CEIM.
 
-The thresholds of the pools are our own: Ma et al. 2023 print none (SOURCES.md, Rebuilding). `low_share` and `base_and`
-draw the sets of their Fig. 4 and Table 3, all of one size, with more or fewer low-CEIM mentions. A sentence is taken
-once and keeps all its labels. A share is the share of sentences with a low-CEIM mention; the other sentences hold none.
-The share of low-CEIM mentions is lower, because their sentences hold other mentions too: each set reports it
-(`Rebuilt.low`, `Rebuilt.measured`). With one seed, the low sentences of a smaller share are part of a larger share's.
+The thresholds of the pools are our own, because Ma et al. 2023 print none (SOURCES.md, Rebuilding). `low_share` and
+`base_and` draw the sets of their Fig. 4 and Table 3, all of one size, with more or fewer low-CEIM mentions. A sentence
+is drawn once and keeps all its labels. A share is the share of sentences with a low-CEIM mention; the other sentences
+have none. The share of low-CEIM mentions is lower, because these sentences have other mentions too. Each set reports it
+(`Rebuilt.low`, `Rebuilt.measured`). With one seed, a larger share contains the low sentences of every smaller share.
 """
 
 import re
@@ -21,7 +21,7 @@ from core.errors import ConfigError
 from core.results import BoolArray, FloatArray
 
 AUTO = "auto"
-FEW, BOTTOM = 0.05, 0.2  # auto: if fewer than 5% of a type are below 0 bits, its lowest 20% are low
+FEW, BOTTOM = 0.05, 0.2  # auto: if fewer than 5% of a type's names are below 0 bits, its lowest 20% are low
 RUNGS = tuple(f"{share}%" for share in range(90, -1, -10))  # thresholds of "high" in the order `ladder` tries them
 LOW = "low"  # bin of CEIM
 
@@ -30,8 +30,8 @@ LOW = "low"  # bin of CEIM
 class Thresholds:
     """Thresholds of PVI, each in bits (`0.5`) or as a share of the type's mentions (`50%`: the median).
 
-    entity_low: highest low value; `auto`: below 0 bits, or the lowest 20%. entity_high, context_high: lowest high
-    value. A name that is low is not high.
+    entity_low: highest PVI of a low name; `auto`: below 0 bits, or the lowest 20%. entity_high, context_high: lowest
+    PVI of a high name or context. A name that is low is not high.
     """
 
     entity_low: str = AUTO
@@ -41,9 +41,9 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pools:
-    """Masks `(m,)`: entity_low, entity_high: names of low and high PVI; context_high: contexts of high PVI.
+    """Masks `(m,)` of mentions. entity_low, entity_high: name of low or high PVI. context_high: context of high PVI.
 
-    An unmeasured mention is in no pool. reached: the rung of `ladder`, "" for the given thresholds.
+    An unmeasured mention is in no pool. reached: share to which `ladder` lowered "high", "" if it did not.
     """
 
     kinds: tuple[str, ...]
@@ -65,7 +65,7 @@ class Pools:
 
 
 def check(threshold: str) -> str:
-    """Return `threshold` unchanged. Errors: ConfigError if it is no threshold."""
+    """Return `threshold` unchanged. Errors: ConfigError if it is not a threshold."""
     if threshold != AUTO:
         _parse(threshold)
     return threshold
@@ -75,7 +75,7 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
     """Sort the measured mentions into pools, per type. kinds: m types. entity, context: PVI `(m,)`, bits or NaN."""
     types = np.array(kinds, dtype=np.str_)
     low, high, good = (np.zeros(len(types), np.bool_) for _ in range(3))
-    # Per type, because a frequent type has a high prior and so lower PVI throughout.
+    # Per type, because a frequent type has a high prior and therefore a lower PVI in all mentions.
     for kind in np.unique(types):
         rows = np.flatnonzero((types == kind) & ~np.isnan(entity) & ~np.isnan(context))
         if len(rows):
@@ -86,9 +86,9 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
 
 
 def ladder(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> list[Pools]:
-    """Return nested pools: by `thresholds`, then with ever lower thresholds of "high", down to all names but low ones.
+    """Return nested pools: by `thresholds`, then with lower and lower thresholds of "high", down to all but low names.
 
-    Parameters as `find_pools`. A rung that adds no mention is left out.
+    Parameters as in `find_pools`. A threshold that adds no mention is left out.
     """
     pools = [find_pools(kinds, entity, context, thresholds)]
     for rung in RUNGS:
@@ -105,7 +105,7 @@ def _low(values: FloatArray, threshold: str) -> BoolArray:
     if threshold != AUTO:
         return values <= _bits(values, threshold)
     below: BoolArray = values < 0
-    # A name below 0 bits misleads, so it is low; a type with few such names would otherwise have no pool.
+    # A name below 0 bits misleads, so it is low. Without the quantile, a type with few of them would have no pool.
     return below if below.mean() >= FEW else values <= np.quantile(values, BOTTOM)
 
 
@@ -122,11 +122,11 @@ def _parse(threshold: str) -> tuple[float, bool]:
             return share, True
     elif re.fullmatch(r"[+-]?\d+(\.\d+)?", threshold):
         return float(threshold), False
-    raise ConfigError(f"threshold: {threshold!r} is not understood; give bits (0.5) or a share of the type (50%).")
+    raise ConfigError(f"threshold: {threshold!r} cannot be read; give bits (0.5) or a share of the type (50%).")
 
 
 class Mark(NamedTuple):
-    """A measured mention that is not held out. row: of its sentence. bin: of its CEIM."""
+    """A measured mention that is not held out. row: row of its sentence. bin: bin of its CEIM."""
 
     row: int
     bin: str
@@ -135,7 +135,7 @@ class Mark(NamedTuple):
 def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt:
     """Draw a set of Fig. 4: `size` sentences, `share` of them with a low-CEIM mention, the others without one.
 
-    Errors: ConfigError if there are too few of either.
+    Errors: ConfigError if there are too few sentences of either kind.
     """
     marks, n_low = _marks(training), round(share * size)
     with_low = _with_low(marks)
@@ -148,7 +148,7 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
     """Draw a set of Table 3: `size` random sentences and, unless `bin` is "none", `size` more with a mention of `bin`.
 
-    Sentences added for another bin than low hold no low-CEIM mention. Errors: as `low_share`.
+    Sentences added for another bin than low have no low-CEIM mention. Errors: see `low_share`.
     """
     marks = _marks(training)
     rows = _draw(marks, lambda mark: True, size, seed=seed, name="with a measured mention")
@@ -177,13 +177,13 @@ def _draw(
     name: str,
     excluded: Collection[int] = (),
 ) -> list[int]:
-    """Draw `n` rows of mentions in the pool, none of `excluded`. name: of the pool, for the error."""
+    """Draw `n` rows of mentions in the pool, none of `excluded`. name: name of the pool in the error."""
     # A prefix of one shuffle, so that with the same seed a smaller share is part of a larger one.
     pool = [mark.row for mark in marks if in_pool(mark)]
     rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in excluded]
     if len(rows) < n:
         raise ConfigError(
-            f"size: {n:,} sentences {name} are needed, and the training set has {len(rows):,}. Give a smaller size or"
+            f"size: {n:,} sentences {name} are needed, but the training set has {len(rows):,}. Give a smaller size or"
             " another share."
         )
     return rows[:n]

@@ -1,6 +1,6 @@
-"""Pointwise V-information (PVI) of mentions: what a classifier reads of each, folds, and the maths; no model here.
+"""Pointwise V-information (PVI) of mentions: inputs of the classifiers, folds, and the maths; no model here.
 
-Ethayarajh et al. 2022; of names and contexts: Ma et al. 2023, 2 (SOURCES.md, Mentions and inputs).
+Ethayarajh et al. 2022. PVI of names and contexts: Ma et al. 2023, 2 (SOURCES.md, Mentions and inputs).
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ from core.text.sentence import Sentence
 View = Literal["entity", "context"]
 VIEWS: tuple[View, ...] = ("entity", "context")
 Group = Literal["", "sentence", "document"]
-STRENGTHS = np.linspace(0, 2, 41)  # of tempering: 0 is the prior, 1 the model itself, 2 twice as confident
+STRENGTHS = np.linspace(0, 2, 41)  # tempering: 0 gives the prior, 1 the model itself, 2 is twice as confident
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One entity mention in its sentence. row: of the sentence in its corpus. start, end: half-open word offsets."""
+    """One mention of an entity. row: row of its sentence in the corpus. start, end: half-open word offsets."""
 
     row: int
     sentence: Sentence
@@ -30,7 +30,7 @@ class Instance:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """Words that the entity-only classifier reads."""
+        """Words that the name classifier gets."""
         return self.sentence.tokens[self.start : self.end]
 
     @property
@@ -40,7 +40,7 @@ class Instance:
 
 
 def instances(sentences: Iterable[Sentence]) -> list[Instance]:
-    """Return every mention, ordered by row and offset. sentences: all of a labelled corpus, in order."""
+    """Return every mention, ordered by row and offset. sentences: all sentences of a labelled corpus, in order."""
     return [
         Instance(row=row, sentence=sentence, start=entity.start, end=entity.end, type=entity.type)
         for row, sentence in enumerate(sentences)
@@ -54,7 +54,7 @@ def sampled(mentions: Sequence[Instance], n: int, seed: int) -> list[Instance]:
         return list(mentions)
     rows, counts = np.unique([mention.row for mention in mentions], return_counts=True)
     order = np.random.default_rng([seed, len(rows)]).permutation(len(rows))
-    # A prefix of one shuffle: with the same seed, a smaller sample is part of a larger one.
+    # Take a prefix of one shuffle, so that with the same seed a smaller sample is part of a larger one.
     enough = int(np.searchsorted(np.cumsum(counts[order]), n)) + 1
     # Whole sentences, because the context of one mention holds the other mentions of its sentence.
     kept = set(rows[order[:enough]].tolist())
@@ -70,7 +70,7 @@ def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArra
     documents = [mention.sentence.doc for mention in mentions]
     known = None not in documents and len(set(documents)) >= folds
     chosen: Literal["sentence", "document"] = ("document" if known else "sentence") if by == "" else by
-    # The prefix separates a document's name from a sentence's id of the same spelling.
+    # The prefix keeps a document's name and an equal id of a sentence apart.
     names = [
         f"d {document}" if chosen == "document" and document is not None else f"s {mention.sentence.id}"
         for document, mention in zip(documents, mentions, strict=True)
@@ -82,8 +82,9 @@ def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArra
 def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
     """Return the fold of each mention, `(m,)` from 0 to n - 1. groups, types: `(m,)`, numbered from 0.
 
-    Groups are never split. The largest comes first; each goes to the fold that holds least of its types, weighted by
-    the group's share of each type. This is a greedy descent on the chi-square of types over folds.
+    Groups are never split. They are placed from the largest to the smallest. Each goes to the fold that holds the
+    fewest mentions of its types, weighted by the group's share of each type. This is a greedy descent on the chi-square
+    of types over folds.
     """
     counts = np.zeros((int(groups.max()) + 1, int(types.max()) + 1))
     np.add.at(counts, (groups, types), 1)
@@ -95,7 +96,7 @@ def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
     fold_of = np.zeros(len(counts), dtype=np.int64)
     for group in order.tolist():
         cost = fold_counts @ share[group]
-        # Costs within rounding are equal; of these folds the smallest is taken, which keeps sizes even.
+        # Costs within rounding are equal. Of the cheapest folds the smallest is taken, which keeps sizes even.
         cheapest = np.flatnonzero(cost <= cost.min() + 1e-12)
         fold_of[group] = fold = cheapest[fold_counts[cheapest].sum(1).argmin()]
         fold_counts[fold] += counts[group]
@@ -112,8 +113,8 @@ def entropy(types: IntArray) -> float:
 def log2_prior(types: IntArray, n_types: int) -> FloatArray:
     """Return the null model of training labels `(n,)` as log2 probabilities `(n_types,)`.
 
-    A classifier without input learns the frequencies of the labels, so none is trained. Half a mention is added to
-    each type, which keeps a type without training labels above zero.
+    A classifier without input would learn the frequencies of the labels, so none is trained. Half a mention is added to
+    each type, so that a type without training labels has a probability above zero.
     """
     counts = np.bincount(types, minlength=n_types) + 0.5
     return np.log2(counts / counts.sum())  # type: ignore[no-any-return]
@@ -148,7 +149,7 @@ def calibrated(
     Its labels do, slightly: the models that predict the other folds were trained on them.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
-    # A grid search over 41 strengths is cheap; of equally good strengths the lowest is taken.
+    # A grid search over 41 strengths is cheap. Of equally good strengths the lowest is taken.
     log2_true = np.stack([tempered(log2_model, log2_null, strength)[rows, types] for strength in STRENGTHS])
     for fold in np.unique(folds):
         in_fold = folds == fold
@@ -168,7 +169,7 @@ def interval(
     rng = np.random.default_rng(seed)
     means = np.empty((draws, values.shape[1]))
     for i in range(draws):
-        # Errors within a group are correlated, so resampling single mentions would give intervals that are too narrow.
+        # Resample groups: errors within a group are correlated, so single mentions would give too narrow intervals.
         times = np.bincount(rng.integers(m, size=m), minlength=m)
         means[i] = times @ sums / (times @ sizes)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -1,8 +1,8 @@
 """`rebuild`: a training set with less informative names, more informative contexts, or other shares of CEIM bins.
 
-The methods are those of Ma et al. 2023, 4, and DataAug, one of their baselines; LPFT is an option of `finetune`. MINER
-is left out: its span classifier is another model, and its released code trains another loss than printed (SOURCES.md,
-MINER). Only training data is rebuilt, never a split that taggers are tested on (SOURCES.md, Rebuilding).
+The methods are those of Ma et al. 2023, 4, and DataAug, one of their baselines. LPFT is an option of `finetune`. MINER
+is left out: its span classifier is another model, and its released code trains another loss than the paper prints
+(SOURCES.md, MINER). Only training data is rebuilt, never a set that taggers are tested on (SOURCES.md, Rebuilding).
 """
 
 import re
@@ -40,9 +40,10 @@ from core.shown import count
 from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
-TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test split
-HELD_OUT = ("dev", "test", "also_test", "holdout")  # inputs of a run that no training set may be made from
-_OTHER_PARTS = ("dev", "devel", "valid", "validation", "val", "test")  # of a corpus whose name says train
+TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test set
+HELD_OUT = ("dev", "test", "also_test", "holdout")  # inputs of a run from which no training set may be made
+# Words that stand in place of "train" in the name of a dev or test set.
+_OTHER_PARTS = ("dev", "devel", "valid", "validation", "val", "test")
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
 METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]] = {
     "random2low": random2low,
@@ -52,8 +53,8 @@ METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]
     "low2high": low2high,
 }
 NAMES = ("random2low", "highc2low", "redundant2low")  # methods that lower the thresholds to reach the rate
-EDITION = "2"  # of METHODS: raise it if the same options give other sets
-SHARES_EDITION = "2"  # of `low-share`, in the same way
+EDITION = "2"  # edition of METHODS; raise it if the same options give other sets
+SHARES_EDITION = "2"  # edition of `low-share`
 READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
@@ -61,8 +62,9 @@ READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-STOCK, SHARED = 20, 0.1  # shared sentences, also as a share of the smaller corpus: up to either they are stock phrases
-NEARLY = 0.9  # share of the smaller corpus from which one corpus counts as part of the other
+# A corpus may share this many sentences with a held-out set, or this share of the smaller one: these are stock phrases.
+STOCK, SHARED = 20, 0.1
+NEARLY = 0.9  # from this share of the smaller corpus on, one corpus counts as part of the other
 
 
 class RebuildOptions(Config):
@@ -70,20 +72,20 @@ class RebuildOptions(Config):
 
     entity_low: str = option(
         pools.AUTO,
-        "A name has low information at or below this many bits (0.5) or in this lowest share of its type (20%); auto: "
-        "below 0 bits, or the lowest 20% of a type with fewer than 5% there.",
+        "Highest information of a low name: bits (0.5), or a share of its type's names (20%). auto: below 0 bits, or "
+        "the lowest 20% of a type if fewer than 5% of its names are below 0 bits.",
     )
     entity_high: str = option(
         "50%",
-        "A name has high information at or above this many bits, or from this share of its type on. It is lowered by "
-        "tenths if there are too few such names to reach the rate.",
+        "Lowest information of a high name: bits, or a share of its type's names. It is lowered in steps of 10% if "
+        "there are too few high names to reach the rate.",
     )
-    context_high: str = option("50%", "The same threshold for contexts; low2high and random2high never lower it.")
+    context_high: str = option("50%", "Lowest information of a high context; low2high and random2high never lower it.")
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
-        "low-share: instead of a share, `size` random sentences and `size` more with a mention of this bin of name "
-        "minus context (CEIM); none: the random sentences alone.",
+        "low-share: instead of a share, draw `size` random sentences and `size` more with a mention of this bin of "
+        "name minus context (CEIM). none: only the random sentences.",
     )
     seed: int = option(1, "Seed of all random draws.", ge=0)
 
@@ -99,14 +101,14 @@ class RebuildOptions(Config):
 
 
 class RebuildConfig(RebuildOptions):
-    """Options: the training set, the method, and the measurement."""
+    """Options of a `rebuild` run: the training set, the method, and the measurement."""
 
     train: str = option(..., "Training set to change: labelled sentences (L_C), never a test set.", corpus=True)
     method: Method = option(
         ...,
         "random2low, highc2low, redundant2low: less informative names. random2high, low2high: more informative "
-        "contexts. low-share: a set of a fixed size in which this share of sentences holds a low-CEIM mention and the "
-        "others hold none. dataaug: typos and names of similar spelling.",
+        "contexts. low-share: a set of a fixed size in which a given share of sentences has a low-CEIM mention and the "
+        "others have none. dataaug: typos and names of similar spelling.",
     )
     rate: float = option(
         0.2,
@@ -115,9 +117,11 @@ class RebuildConfig(RebuildOptions):
         ge=0,
         le=1,
     )
-    difficulty: str = option("", "The finished difficulty run of this corpus; all methods except dataaug need one.")
+    difficulty: str = option("", "Finished difficulty run of this corpus; all methods except dataaug need one.")
     holdout: tuple[str, ...] = option((), "Dev and test sets; none of their sentences may enter the set.", corpus=True)
-    encoder: str = option("minilm", "dataaug: the encoder whose pieces are used; pieces typical of a type stay.")
+    encoder: str = option(
+        "minilm", "dataaug: encoder that splits words into pieces; pieces typical of a type get no typo."
+    )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
     edition: str = option("", "Edition of the method; a set of an older edition is made again.", hidden=True)
@@ -174,31 +178,31 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
 
 
 def refuse_tests(corpus: Corpus, store: RunStore) -> None:
-    """Errors: ConfigError if `corpus` is a robustness set, or a test set of any run in `store`."""
+    """Check that `corpus` is neither a robustness set nor the test set of a run. Errors: ConfigError."""
     if corpus.origin.get("kind") in get_args(Perturbation):
         raise ConfigError(
             f"{corpus.name}: is a robustness set ({corpus.origin['kind']}), made for testing; only training data is"
-            " rebuilt, so give a training split."
+            " rebuilt, so give a training set."
         )
     for run in store.list(*TESTING):
         inputs = run.manifest.inputs.items()
         roles = {role.partition(".")[0] for role, fingerprint in inputs if fingerprint == corpus.fingerprint}
         if roles & {"test", "also_test"}:
             raise ConfigError(
-                f"{corpus.name}: is a test split of the run {run.id}; only training data is rebuilt, so give a"
-                " training split, or remove that run if it was tested on training data."
+                f"{corpus.name}: is a test set of the run {run.id}; only training data is rebuilt, so give a"
+                " training set, or remove that run if it was tested on training data."
             )
 
 
 def held_out(
     train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[Corpus], note: Callable[[str], None]
 ) -> list[str]:
-    """Return the texts of `holdout`. sentences: all of `train`. note: called with each note for the reader.
+    """Return the texts of `holdout`. sentences: all of `train`. note: function that gets each note for the reader.
 
     Errors: CorpusError if the training corpus is a held-out set, or holds one.
     """
     if not holdout:
-        note("No held-out split was named, so this corpus may be one; name its dev and test sets.")
+        note("No held-out set was given, so this corpus may be one; give its dev and test sets.")
     train_keys = {key_of(sentence.text) for sentence in sentences}
     held_texts: list[str] = []
     for corpus in holdout:
@@ -208,10 +212,12 @@ def held_out(
         if shared >= NEARLY * smaller or shared > max(STOCK, SHARED * smaller):
             raise CorpusError(
                 f"{train.name}: {shared:,} of its sentences are in the held-out {corpus.name}; only training data is"
-                " rebuilt, so give a training split."
+                " rebuilt, so give a training set."
             )
         if shared:
-            note(f"{shared:,} sentences are in {corpus.name} too; they stay unchanged and no name is taken from them.")
+            note(
+                f"{shared:,} sentences are also in {corpus.name}: they stay unchanged, and no name is taken from them."
+            )
         held_texts += texts
     return held_texts
 
@@ -226,18 +232,20 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
         )
     run = RunStore(job.home).get(config.difficulty)
     if run.manifest.kind != "difficulty" or run.state().state != "succeeded":
-        raise Unfinished(f"difficulty: {run.id} is no finished difficulty run; run `difficulty` on the corpus first.")
+        raise Unfinished(
+            f"difficulty: {run.id} is not a finished difficulty run; run `difficulty` on the corpus first."
+        )
     if run.manifest.inputs["train"] != config.train:
         raise ConfigError(
             f"difficulty: {run.id} measured {job.corpus(run.manifest.inputs['train']).name}, not"
-            f" {job.corpus(config.train).name}; run `difficulty` on the corpus that is to be rebuilt."
+            f" {job.corpus(config.train).name}; run `difficulty` on the corpus to rebuild."
         )
     mentions = read_mentions(mentions_file(run))
     assert all(sentences[mention.row].id == mention.sentence for mention in mentions)
     total = sum(len(sentence.entities or ()) for sentence in sentences)
     if len(mentions) < total:
         job.context.note(
-            f"{len(mentions):,} of {total:,} mentions were measured; the others are in no pool, but the rate counts"
+            f"{len(mentions):,} of {total:,} mentions were measured; the others cannot be changed, but the rate counts"
             " all mentions."
         )
     return measures(mentions)
@@ -252,7 +260,7 @@ def _pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
 
 
 def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
-    """Errors: CorpusError if the method has nothing to draw from, even with the lowest thresholds."""
+    """Check that the method has something to draw from. Errors: CorpusError if not, even with the lowest thresholds."""
     if method not in READS:
         return
     sizes = rungs[-1].sizes()
@@ -264,7 +272,7 @@ def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
     for pool in READS[method]:
         if not any(sizes[pool].values()):
             raise CorpusError(
-                f"{corpus}: no mention is in the pool {pool}, from which {method} draws; move its threshold."
+                f"{corpus}: no mention is in the pool {pool}, from which {method} draws; change its threshold."
             )
 
 
@@ -288,13 +296,13 @@ def _notes(outcome: Rebuilt) -> list[str]:
     sentences = []
     if outcome.reached:
         sentences.append(
-            "The given thresholds leave too few mentions. Names and contexts count as high from"
-            f" {outcome.reached} of their type on; low names never do."
+            "With the given thresholds there are too few mentions. Names and contexts count as high from"
+            f" {outcome.reached} of their type on, except low names."
         )
     if len(outcome.edits) < outcome.wanted:
         sentences.append(
-            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: the pools hold no more, or the"
-            " others would repeat a sentence of the set."
+            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: the pools have no more mentions, or"
+            " the others would repeat a sentence of the set."
         )
     if outcome.measured:
         sentences.append(
@@ -328,9 +336,10 @@ def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sent
 class Preview:
     """Expected outcome of a rebuild.
 
-    pools, reached: as in `RebuildResult`. of: mentions of the training set; measured: of these. wanted: to change;
-    able: would be changed. bins: {CEIM bin: sentences with such a mention}. low, drawn: low-CEIM and all measured
-    mentions of a set drawn by CEIM. empty: the reason that the rebuild cannot run, or "".
+    pools, reached: as in `RebuildResult`. of: number of mentions of the training set. measured: number that were
+    measured. wanted: number to change. able: number that would be changed. bins: {CEIM bin: sentences with such a
+    mention}. low, drawn: low-CEIM and all measured mentions of a set drawn by CEIM. empty: reason that the rebuild
+    cannot run, or "".
     """
 
     pools: Mapping[str, Mapping[str, int]]
@@ -348,7 +357,7 @@ class Preview:
 def preview(
     config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], training: Training, store: RunStore
 ) -> Preview:
-    """Run the method itself and discard the sentences. mentions: measured by `difficulty`; training: made with them."""
+    """Run the method and discard its sentences. mentions: measured by `difficulty`. training: made from `mentions`."""
     rungs = _pools_of(config, training)
     outcome, empty = Rebuilt(sentences=[], edits=[]), ""
     try:
@@ -373,16 +382,16 @@ def preview(
 
 
 def splits_of(train: Corpus, roles: Mapping[str, str], library: Library, store: RunStore) -> tuple[list[str], str]:
-    """Return the fingerprints of the held-out splits that go with `train`, and the source of this in words.
+    """Return the fingerprints of the held-out sets that belong to `train`, and how they were found, in words.
 
-    Sources are, in order: the splits of runs that trained on it or on its origin; the dev and test sets given on the
-    page Corpora, if it is the training set there or made from that; corpora of its name with dev or test in place of
-    train. The first source that names any counts. `([], "")` if none does.
+    Three ways are tried in this order: held-out sets of runs that trained on `train` or its origin; the dev and test
+    sets on the page Corpora, if `train` or its origin is the training set there; corpora with the same name but dev or
+    test instead of train. The first way that finds any is used. `([], "")` if none does.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list() if corpus.labelled}
     family = {corpus.fingerprint: corpus for corpus in _family(train, here)}
     evidence = {
-        "held out in its own trainings": _of_runs(set(family), store),
+        "held out in runs that trained on it": _of_runs(set(family), store),
         "given as dev and test sets, on the page Corpora": [
             roles[role] for role in ("dev", "test") if role in roles and roles.get("train") in family
         ],
@@ -407,7 +416,7 @@ def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
 
 
 def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
-    """Return the held-out splits of every training on these. A rebuild's own list is a choice, not evidence."""
+    """Return the held-out sets of all runs that trained on these. Sets given to `rebuild` runs are no evidence."""
     runs = [run.manifest.inputs for run in store.list(*TESTING)]
     return [
         fingerprint
@@ -419,7 +428,7 @@ def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
 
 
 def _named_as_part(train: Corpus, other: Corpus) -> bool:
-    """Return True if `other` has a name of `train` with another part in place of train: news-train, news-dev."""
+    """Return True if `other` is named like `train`, but with dev or test instead of train: news-train, news-dev."""
     parts = "|".join(_OTHER_PARTS)
     patterns = [
         re.sub(r"(?<![a-z])train(?:ing)?(?![a-z])", f"(?:{parts})", re.escape(name.lower()))

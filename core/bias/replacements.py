@@ -1,11 +1,13 @@
 """Less informative names and more informative contexts: the methods of Ma et al. 2023, 4.3 and 4.4.
 
-A random2low, B highc2low, C redundant2low replace names by names of low PVI. If too few names, or contexts, have high
-PVI to reach the rate, the thresholds are lowered one rung at a time.
+A random2low, B highc2low and C redundant2low replace names by names of low PVI. If too few names or contexts have high
+PVI to reach the rate, the thresholds of "high" are lowered step by step.
 
-I random2high, II low2high replace contexts. A context goes with its sentence, and so do the contexts of the sentence's
-other mentions. A deleted sentence is replaced by a copy of a retained one whose mentions have the same types and whose
-contexts are all high; the copy gets the names of the deleted sentence. So the size and the types of the set stay. If no
+I random2high and II low2high replace contexts. A context is deleted with its whole sentence, and so are the contexts of
+the sentence's other mentions. A copy of a retained sentence replaces the deleted one. The mentions of the retained
+sentence have the same types, and its contexts are all high. The copy gets the names of the deleted sentence, so the
+size and the types of the set stay the same. If no retained sentence fits, single mentions exchange the words around
+them (`stretches`). SOURCES.md, Rebuilding.
 retained sentence fits, single mentions exchange the words around them (`stretches`). SOURCES.md, Rebuilding.
 
 DataAug (Dai and Adel 2020), as Ma et al. 2023 take it from MINER's code: each sentence with an entity gets one copy,
@@ -47,15 +49,15 @@ from core.text.sentence import Entity, Sentence
 
 NAME_TRIES = 20  # draws of new names until the sentence is neither in the set nor held out
 CONTEXT_TRIES = 50  # retained sentences or mentions to try until a copy is new and keeps no name
-ENOUGH = 3  # content words around a name; fewer are not lent as a context
+ENOUGH = 3  # fewest words around a name that are lent as a context
 OPENING = ("Ps", "Pi")  # Unicode categories of punctuation that belongs to the words after it
-Order = Callable[[Training, Sequence[int], Random], list[int]]  # mentions of a pool to change, in order
-Types = tuple[str, ...]  # of a sentence's mentions, sorted
+Order = Callable[[Training, Sequence[int], Random], list[int]]  # returns the mentions of a pool to change, in order
+Types = tuple[str, ...]  # types of a sentence's mentions, sorted
 K = TypeVar("K", tuple[str, str], tuple[str, Name])
 
 
 def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """A: random mentions of high name PVI get names of their type of low name PVI, in added copies of their sentences.
+    """A: random mentions of high name PVI get low-PVI names of their type, in added copies of their sentences.
 
     Mentions of one sentence share one copy.
     """
@@ -63,15 +65,15 @@ def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: i
 
 
 def highc2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """B: as A, but only mentions whose context has high PVI too."""
+    """B: like A, but only for mentions whose context has high PVI too."""
     source: Callable[[Pools], BoolArray] = lambda pools: pools.entity_high & pools.context_high
     return _renamed_set(training, ladder, rate, seed, source=source, order=_shuffled, kind="highc2low")
 
 
 def redundant2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """C: of repeated names of high PVI, then of names that share a content word, one mention each is kept.
+    """C: keep one mention of each repeated name of high PVI, then one of the names that share a content word.
 
-    The others get names of their type of low PVI, in place, the most frequent names first.
+    The others get low-PVI names of their type, in place, the most frequent names first.
     """
     kind, order = "redundant2low", _redundant
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=order, kind=kind, in_place=True)
@@ -92,7 +94,7 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
         by_name[training.kinds[mention], training.names[mention]].append(mention)
     stays, extra = list[int](), list[int]()
     for group in _largest_first(by_name):
-        # The mention that stays is random, so that it does not depend on the order of sentences.
+        # The mention to keep is random, so that it does not depend on the order of sentences.
         first, *others = rng.sample(group, len(group))
         stays.append(first)
         extra += others
@@ -105,7 +107,7 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
     for group in _largest_first(by_word):
         left = [mention for mention in group if mention not in gone]
         if left and kept.isdisjoint(left):
-            kept.add(rng.choice(left))  # for good, else another word of a longer name would remove it later
+            kept.add(rng.choice(left))  # kept for good, else another word of a longer name would remove it later
         more = [mention for mention in left if mention not in kept]
         gone.update(more)
         extra += more
@@ -127,7 +129,7 @@ def _renamed_set(
     kind: str,
     in_place: bool = False,
 ) -> Rebuilt:
-    """Rename mentions of the pool `source`. ladder: pools, most demanding first; the first with enough is used."""
+    """Rename mentions of the pool `source`. ladder: pools, most demanding first; the first that suffices is used."""
     wanted, low = training.wanted(rate), _LowNames(training, ladder[0])
     for pools in ladder:
         rng = Random(seed)
@@ -165,7 +167,7 @@ class _LowNames:
         return bool(self.folded.get(self.training.kinds[mention], set()) - {folded(self.training.names[mention])})
 
     def rename(self, row: int, mentions: Iterable[int], taken: Taken, rng: Random) -> Sentence | None:
-        """Return the sentence at `row` with another name for each of `mentions`; None if no draw gives a new one."""
+        """Return the sentence at `row` with another name for each of `mentions`; None if no draw is new to the set."""
         for _ in range(NAME_TRIES):
             names = {int(self.training.places[mention]): self._other(mention, rng) for mention in mentions}
             edited = renamed(self.training.sentences[row], names)
@@ -197,9 +199,9 @@ def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: 
 def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
     """II: delete the least informative contexts, by the mean rank of context PVI within the type over a sentence.
 
-    A sentence whose contexts are all high stays.
+    A sentence whose contexts are all high is kept.
     """
-    # Ranks, not bits: types differ in their entropy, so by bits rare types would all go first or last.
+    # Ranks, not bits: types differ in their entropy, so by bits rare types would all be deleted first or last.
     ranks, high = _ranks(training), ladder[0].context_high
     rows = training.by_row(range(len(training)))
     order = {row: float(ranks[mentions].mean()) for row, mentions in rows.items() if not high[mentions].all()}
@@ -225,9 +227,9 @@ def _ranks(training: Training) -> FloatArray:
 class _Plan:
     """Contexts to delete, and retained ones that replace them.
 
-    whole: rows to replace as sentences. by_mention: {row: mentions to replace singly}, also for rows of `whole`, if no
-    copy is new. sentences: {types: retained rows whose contexts are all high}. mentions: {type: retained mentions
-    whose context may be lent}.
+    whole: rows to replace as whole sentences. by_mention: {row: mentions to replace singly}. It also has the rows of
+    `whole`, for the case that no copy is new. sentences: {types: retained rows whose contexts are all high}. mentions:
+    {type: retained mentions whose context may be lent}.
     """
 
     whole: set[int]
@@ -237,7 +239,7 @@ class _Plan:
 
 
 def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolArray, wanted: int) -> _Plan:
-    """Take rows in `order` until `wanted` mentions are deleted. poor: `(m,)` mentions that may be replaced singly."""
+    """Take rows in `order` until `wanted` mentions are deleted. poor: mask `(m,)` of mentions to replace singly."""
     free = training.by_row(_indices(training.free))
     all_high = {row for row, mentions in free.items() if high[mentions].all()}
     lending = {
@@ -246,7 +248,7 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
         for mention, words in zip(mentions, context_words(training.sentences[row]), strict=True)
         if high[mention] and words >= ENOUGH
     }
-    # The last retained sentence or mention of its types stays, because deleted ones of these types need it.
+    # The last retained sentence or mention of its types is kept, because deleted ones of these types need it.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()
@@ -298,7 +300,7 @@ def _apply(training: Training, plan: _Plan, wanted: int, *, rng: Random, kind: s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mover:
-    """Puts names of deleted contexts into random retained ones, unless the sentence is in the set already."""
+    """Puts names of deleted sentences into random retained contexts, unless the set already has the result."""
 
     training: Training
     plan: _Plan
@@ -307,7 +309,7 @@ class _Mover:
     kind: str
 
     def whole(self, row: int) -> tuple[Sentence, list[Edit]] | None:
-        """Return a copy of a retained sentence with the names of `row`; None if no copy is new."""
+        """Return a copy of a retained sentence with the names of `row`; None if no copy is new to the set."""
         deleted = self.training.sentences[row]
         fitting = self.plan.sentences[_types(deleted)]
         for lender in self.rng.sample(fitting, min(CONTEXT_TRIES, len(fitting))):
@@ -368,7 +370,7 @@ def _seats(host: Sentence, deleted: Sentence) -> dict[int, Name]:
 
 
 def stretches(sentence: Sentence) -> list[tuple[int, int]]:
-    """Return start and end of the words that go with each mention, from the left; together they cover the sentence.
+    """Return start and end of the words around each mention, from the left. Together they cover the sentence.
 
     The cut between two mentions is at the punctuation nearest to the middle, or at the middle if there is none.
     """
@@ -381,7 +383,7 @@ def stretches(sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def _cut(token: str, i: int) -> int | None:
-    """Return the offset at which punctuation `i` cuts: before an opening mark, after any other; None for a word."""
+    """Return the offset at which punctuation `i` cuts: before an opening mark, after any other. None for a word."""
     if any(letter.isalnum() for letter in token):
         return None
     return i if unicodedata.category(token[0]) in OPENING else i + 1
@@ -398,7 +400,7 @@ def context_words(sentence: Sentence) -> list[int]:
 
 
 def moved(sentence: Sentence, lenders: Mapping[int, tuple[Sentence, int]]) -> Sentence:
-    """Return `sentence` with the stretches of other mentions around its names; types and names stay.
+    """Return `sentence` with other words around its names: the stretches of other mentions. Types and names stay.
 
     lenders: {place: (another sentence, place of the lending mention in it)}.
     """
@@ -423,17 +425,18 @@ if TYPE_CHECKING:
 
 Split = Callable[[str], Sequence[tuple[str, str]]]  # pieces of a word: (vocabulary entry, letters in the word)
 
-GUARDED = 0.3  # share of a type's pieces, those of highest PMI with it, that get no typo
-NEAREST = 10
-LONGEST = 40  # characters compared per name, to bound memory; names differ before that
-TRIES = 5  # draws of a mention and a way before a sentence gets no copy
+GUARDED = 0.3  # share of a type's pieces that get no typo: those with the highest PMI with the type
+NEAREST = 10  # names of similar spelling to draw from
+LONGEST = 40  # characters compared per name, to bound memory; names differ earlier
+TRIES = 5  # draws of a mention and a kind of change, after which a sentence gets no copy
 _OUTSIDE = "O"
 
 
 def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 0.5) -> Rebuilt:
-    """Add one copy per sentence. split: pieces whose letters concatenate to the word. typo_share: probability of typos.
+    """Add one copy per sentence, with a typo or another name. typo_share: probability of a typo.
 
-    If the chosen way gives no name the other is tried; a sentence for which neither gives a new copy has none.
+    split: pieces whose letters concatenate to the word. If the drawn kind of change gives no name, the other kind is
+    tried. A sentence for which neither gives a new copy gets none.
     """
     rng = Random(seed)
     guarded = guard(training, split)
@@ -464,7 +467,7 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
 
 
 def guard(training: Training, split: Split) -> dict[str, set[str]]:
-    """Return {type: pieces typical of it, by PMI}; words outside entities are a type too.
+    """Return {type: pieces typical of it, by PMI}; words outside entities count as a type too.
 
     Among pieces of equal PMI the more frequent come first.
     """
@@ -493,7 +496,7 @@ def guard(training: Training, split: Split) -> dict[str, set[str]]:
 
 
 def by_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> Split:
-    """Return a split into the pieces of a fast tokenizer. A word stays whole if the tokenizer drops letters of it."""
+    """Return a split into the pieces of a fast tokenizer. A word stays whole if the tokenizer drops some letters."""
 
     @cache
     def split(word: str) -> Sequence[tuple[str, str]]:
@@ -526,7 +529,7 @@ class _Spelling:
         self._nearest = cache(self._find)
 
     def near(self, name: Name, kind: str, rng: Random) -> Name | None:
-        """Return one of the ten names of `kind` nearest to `name`, other than by case; None if there is none."""
+        """Draw one of the names of `kind` nearest to `name` in spelling, other than by case; None if there is none."""
         nearest = self._nearest(name, kind)
         return rng.choice(nearest) if nearest else None
 

@@ -1,4 +1,4 @@
-"""Results of `difficulty`, `rebuild` and `robustness` runs, the files they leave in `artifacts/`, and label reviews.
+"""Results of `difficulty`, `rebuild` and `robustness` runs, their files in `artifacts/`, and label reviews.
 
 mentions.parquet                 of `difficulty`: one `Mention` per row, in the order of the corpus
 rebuilt.conll, robustness.conll  the new corpus, IOB2
@@ -56,9 +56,9 @@ _SCHEMA = pa.schema(
 class Mention:
     """One entity in its sentence, with the PVI of its name and of its context.
 
-    row: of the sentence in its corpus. sentence: its id. start, end: half-open word offsets. surface: the words, joined
-    by blanks. pvi_entity, pvi_context, ceim: bits, mean over repeats; ceim = pvi_entity - pvi_context. fold: of the
-    first repeat, from 0.
+    row: row of the sentence in its corpus. sentence: id of the sentence. start, end: half-open word offsets. surface:
+    the words, joined by blanks. pvi_entity, pvi_context, ceim: bits, mean over repeats; ceim = pvi_entity -
+    pvi_context. fold: fold of the first repeat, from 0.
     """
 
     row: int
@@ -139,11 +139,12 @@ class TypeDifficulty:
 class DifficultyResult:
     """Result of a `difficulty` run; information in bits.
 
-    mentions: measured, in `sentences` sentences. v_information: mean PVI, with `intervals`. entropy: of the types, the
-    upper bound of V-information. by_type: frequent types first. ceim: {bin: mentions}. mean_pvi: {bin: mean PVI}.
-    repeats: mean PVI of each cross-validation over `folds` folds. grouped_by: sentences or documents, never split
-    between folds. strength: {view: mean strength of the calibration}, empty without one. settings: {view: settings of
-    its training}. notes: sentences for the reader. corpus: its fingerprint. seconds: of all trainings.
+    mentions: number of measured mentions, in `sentences` sentences. v_information: mean PVI, with `intervals`. entropy:
+    entropy of the types, the upper bound of V-information. by_type: frequent types first. ceim: {bin: mentions}.
+    mean_pvi: {bin: mean PVI}. repeats: mean PVI of each cross-validation over `folds` folds. grouped_by: unit that is
+    never split between folds, sentences or documents. strength: {view: mean strength of the calibration}, empty without
+    calibration. settings: {view: training settings}. notes: sentences for the reader. corpus: fingerprint of the
+    corpus. seconds: total training time.
     """
 
     mentions: int
@@ -166,10 +167,10 @@ class DifficultyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One changed mention. row: in the new corpus. start, end: word offsets there.
+    """One changed mention. row: row in the new corpus. start, end: word offsets in that row.
 
     copy_of: row of the original sentence if row `row` is an added copy, None if it was changed in place. before, after:
-    the old and the new name in this context. context_of: original row of the context if that was replaced, else None.
+    the old and the new name in this context. context_of: original row of a replaced context, else None.
     """
 
     row: int
@@ -202,10 +203,11 @@ class Slot:
 class RebuildResult:
     """Result of a `rebuild` run.
 
-    corpus: fingerprint of the new training set, which has `sentences` and `mentions`. changed, wanted: mentions. of:
-    mentions of the original training set. reached: share to which "high" thresholds were lowered, "" if the given ones
-    were enough. pools: {pool: {type: mentions}} of the pools drawn from. low_mentions, measured_mentions: low-CEIM
-    mentions and all measured mentions of a set drawn by CEIM (`low-share`). output, edits: paths.
+    corpus: fingerprint of the new training set, which has `sentences` and `mentions`. changed, wanted: number of
+    changed mentions, and of mentions to change. of: mentions of the original training set. reached: share to which
+    "high" thresholds were lowered, "" if the given ones were enough. pools: {pool: {type: mentions}} of the pools drawn
+    from. low_mentions, measured_mentions: low-CEIM mentions and all measured mentions of a set drawn by CEIM
+    (`low-share`). output, edits: paths.
     """
 
     corpus: str
@@ -297,8 +299,8 @@ def _log_file(run: Run, log: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """A changed sentence. before: its original. after: the new one. gone: the sentence it replaced, if its context was
-    deleted. edits: of `after`. unsure: start offsets of its ambiguous slots."""
+    """A changed sentence. before: its original. after: the new one. gone: the sentence that it replaced, if a
+    context was deleted. edits: edits of `after`. unsure: start offsets of its ambiguous slots."""
 
     before: Sentence
     after: Sentence
@@ -310,7 +312,7 @@ class Diff:
 def diffs(
     edits: Sequence[Edit], before: Corpus, after: Corpus, start: int, n: int, *, slots: Iterable[Slot] = ()
 ) -> list[Diff]:
-    """Return changed sentences `start` to `start + n`, in the order of the log. slots: of a robustness set."""
+    """Return changed sentences `start` to `start + n`, in the order of the log. slots: slots of a robustness set."""
     by_row: dict[int, list[Edit]] = defaultdict(list)
     for edit in edits:
         by_row[edit.row].append(edit)

@@ -1,9 +1,9 @@
 """`robustness`: a test set with other names, which shows if a tagger uses context (SOURCES.md, Robustness sets).
 
-After TextFlint. Every mention is renamed and keeps its type. Each new name is asserted to have the promised property.
-Report such sets beside the plain test set (`frontier`): they are synthetic, and some slots are ambiguous. A slot is
-ambiguous if the training sentences have its name under several types, or if its sentence has no content word outside
-of names. `frontier` gives F1 with and without ambiguous slots (SOURCES.md, Never only an average).
+The sets follow TextFlint. Every mention is renamed and keeps its type. Each new name is asserted to have the promised
+property. Report these sets beside the plain test set (`frontier`), because they are synthetic and some slots are
+ambiguous. A slot is ambiguous if its name has several types in the training sentences, or if its sentence has no
+content word outside of names. `frontier` gives F1 with and without ambiguous slots (SOURCES.md, Never only an average).
 """
 
 from collections import Counter, defaultdict
@@ -44,14 +44,14 @@ from core.text.sentence import Entity, Sentence
 
 Perturbation = Literal["oov", "cross-category", "typos"]
 NewName = tuple[Name, str]  # a new name and its origin
-ChooseName = Callable[[Name, str], NewName | None]  # from a name and its type; None keeps the name
+ChooseName = Callable[[Name, str], NewName | None]  # chooses a new name from a name and its type; None keeps the name
 SURE = 0.8
-TRIES = 50  # random draws of a name; then the first other one is taken, or the name is kept
+TRIES = 50  # random draws of a name; after them the first different name is taken, or the name is kept
 FINDERS = ("predict", "tag")  # kinds of run whose predicted names may be used
 
 
 class RobustnessConfig(Config):
-    """Options: the test set and its new names."""
+    """Options of a `robustness` run: the test set and its new names."""
 
     test: str = option(..., "The labelled test set to rename; it is not changed.", corpus=True)
     train: str = option(
@@ -61,25 +61,24 @@ class RobustnessConfig(Config):
     )
     kind: Perturbation = option(
         ...,
-        "oov: names of the type that the training set lacks. cross-category: names of other types. typos: one typo per"
-        " name.",
+        "oov: names that the training set lacks. cross-category: names of other types. typos: one typo per name.",
     )
     gazetteer: tuple[str, ...] = option(
         (),
-        "oov: labelled corpora to take names from that the training set lacks. For types without such names, names are"
-        " generated.",
+        "oov: labelled corpora with names to use; names of the training set are skipped. Types without any names left"
+        " get generated names.",
         corpus=True,
     )
     finds: str = option(
         "",
-        "oov: a finished predict or tag run on text of the domain. Names that it found and the training set lacks come "
-        "before those of the gazetteer.",
+        "oov: finished predict or tag run on text of the domain. Its names are used before those of the gazetteer; "
+        "names of the training set are skipped.",
     )
     least_sure: float = option(SURE, "oov: lowest mean confidence of a name that the tagger found.", ge=0, le=1)
     ambiguous: Literal["strict", "textflint"] = option(
         "strict",
-        "cross-category: strict: names that the training set never has under the slot's type; textflint: names that"
-        " it has under another type.",
+        "cross-category: strict takes names that never have the slot's type in the training set. textflint takes names"
+        " that have another type there, even if they also have the slot's type.",
     )
     seed: int = option(1, "Seed of all random draws.", ge=0)
 
@@ -93,7 +92,7 @@ class Robust:
     slots: list[Slot]
 
     def sources(self) -> dict[str, int]:
-        """Return {origin of the new name: mentions}, without mentions that kept their name."""
+        """Return {origin of the new names: number of mentions}, without mentions that kept their name."""
         return dict(Counter(slot.source for slot in self.slots if slot.source))
 
 
@@ -107,9 +106,7 @@ def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
         if not corpus.types:
             raise CorpusError(f"{corpus.name}: holds no entity, so there is no name to change; give a labelled corpus.")
     if strange := sorted(set(test.types) - set(train.types)):
-        job.context.note(
-            f"{', '.join(strange)}: in the test but not in the training sentences; no tagger can find them."
-        )
+        job.context.note(f"{', '.join(strange)}: in the test set but not in the training set; no tagger can find them.")
     job.context.stage(f"renaming the mentions of {test.name}")
     robust = _robust(config, job, known, gold)
     corpus = _sealed(config, job, test, gold, robust)
@@ -140,7 +137,7 @@ def _robust(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
             for entity in sentence.entities or ():
                 names[entity.type].append(name_of(sentence, entity))
     if unused := sorted(set(names) - {entity.type for sentence in gold for entity in sentence.entities or ()}):
-        job.context.note(f"{', '.join(unused)}: in the gazetteer but not in the test, so these names are not used.")
+        job.context.note(f"{', '.join(unused)}: in the gazetteer but not in the test set, so these names are not used.")
     by_type = new_names(_finds(config.finds, job), known, config.least_sure) if config.finds else {}
     if config.finds:
         counts = ", ".join(f"{len(new):,} {kind}" for kind, new in sorted(by_type.items())) or "none"
@@ -149,10 +146,10 @@ def _robust(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
 
 
 def _finds(reference: str, job: Job) -> Iterator[Find]:
-    """Read every entity that a `predict` or `tag` run found. Errors: RunError; Unfinished for any other run."""
+    """Yield every entity that a `predict` or `tag` run found. Errors: RunError; Unfinished for any other run."""
     run = RunStore(job.home).get(reference)
     if run.manifest.kind not in FINDERS or run.state().state != "succeeded":
-        raise Unfinished(f"finds: {reference} is no finished run of predict or tag; tag a corpus of the domain first.")
+        raise Unfinished(f"finds: {reference} is not a finished predict or tag run; tag a corpus of the domain first.")
     if run.manifest.kind == "predict":
         for line in predictions.lines(run):
             for named in line.entities:
@@ -192,8 +189,8 @@ def unseen(
 ) -> Robust:
     """Rename with OOV names: neither the name nor any of its content words is in the training sentences.
 
-    gazetteer, finds: {type: names}; only new names are used. Names that a tagger found come first, because they are
-    names of the domain; then names of the gazetteer; for a type without either, generated names.
+    gazetteer, finds: {type: names}; only new names are used. Names that a tagger found come first, because they come
+    from the domain. Then come names of the gazetteer. A type without either gets generated names.
     """
     rng = Random(seed)
     lists = {
@@ -220,15 +217,15 @@ def unseen(
 def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed: int) -> Robust:
     """Rename with names of other types.
 
-    strict: names that the training sentences never have under the slot's type. Otherwise, as in TextFlint's lists,
-    names that they have under another type, even if they have the slot's type too.
+    strict: names that never have the slot's type in the training sentences. Otherwise, as in TextFlint's lists, names
+    that have another type there, even if they also have the slot's type.
     Errors: CorpusError if the training sentences have no such name.
     """
     rng = Random(seed)
     if len(known.names) < 2:
         raise CorpusError(
-            f"cross-category: the training sentences name {' '.join(known.names) or 'nothing'}, and names of another"
-            " type are needed; give a training corpus with two types or more."
+            f"cross-category: the training sentences have only the type {' '.join(known.names) or 'none'}, but names of"
+            " another type are needed; give a training corpus with two types or more."
         )
     all_names = dict.fromkeys(name for names in known.names.values() for name in names)
 
@@ -245,7 +242,7 @@ def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed
         chosen = _other(pools[kind], name, rng)
         if chosen is None:
             raise CorpusError(
-                f"cross-category: every name of the training sentences is a {kind} somewhere; choose textflint for"
+                f"cross-category: every name of the training sentences also has the type {kind}; choose textflint for"
                 " ambiguous, or give a training corpus with names of more types."
             )
         assert fits(chosen, kind)
@@ -273,7 +270,7 @@ def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
 
 def _other(names: Sequence[Name], name: Name, rng: Random) -> Name | None:
     """Draw one of `names` that differs from `name` in more than case; None if there is none."""
-    # Rejection sampling is uniform; if `names` holds little else than `name`, the first other one is taken.
+    # Rejection sampling is uniform. If nearly all of `names` equal `name`, the first different one is taken.
     for _ in range(TRIES if names else 0):
         if folded(other := rng.choice(names)) != folded(name):
             return other
@@ -315,9 +312,10 @@ PLAIN = "test"
 class FrontierRow:
     """A run on a test set. F1 in percent.
 
-    test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions, ambiguous: slots.
-    micro_f1: per seed; certain_f1: without ambiguous slots. mean, sd, certain_mean, certain_sd: over seeds; sd is None
-    for one seed. known: fingerprint of the corpus whose names decide which slots are ambiguous.
+    test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions: number of slots.
+    ambiguous: number of ambiguous slots. micro_f1: F1 per seed. certain_f1: F1 per seed without ambiguous slots. mean,
+    sd, certain_mean, certain_sd: over seeds; sd is None for one seed. known: fingerprint of the corpus whose names
+    decide which slots are ambiguous.
     """
 
     run: str
@@ -338,8 +336,8 @@ class FrontierRow:
 def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[FrontierRow]:
     """Return one row per run and test set, the plain test set first.
 
-    runs: finished `finetune` runs with the same tests in the same order. train: the labelled corpus whose names are
-    known, the same for all runs so that they are compared on the same slots; "": `known_train` of the runs.
+    runs: finished `finetune` runs with the same tests in the same order. train: labelled corpus whose names are known.
+    It is the same for all runs, so that they are compared on the same slots. "" for `known_train` of the runs.
     Errors: ConfigError if the tests differ or a run is of another kind; CorpusError if there are no tests, or a corpus
     or file is missing.
     """
@@ -364,15 +362,16 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
 def known_train(runs: Sequence[Run], library: Library) -> Corpus:
     """Return the corpus whose names count as known; it does not depend on the order of `runs`.
 
-    Candidates are the training sets that the robustness sets were made for, or else those of the runs; of a sample or
-    a rebuilt set, its original. The one with most mentions is taken. Errors: CorpusError if none is left here.
+    Candidates are the training sets that the robustness sets were made for. If there are none, candidates are the
+    training sets of the runs; the original replaces a sample or a rebuilt set. The one with most mentions is returned.
+    Errors: CorpusError if all were removed.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list()}
     tests = [here[test] for run in runs for test in run.manifest.config["test"] if test in here]
     against = [here[train] for test in tests if (train := test.origin.get("train")) in here]
     trains = [here[train] for run in runs if (train := run.manifest.config["train"]) in here]
     if not trains and not against:
-        raise CorpusError("frontier: the training corpora of these runs were removed; name another one as `train`.")
+        raise CorpusError("frontier: the training corpora of these runs were removed; give another one as `train`.")
     return max(against or (_base(train, here) for train in trains), key=_mentions)
 
 
@@ -413,7 +412,7 @@ class _Split:
         """Return micro F1 of one seed's predictions, percent. certain: leave out ambiguous slots."""
         if not certain:
             return scoring.count(self.gold, predictions).f1()
-        # Drop ambiguous slots from the gold labels, and what overlaps them from the predictions.
+        # Drop ambiguous slots from the gold labels, and predictions that overlap them.
         gold = [entities - unsure for entities, unsure in zip(self.gold, self.unsure, strict=True)]
         guess = [
             [e for e in entities if not any(e.start < o.end and o.start < e.end for o in unsure)]

@@ -1,6 +1,7 @@
-"""Training sentences to rebuild: mentions, the PVI of each, and held-out sentences that must not come in.
+"""Training sentences to rebuild: their mentions, the PVI of each, and held-out sentences that must not be added.
 
-Also their names, and names that they lack: generated, found by a tagger, or misspelt (SOURCES.md, Robustness sets).
+Also names: those of the training sentences, and new ones that were generated, found by a tagger, or misspelt
+(SOURCES.md, Robustness sets).
 """
 
 import string
@@ -26,7 +27,7 @@ Name = tuple[str, ...]  # the words of a mention
 
 
 class Measured(NamedTuple):
-    """A mention's result in a `difficulty` run. entity, context: PVI, bits. bin: of its CEIM."""
+    """A mention's result in a `difficulty` run. entity, context: PVI, bits. bin: bin of its CEIM."""
 
     entity: float
     context: float
@@ -34,7 +35,7 @@ class Measured(NamedTuple):
 
 
 UNMEASURED = Measured(nan, nan, "")
-Measures = Mapping[tuple[int, int, int], Measured]  # by row, start, end
+Measures = Mapping[tuple[int, int, int], Measured]  # by row, start and end of the mention
 
 
 def measures(mentions: Iterable[Mention]) -> Measures:
@@ -49,8 +50,8 @@ def measures(mentions: Iterable[Mention]) -> Measures:
 class Rebuilt:
     """A new training set.
 
-    wanted: mentions to change; `edits` holds those that could be changed. reached: see `Pools`. low, measured: low-CEIM
-    mentions and all measured mentions of a set drawn by CEIM.
+    wanted: number of mentions to change. edits: mentions that could be changed. reached: see `Pools`. low, measured:
+    low-CEIM mentions and all measured mentions of a set drawn by CEIM.
     """
 
     sentences: list[Sentence]
@@ -67,7 +68,7 @@ class Training:
 
     rows, places `(m,)`: a mention's row, and its index among the entities of its sentence from the left. kinds, names,
     bins: m types, names and CEIM bins ("" if unmeasured). entity, context `(m,)`: PVI in bits, NaN if unmeasured.
-    closed: keys of held-out sentences, which must not come in. free `(m,)`: True if the mention's sentence is not held
+    closed: keys of held-out sentences, which must not be added. free `(m,)`: True if the mention's sentence is not held
     out.
     """
 
@@ -86,7 +87,7 @@ class Training:
     def of(
         cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
     ) -> "Training":
-        """Collect the mentions of `sentences`. A mention missing from `measures` is unmeasured. held_out: texts."""
+        """Collect the mentions of `sentences`. Others than those of `measures` are unmeasured. held_out: texts."""
         mentions = [
             (row, place, entity, (measures or {}).get((row, entity.start, entity.end), UNMEASURED))
             for row, sentence in enumerate(sentences)
@@ -108,11 +109,11 @@ class Training:
         )
 
     def __len__(self) -> int:
-        """Number of mentions."""
+        """Return the number of mentions."""
         return len(self.kinds)
 
     def wanted(self, rate: float) -> int:
-        """Number of mentions to change. rate: share of all mentions, measured or not (SOURCES.md, Rebuilding)."""
+        """Return the number of mentions to change. rate: share of all mentions, measured or not."""
         return round(rate * len(self))
 
     def by_row(self, mentions: Iterable[int]) -> dict[int, list[int]]:
@@ -138,7 +139,7 @@ class Taken:
 
 
 def key_of(text: str) -> str:
-    """Return a key that is equal for the same folded words; a text without words is its own key."""
+    """Return a key that is equal for texts with the same folded words. A text without words is its own key."""
     return joined(fold(text)) or text
 
 
@@ -216,21 +217,21 @@ def edits_of(
     ]
 
 
-ORDER = 3  # of the Markov chain: characters that the next one depends on
+ORDER = 3  # order of the Markov chain: number of characters that the next one depends on
 LENGTHS = range(3, 15)  # characters of a generated word
 TRIES = 200  # words drawn from the chain; after that, letters are appended until the word is new
 _BEGIN, _END = "\x02", "\x03"
 _SLIPS = ("replace", "swap", "insert", "delete")
 _SLIP_TRIES = 20  # swapping equal letters or drawing the same letter again changes nothing
 Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
-MOST_BYTES, MOST_LETTERS = 20_000_000, 500  # of a list; of a line
+MOST_BYTES, MOST_LETTERS = 20_000_000, 500  # most bytes of a list of names; most letters of a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """Words and names of training sentences.
 
-    words: all, case-folded. kinds: {case-folded name: types}. names: {type: distinct names in order of appearance}.
+    words: all words, case-folded. kinds: {case-folded name: types}. names: {type: distinct names, by appearance}.
     """
 
     words: frozenset[str]
@@ -262,7 +263,7 @@ class Known:
     def ambiguity(self, sentence: Sentence, entity: Entity) -> str:
         """Return the reason that the type of `entity` is not certain, "" if it is.
 
-        `name`: the name is known under several types. `no context`: there is no content word outside of entities.
+        `name`: the name is known under several types. `no context`: no content word is outside of entities.
         """
         if len(self.kinds.get(folded(name_of(sentence, entity)), ())) > 1:
             return "name"
@@ -301,7 +302,7 @@ class NameMaker:
         return name
 
     def _word(self, like: str, known: Known, rng: Random) -> str:
-        """Return a new word in the case of `like`; a number for a number."""
+        """Return a new word with the capitals of `like`; a number if `like` is a number."""
         if like.isdigit():
             # Digits are drawn uniformly, because the chain would turn a year into letters.
             return _unknown("".join(rng.choice(string.digits) for _ in like), string.digits, known, rng)
@@ -355,8 +356,8 @@ def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, li
 def slip(letters: str, rng: Random, known: str = "") -> str | None:
     """Return `letters` with one typo after the first character; None if no draw changes them.
 
-    A letter is replaced, inserted, deleted, or swapped with the next. known: characters to draw from, as well as those
-    of `letters`, for scripts other than Latin.
+    A letter is replaced, inserted, deleted, or swapped with the next. known: further characters to draw from, for
+    scripts other than Latin.
     """
     for _ in range(_SLIP_TRIES if len(letters) > 1 else 0):
         # The first character stays: people rarely mistype it, and it carries the capital.
@@ -391,7 +392,7 @@ def _letter(like: str, rng: Random, known: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return the first word of the character's Unicode name, for non-letters with the category; LATIN for all ASCII."""
+    """Return the first word of a letter's Unicode name, with the category for other characters; LATIN for all ASCII."""
     if letter.isascii():
         return "LATIN"
     name = unicodedata.name(letter, "LATIN").split()[0]

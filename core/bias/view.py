@@ -1,4 +1,4 @@
-"""Questions of pages and commands about measurements, reviews, new training and test sets, and taggers on them."""
+"""Bias for pages and commands: measurements, reviews, new training and test sets, and the scores of taggers on them."""
 
 import csv
 import io
@@ -33,8 +33,8 @@ from core.tagging.evaluations import labelled
 
 FEW = 20  # mentions of a type; with fewer its means are too uncertain
 MOST_DRAWN = 10_000  # points of the scatter plot
-MOST_PANELS = 24  # histograms by type, for the most frequent types
-_DECIMALS = 6  # of PVI; the rest is rounding error
+MOST_PANELS = 24  # most histograms by type; the most frequent types get one
+_DECIMALS = 6  # decimals of PVI; further ones are rounding error
 _MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text")
 _REVIEW = (
     "time",
@@ -55,7 +55,7 @@ _REVIEW = (
 class Measured:
     """Mentions of a finished `difficulty` run. Arrays `(n,)`; the number of a mention is its index.
 
-    few: types with fewer than `FEW` mentions, or fewer than there are folds: too few to judge.
+    few: types with fewer than `FEW` mentions or with fewer mentions than folds, which are too few to judge.
     """
 
     run: str
@@ -80,7 +80,7 @@ class Measured:
 
 @kept_per_home(4)
 def measured(run_id: str) -> Measured:
-    """Read a finished `difficulty` run, cached. If its corpus was removed, only reading its text raises."""
+    """Read a finished `difficulty` run, cached. If its corpus was removed, only reading the text raises."""
     run = store().get(run_id)
     rows = _mentions(run_id)
     ceim = np.array([mention.ceim for mention in rows])
@@ -275,7 +275,7 @@ def reviews_csv(run_id: str) -> bytes:
 
 
 def preview(options: Mapping[str, object]) -> rebuild.Preview:
-    """Preview a rebuild. options: of `rebuild`, with `difficulty`. Errors: ConfigError, CorpusError, RunError."""
+    """Preview a rebuild. options: `rebuild` options, with `difficulty`. Errors: ConfigError, CorpusError, RunError."""
     config = rebuild.RebuildConfig.parse(options)
     training = _training(config.train, config.difficulty, config.holdout)
     train = library().find(config.train)
@@ -284,7 +284,7 @@ def preview(options: Mapping[str, object]) -> rebuild.Preview:
 
 @kept_per_home(2)
 def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
-    """Read the training sentences with their measurements; cached, because each change of the form needs them."""
+    """Read the training sentences with their measurements. Cached, because each change of the form needs them."""
     corpus = library().find(train)
     sentences = labelled(corpus)
     held = rebuild.held_out(corpus, sentences, [library().find(name) for name in holdout], note=lambda _: None)
@@ -292,7 +292,7 @@ def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
-    """Return the dev and test sets that belong to a training corpus, and the source of this (`rebuild.splits_of`)."""
+    """Return the dev and test sets that belong to a training set, and how they were found (`rebuild.splits_of`)."""
     return rebuild.splits_of(library().find(train), roles(), library(), store())
 
 
@@ -311,7 +311,7 @@ def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
 
 
 def changed_sentences(run_id: str) -> int:
-    """Return the number of sentences that a finished `rebuild` or `robustness` run changed or made."""
+    """Return the number of sentences that a finished `rebuild` or `robustness` run changed or added."""
     return len({edit.row for edit in result.read_edits(store().get(run_id))})
 
 
@@ -375,7 +375,7 @@ def _standings(run_ids: tuple[str, ...], train: str) -> list[FrontierRow]:
 def frontier_points(
     rows: Sequence[FrontierRow], test: str, names: Mapping[str, str], *, certain: bool
 ) -> list[TaggerPoint]:
-    """Return points of one robustness set for the figure. rows: of `standings`. certain: without ambiguous slots."""
+    """Return points of one robustness set for the figure. rows: see `standings`. certain: leave out ambiguous slots."""
     f1s = {(row.run, row.test): row.certain_f1 if certain else row.micro_f1 for row in rows}
     plain = {row.run: f1s[row.run, row.test] for row in rows if row.kind == "test"}
     hard = {row.run: f1s[row.run, row.test] for row in rows if row.test == test}

@@ -87,7 +87,7 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made: Given, home: Path) 
 
 def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made: Given, seal: Seal) -> None:
     first = rebuilt(made)
-    assert any("No held-out split was named" in note for note in notes(first))
+    assert any("No held-out set was given" in note for note in notes(first))
     bytes_ = [(first.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")]
     removals.remove_run(first.id)
     again = rebuilt(made)
@@ -150,7 +150,7 @@ def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made: Given, h
     assert not view.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
         run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
-        refused(test, f"is a test split of the run {run.id}")
+        refused(test, f"is a test set of the run {run.id}")
         removals.remove_run(run.id)
     store.create("robustness", {"test": test}, {"test": test}, versions={}, key="r")
     store.create("finetune", {"train": test}, {"train": test, "dev": test}, versions={}, key="f")
@@ -224,7 +224,7 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal, home: Path, biased
     for method, options, words in (
         ("highc2low", {"holdout": (made["train"].fingerprint,)}, "only training data is rebuilt"),
         ("highc2low", {"difficulty": ""}, r"needs pointwise V-information \(PVI\)"),
-        ("highc2low", {"difficulty": biased["oov"]}, "is no finished difficulty run"),
+        ("highc2low", {"difficulty": biased["oov"]}, "is not a finished difficulty run"),
         ("highc2low", {"train": made["test"].fingerprint}, "measured train, not test"),
         ("highc2low", {"entity_low": "-99"}, "no mention is in the pool entity_low"),
         ("highc2low", {"entity_high": "much"}, "is not understood"),
@@ -317,7 +317,7 @@ def test_the_commands_write_the_file_and_the_log_beside_it(made: Given, tmp_path
     result = json.loads(told)
     assert code == 0
     assert result["changed"] == result["mentions"]
-    assert "CITY: in the gazetteer but not in the test" in said
+    assert "CITY: in the gazetteer but not in the test set" in said
     slots = [Slot(**json.loads(line)) for line in (tmp_path / "o.slots.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(slots) == result["mentions"]
     assert sum(bool(slot.ambiguous) for slot in slots) == result["ambiguous"]
