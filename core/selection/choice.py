@@ -100,7 +100,7 @@ def get(run: Run, choice_id: str) -> Choice:
         raise RunError(f"selection {choice_id[:80]!r}: does not exist; `choice list` shows all selections.")
     if spoilt := list(_spoilt(folder)):
         raise RunError(
-            f"selection {choice_id}: {spoilt[0]} cannot be read; restore it from a backup, or remove the selection."
+            f"selection {choice_id}: {spoilt[0]} cannot be read; restore it from a copy, or remove the selection."
         )
     return _of(run, folder, choice_id, read(folder, BUDGET))
 
@@ -239,7 +239,7 @@ class Edits:
         if len(self.added) and self.added[-1] >= (n := len(scores.values)):
             raise RunError(
                 f"{EDITS}: adds row {self.added[-1]}, but the domain corpus has only {n:,} rows; restore it from a "
-                "backup, or undo the last hand edits."
+                "copy, or undo the last hand edits."
             )
         kept = ~np.isin(chosen.rows, self.removed)
         # An added row that the budget selects anyway keeps its rank.

@@ -161,7 +161,7 @@ def _sentence(
         return "Too few sources have a score to judge the measures; give at least two per target."
     best = max(by_direction, key=by_direction.__getitem__)
     if by_direction[best] <= 0:
-        return "No measure predicts the score: by none of them did closer sources give higher scores."
+        return "No measure predicts the score: by all of them, closer sources scored no higher than distant ones."
     r = table[best]["runs"]
     over = f"{r.targets} target{'s' if r.targets > 1 else ''}"
     sure = (

@@ -122,7 +122,7 @@ def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypat
     first, second = (choices.keep(select) for _ in range(2))
     assert (first.name, second.name) == ("10 sentences by random", "10 sentences by random 2")
     for name in ("", "x" * 61, "leases ONLY", " "):
-        with pytest.raises(ConfigError, match=r"characters; give|call this one"):
+        with pytest.raises(ConfigError, match=r"characters; give|give a different one"):
             choices.rename(select, name)
     assert selections.at(select).name == ""
     for name in ("Mine", "mine"):  # its own name is not taken
@@ -192,9 +192,9 @@ def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, hom
         choices.remove(select)
     choices.remove(kept.id)
     assert [each.id for each in choices.listed()] == [select]
-    with pytest.raises(RunError, match="is not here"):
+    with pytest.raises(RunError, match="does not exist"):
         choices.remove(kept.id)
-    with pytest.raises(RunError, match="is not here"):
+    with pytest.raises(RunError, match="does not exist"):
         selections.chosen(kept.id)
     again = choices.keep(select, "Leases")
     store().remove(select)
@@ -224,7 +224,7 @@ def test_a_damaged_choice_is_named_and_hides_no_other(file: str, select: str, co
         assert {each.id for each in choices.listed()} == {sound.id, select}
         assert path in unreadable()
         for ask in (selections.kept_budget, selections.chosen, selections.edits, choices.find):
-            with pytest.raises(RunError, match=rf"selection {kept.id}: .*{file} cannot be read; bring it back from a"):
+            with pytest.raises(RunError, match=rf"selection {kept.id}: .*{file} cannot be read; restore it from a"):
                 ask(kept.id)
         assert command("choice", "remove", kept.id) == {"removed": kept.id}
         assert unreadable() == []
@@ -275,7 +275,7 @@ def test_the_commands(select: str, command: Json, tmp_path: Path, home: Path) ->
     assert len(output.read_text().splitlines()) == 15
     assert "belongs to its run" in command("choice", "remove", select)
     assert command("choice", "remove", "Rents") == {"removed": kept["choice"]}
-    assert "'Rents': is not here" in command("choice", "show", "Rents")
+    assert "'Rents': does not exist" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)
     store().remove(select)
     assert "there is none from the corpora in use" in command("choice", "show")
@@ -350,7 +350,7 @@ def test_a_row_that_nobody_can_have_added_is_a_sentence(tmp_path: Path) -> None:
     scores = Scores(name="s", unit="u", prefer="high", values=np.array([5.0, 4, 3]), corpus="c")
     chosen = Selection(corpus="c", rows=np.array([0]), scores=scores.values[:1], budget=Budget.parse("1"), dropped={})
     append_edit(tmp_path, "add", np.array([2, 3]))
-    with pytest.raises(RunError, match="adds row 3, and the domain corpus has 3; bring it back"):
+    with pytest.raises(RunError, match="adds row 3, but the domain corpus has only 3 rows; restore it"):
         read_edits(tmp_path).apply(chosen, scores)
 
 

@@ -62,7 +62,7 @@ BAD = {
     "target,source,ppl\na,x,1": "fewer than two sources",
     "target,source,ppl\na,x,1,2": "line 2: has 4 columns, but the header has 3",
     "target,source,ppl\na,x,1\na,x,2": "line 3: lacks a target or a source, or repeats a pair",
-    "target,source,ppl\na,,1\na,y,1": "line 2: names no target",
+    "target,source,ppl\na,,1\na,y,1": "line 2: lacks a target",
     "target,source,ppl\na,x,close\na,y,1": "line 2: ppl is 'close', which is not a number",
     "target,source,ppl\na,x,1e999\na,y,1": "line 2: ppl is '1e999', which is too large",
 }

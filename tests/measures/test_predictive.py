@@ -87,7 +87,7 @@ def test_a_measure_that_is_right_the_wrong_way_round_predicts_nothing() -> None:
         judge(table, [outcomes_of("lm", {(0, j): [50.0 + sign * j] for j in range(3)}, np.zeros(1), 3)])
         for sign in (1, -1)
     )
-    assert "other way round" in far.effects[0].sentence
+    assert "closer sources scored no higher" in far.effects[0].sentence
     shuffled = "p = 0.17 for one measure, by shuffling the sources of each target in all 6 orders, so this may well be"
     interval = "r = -1.000 over 1 target (no interval with fewer than four targets; "
     assert f"correlates best with the score, {interval}{shuffled} chance)" in near.effects[0].sentence

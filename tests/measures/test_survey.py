@@ -58,7 +58,7 @@ def test_a_person_has_one_answer_and_a_question_turned_round_is_the_same_one() -
         ("target,a,b,answer", "holds no answer"),
         ("target,a,b,answer\nt,a,b,6", "line 2: the answer is '6'; write 1"),
         ("target,a,b,answer\nt,a,b,4\nt,a,a,4", "line 3: lacks a target or two different sources"),
-        ("target,a,b,answer\nt,a", "line 2: names no target"),
+        ("target,a,b,answer\nt,a", "line 2: lacks a target"),
     ],
 )
 def test_a_wrong_table_is_told_with_its_line(text: str, says: str) -> None:
