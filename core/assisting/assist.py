@@ -1,11 +1,12 @@
-"""`assist`: does borrowing help? Train a tagger on the primary corpus alone, and with parts of an assisting corpus.
+"""`assist`: test if borrowing helps. Train a tagger on the primary corpus alone, and with parts of an assisting corpus.
 
-The variants (arms): alone, with all of the assisting corpus, with what each threshold keeps, and with as many random
-sentences as the chosen threshold keeps. The threshold is chosen on the dev set. Test F1 of the other thresholds is only
-shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test set are left out.
+The variants (arms): alone, with all of the assisting corpus, with the sentences that each threshold keeps, and with as
+many random sentences as the chosen threshold keeps. The threshold is chosen on the dev set. Test F1 of the
+other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test set
+are left out.
 
 All variants take the same steps on the same primary batches, with a network of one size, and end together. They differ
-only by what each step adds of the assisting corpus. The preset `paper` follows Murthy et al. instead: one sentence per
+only in the assisting sentences that each step adds. The preset `paper` follows Murthy et al. instead: one sentence per
 step, from the two corpora in turn. `steps` and `passes` (over the primary sentences) of each row show how long each
 variant trained.
 """
@@ -296,7 +297,7 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
 
 
 def _judged(job: Job, tables: Sequence[AssistTable], rows: Sequence[AssistRow]) -> list[AssistTable]:
-    """Add verdicts: the chosen threshold against every other variant; Holm corrects each over the shares."""
+    """Add verdicts: the chosen threshold against every other variant; Holm corrects each comparison over the shares."""
     store = RunStore(job.home)
     verdicts: dict[str, dict[str, AssistVerdict]] = {table.share: {} for table in tables}
     for other in ("all", "monolingual", "random"):

@@ -6,7 +6,7 @@ distributions, and two distributions give one divergence. A sentence's score is 
 entities; 0 means agreement. A sentence is kept if its score is below a threshold. The run knows no threshold, so a new
 threshold needs no new scores.
 
-The paper leaves open the unit that is counted and the probability of an unseen type. Both are options here; the
+The paper does not state the unit that is counted and the probability of an unseen type. Both are options here; the
 defaults reproduce the printed counts (SOURCES.md, SKL).
 
 artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping

@@ -178,7 +178,7 @@ def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """Fields of `DifficultyResult` that describe the trainings."""
+    """Fields of `DifficultyResult` that describe the training."""
 
     repeats: Sequence[Bits] = ()
     folds: int = 0
@@ -315,7 +315,7 @@ def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Results of all trainings.
+    """Results of all training.
 
     pvi: {view: `(repeats, n)` bits}. strengths: {view: strength of the calibration per model}, empty without
     calibration. settings: {view: training settings}. cut: {view: number of inputs longer than `window` pieces}.
@@ -355,7 +355,7 @@ class _Training:
 
 
 def _answers(config: DifficultyConfig, questions: Questions, job: Job) -> Answers:
-    """Run the trainings that are missing, with the device locked. Errors: Cancelled, ModelError."""
+    """Train the models whose predictions are missing, with the device locked. Errors: Cancelled, ModelError."""
     from core.models.classifier import new_classifier
     from core.models.devices import release_memory
 
@@ -503,7 +503,7 @@ class _Stoppable(Silent):
 def _read(
     config: DifficultyConfig, questions: Questions, trainings: Sequence[_Training]
 ) -> tuple[dict[View, FloatArray], dict[View, list[float]], float]:
-    """Return PVI `(repeats, n)` and calibration strengths per view, and the seconds of all trainings."""
+    """Return PVI `(repeats, n)` and calibration strengths per view, and the total training time in seconds."""
     n, seconds = len(questions.instances), 0.0
     bits: dict[View, FloatArray] = {view: np.zeros((len(questions.folds), n)) for view in VIEWS}
     strengths: dict[View, list[float]] = {view: [] for view in VIEWS}

@@ -217,7 +217,7 @@ def _spread(f1s: Sequence[float]) -> float:
 
 def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
     """Return a mask `(n,)` of the Pareto front: no other tagger is at least as good on both and better on one."""
-    # Equal points do not dominate each other, so taggers with the same scores both stay.
+    # Equal points do not dominate each other, so taggers with the same scores are both kept.
     ahead = (plain_f1[None] >= plain_f1[:, None]) & (hard_f1[None] >= hard_f1[:, None])
     better = (plain_f1[None] > plain_f1[:, None]) | (hard_f1[None] > hard_f1[:, None])
     beaten: BoolArray = np.any(ahead & better, axis=1)

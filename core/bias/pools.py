@@ -105,7 +105,7 @@ def _low(values: FloatArray, threshold: str) -> BoolArray:
     if threshold != AUTO:
         return values <= _bits(values, threshold)
     below: BoolArray = values < 0
-    # A name below 0 bits misleads, so it is low. Without the quantile, a type with few of them would have no pool.
+    # A name below 0 bits misleads, so it is low. Without the quantile, a type with few such names would have no pool.
     return below if below.mean() >= FEW else values <= np.quantile(values, BOTTOM)
 
 

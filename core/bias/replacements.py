@@ -7,11 +7,10 @@ I random2high and II low2high replace contexts. A context is deleted with its wh
 the sentence's other mentions. A copy of a retained sentence replaces the deleted one. The mentions of the retained
 sentence have the same types, and its contexts are all high. The copy gets the names of the deleted sentence, so the
 size and the types of the set stay the same. If no retained sentence fits, single mentions exchange the words around
-them (`stretches`). SOURCES.md, Rebuilding.
-retained sentence fits, single mentions exchange the words around them (`stretches`). SOURCES.md, Rebuilding.
+them (`stretches`; SOURCES.md, Rebuilding).
 
 DataAug (Dai and Adel 2020), as Ma et al. 2023 take it from MINER's code: each sentence with an entity gets one copy,
-with typos in one entity, or with another entity of its type and of similar spelling in its place (SOURCES.md, DataAug).
+either with typos in one entity, or with another entity of the same type and similar spelling (SOURCES.md, DataAug).
 """
 
 import unicodedata
@@ -529,7 +528,7 @@ class _Spelling:
         self._nearest = cache(self._find)
 
     def near(self, name: Name, kind: str, rng: Random) -> Name | None:
-        """Draw one of the names of `kind` nearest to `name` in spelling, other than by case; None if there is none."""
+        """Draw one of the `NEAREST` names to `name` in spelling, not equal but for case; None if there is none."""
         nearest = self._nearest(name, kind)
         return rng.choice(nearest) if nearest else None
 

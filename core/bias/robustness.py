@@ -338,7 +338,7 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
 
     runs: finished `finetune` runs with the same tests in the same order. train: labelled corpus whose names are known.
     It is the same for all runs, so that they are compared on the same slots. "" for `known_train` of the runs.
-    Errors: ConfigError if the tests differ or a run is of another kind; CorpusError if there are no tests, or a corpus
+    Errors: ConfigError if the tests differ or a run is of another kind. CorpusError if there are no tests, or a corpus
     or file is missing.
     """
     for run in runs:
@@ -376,7 +376,7 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
 
 
 def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
-    """Return the original that `corpus` was derived from, over several steps if they are all here."""
+    """Return the original that `corpus` was derived from, over several steps if all of them still exist."""
     seen = {corpus.fingerprint}  # origins are read from files, so a cycle must not hang
     while (source := here.get(corpus.parent)) and source.fingerprint not in seen:
         seen.add(source.fingerprint)

@@ -87,7 +87,7 @@ class Training:
     def of(
         cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
     ) -> "Training":
-        """Collect the mentions of `sentences`. Others than those of `measures` are unmeasured. held_out: texts."""
+        """Collect the mentions of `sentences`. A mention that `measures` lacks is unmeasured. held_out: texts."""
         mentions = [
             (row, place, entity, (measures or {}).get((row, entity.start, entity.end), UNMEASURED))
             for row, sentence in enumerate(sentences)
@@ -175,7 +175,7 @@ def with_text(sentence: Sentence, tokens: Sequence[str], entities: Iterable[Enti
 
 
 def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
-    """Return `sentence` with other names; types stay. names: {index among the entities from the left: new name}."""
+    """Return `sentence` with other names; types stay. names: {index of an entity, from the left: new name}."""
     tokens: list[str] = []
     entities: list[Entity] = []
     # Rebuild the tokens from the left, because a name of another length shifts every later offset.

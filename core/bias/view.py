@@ -229,7 +229,7 @@ def review(run_id: str, number: int, action: Action, type: str = "", *, seen: fl
 def undo_review(run_id: str, seen: float | None = None) -> None:
     """Undo the last review, if there is one.
 
-    seen: time of the review that the page showed as the last. Errors: Overtaken if there is a later one.
+    seen: time of the review that the page showed as the last. Errors: Overtaken if there is a later review.
     """
     with journal.changing(home()):
         if history := read_reviews(run_id).history:

@@ -117,7 +117,7 @@ def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
 
 
 def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
-    """Draw a ring around those of `points` that are drawn."""
+    """Draw a ring around each of `points` that is drawn."""
     hit = np.isin(dots.points, points)
     ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
     _add(fig, dots, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})

@@ -138,7 +138,7 @@ def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntAr
 
 
 def scores_on_map(map_run: str, points: IntArray) -> FloatArray:
-    """Return the scores of those `points` that have one, `(k,)`."""
+    """Return the scores of `points`, `(k,)`, without points that have none."""
     values = colour_numbers(map_run, points, "score")
     return values[np.isfinite(values)]
 

@@ -278,7 +278,7 @@ class MapView:
         return self._points(rows, self.n_task, len(self))
 
     def domain_rows(self, points: IntArray) -> IntArray:
-        """Return the rows of those `points` that are sentences of D_C, in order."""
+        """Return the rows of the sentences of D_C among `points`, in order."""
         points = np.asarray(points, dtype=np.int64)
         return np.asarray(self.rows[points[points >= self.n_task]])
 

@@ -69,8 +69,8 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
     if budget.unit == "threshold":
         values = scores.values[free]
         return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
-    # side right: a row that fills the budget exactly still fits. The first row that exceeds it ends the selection even
-    # if a later, shorter one would fit, because only prefixes are nested.
+    # side="right": a row that fills the budget exactly still fits. The first row that exceeds it ends the selection,
+    # even if a later, shorter row would fit, because only prefixes are nested.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
     # A share refers to all of D_C, withheld rows included, so that 20% is the same number whatever flags are kept. At

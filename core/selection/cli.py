@@ -25,7 +25,7 @@ from core.selection.result import ScoredRow
 _format = click.option(
     "--format",
     type=click.Choice(selections.FORMATS),
-    help="Output format. Default: that of the output's suffix, or a folder if there is no suffix.",
+    help="Output format. Default: the format of the output's suffix, or a folder without a suffix.",
 )
 
 
@@ -201,7 +201,7 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
 )
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
-    """Show how many sentences two selections of one domain corpus (D_C) share, and those that only one has."""
+    """Count the sentences that two selections of one domain corpus (D_C) share, and show some that only one has."""
     shared = insights.overlap(_find(choice).id, _find(other).id, most)
     counts = {"both": shared.both, "only_a": shared.only_a, "only_b": shared.only_b}
     rows = {"only_in_a": list(map(_row, shared.only_in_a)), "only_in_b": list(map(_row, shared.only_in_b))}

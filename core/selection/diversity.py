@@ -1,6 +1,6 @@
 """Re-orders the head of a ranking so that similar sentences do not follow each other (SOURCES.md, Diversity).
 
-Both orders are nested: a smaller budget selects the first sentences of what a larger one selects.
+Both orders are nested: a smaller budget selects the first sentences of a larger budget's selection.
 """
 
 import numpy as np

@@ -118,7 +118,7 @@ class Parts:
 class Evidence:
     """One sentence of D_C and the data behind its score.
 
-    vector: unit vector, shape (d,), None if the strategy reads text. task, task_norms: T_C's vectors, shape (t, d), and
+    vector: unit vector, shape (d,), None if the strategy uses text. task, task_norms: T_C's vectors, shape (t, d), and
     norms, shape (t,). model: arrays of `Strategy.learned`. options: the strategy's options. labelled: L_C. spans: the
     sentence's entities by each tagger.
     """

@@ -1,4 +1,4 @@
-"""Look into selections: explain a sentence, show examples, measure health, compare two, read those without corpora."""
+"""Look into selections: explain a sentence, show examples, measure health, compare two, read orphaned ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -140,7 +140,7 @@ def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[Sc
 
 @kept_per_home(4)
 def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
-    """Return D_C's rows, best first: those that may be selected, and those that a flag withholds."""
+    """Return (rows that may be selected, rows that a flag withholds) of D_C, best first."""
     about = scored(run_id)
     bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
     free = (about.audit.mask[about.order] & bits) == 0

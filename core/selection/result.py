@@ -79,7 +79,7 @@ def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None
     """Write the scores of a `score` run."""
     np.save(run.artifacts / _SCORES, values)
     write_order(run, order)
-    # No pickles, because reading one from a forged project would run its code.
+    # No pickles, because loading a pickle from a forged project would run its code.
     np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
 
 

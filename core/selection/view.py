@@ -97,8 +97,8 @@ def kept_budget(choice_id: str) -> str:
 def kept(choice_id: str) -> SelectResult:
     """Return the `select` run's result with the current number of sentences and tokens of a selection.
 
-    Both numbers follow from the selection's current budget and hand edits. If D_C was removed, they are those of the
-    run. Errors: RunError.
+    Both numbers follow from the selection's current budget and hand edits. If D_C was removed, they
+    are those of the run. Errors: RunError.
     """
     outcome, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
     if changes or budget != run_of(choice_id).manifest.config["budget"]:

@@ -1,4 +1,4 @@
-"""The table behind all conclusions: how close each source is to each target by each measure; and leads in it.
+"""The table behind all conclusions: how close each source is to each target by each measure. Also leads in the table.
 
 A lead is the distance from the source that a measure puts first to the next one. `leads` tests if it is beyond chance.
 The target and the sources are cut into the same number of disjoint parts. The measure is computed on the first part of

@@ -1,4 +1,4 @@
-"""The measures of similarity between a source and a target, by name: PPL, TVC and TVcC; WVV is in `wvv.py`."""
+"""Measures of similarity between a source and a target, by name. PPL, TVC and TVcC are here; WVV is in `wvv.py`."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

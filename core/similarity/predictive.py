@@ -54,8 +54,8 @@ class Outcomes:
 class Coefficient:
     """Correlation r of a measure with the change of F1, by one convention.
 
-    interval: 95%, by Fisher's z over targets, from four targets on. value or interval is None if there are too few
-    sources or targets. targets: number of targets that count.
+    interval: 95% interval by Fisher's z over targets, from four targets on. value or interval is None if there are too
+    few sources or targets. targets: number of targets that count.
     """
 
     value: float | None

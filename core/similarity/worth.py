@@ -75,8 +75,8 @@ class Trained:
 class Effect:
     """How well the measures predict F1 of one kind of model.
 
-    correlations: {measure: {convention: r}}. chance: permutation test, None if there is no r. sentence: the result in
-    words.
+    correlations: {measure: {convention: r}}. chance: permutation test; None if no r can be computed. sentence: the
+    result in words.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Strategies, related ones in one file: each scores sentences, stores what it learnt, and explains a score."""
+"""Strategies, related ones in one file. Each scores sentences, stores its fitted arrays, and explains a score."""
