@@ -98,7 +98,7 @@ def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made
     assert corpora.find("train").name == "train"
     held = seal([*sentences(60, 1)[:3], *sentences(60, 9)], "held", labelled=True)
     run = rebuilt(made, "random2low", rate=1.0, holdout=(held.fingerprint,))
-    assert any("sentences are in held too" in note for note in notes(run))
+    assert any("sentences are also in held" in note for note in notes(run))
     assert not {0, 1, 2} & {edit.copy_of for edit in read_edits(run)}
 
 
@@ -187,7 +187,7 @@ def test_a_held_out_split_is_refused_and_shared_stock_sentences_are_left_out(
             done("rebuild", options)
     else:
         run = facade_runs.get(done("rebuild", options))
-        assert f"{shared:,} sentences are in dev too" in " ".join(notes(run))
+        assert f"{shared:,} sentences are also in dev" in " ".join(notes(run))
         assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run)}
 
 
@@ -227,7 +227,7 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal, home: Path, biased
         ("highc2low", {"difficulty": biased["oov"]}, "is not a finished difficulty run"),
         ("highc2low", {"train": made["test"].fingerprint}, "measured train, not test"),
         ("highc2low", {"entity_low": "-99"}, "no mention is in the pool entity_low"),
-        ("highc2low", {"entity_high": "much"}, "is not understood"),
+        ("highc2low", {"entity_high": "much"}, "cannot be read; give bits"),
         ("highc2low", {"rate": "140%"}, "rate"),
         ("dataaug", {"train": bare, "encoder": "tiny"}, "bare: holds no entity"),
         ("dataaug", {"train": plain, "encoder": "tiny"}, "plain: is not labelled"),

@@ -278,7 +278,7 @@ def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() ->
     assert bits.sizes()["entity_low"] == {"A": 2, "B": 1}
     assert bits.sizes()["entity_high"] == {"A": 1, "B": 27}
     for wrong in ("often", "120%", ""):
-        with pytest.raises(ConfigError, match="is not understood"):
+        with pytest.raises(ConfigError, match="cannot be read; give bits"):
             check(wrong)
 
 
