@@ -1,7 +1,7 @@
 """Recurrent taggers: a two-layer BiLSTM-CRF with a char-CNN, and a BiLSTM that two corpora share.
 
-The first is that of Dai et al. 2019, the second that of Murthy et al. 2018 (SOURCES.md, Recurrent taggers). The states
-of a frozen encoder may serve as further features of words (after Peters et al. 2018).
+The BiLSTM-CRF follows Dai et al. 2019, the shared BiLSTM Murthy et al. 2018 (SOURCES.md, Recurrent taggers). The states
+of a frozen encoder may be added as features of words (after Peters et al. 2018).
 
 config.json         `winnow`: layout, types, head
 vocabulary.json     words and letters of each corpus that has its own vocabulary
@@ -37,16 +37,16 @@ Network = Literal["bilstm", "charcnn"]
 Share = Literal["all", "sub-word"]
 PRIMARY, ASSISTING = 0, 1
 KEPT = 1 << 29  # bytes of frozen states that are cached for the next epoch
-# Windows read at once. One on a CPU, where padding would change the last digits and save nothing.
+# Windows per batch. One on a CPU, where padding would change the last digits and save no time.
 TOGETHER = {"cpu": 1, "cuda": 64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Sizes of a network. hidden: units per direction. widths: of the char-CNN's windows, letters.
+    """Sizes of a network. hidden: units per direction. widths: widths of the char-CNN's windows, in letters.
 
-    states: encoder whose frozen states join the input of the second BiLSTM; "": none. share: the part that an
-    assisting corpus shares with the primary one: all (except the output layer if types differ), or only the char-CNN.
+    states: encoder whose frozen states are added to the input of the second BiLSTM; "" for none. share: layers that the
+    assisting corpus shares with the primary one: `all` (except the output layer if types differ), or only the char-CNN.
     """
 
     layers: int = 2
@@ -84,7 +84,7 @@ class FrozenStates:
         self._bytes = 0
 
     def of(self, sentences: Sequence[Sentence]) -> Tensor:
-        """Return states `(b, l, layers, size)` float32, 0 beyond a sentence's end."""
+        """Return states `(b, l, layers, size)` float32; they are 0 after a sentence's end."""
         states = {sentence.id: self._kept[sentence.id] for sentence in sentences if sentence.id in self._kept}
         computed = self._computed(list({s.id: s for s in sentences if s.id not in states}.values()))
         for id, value in computed.items():
@@ -145,7 +145,7 @@ def _at(values: Tensor, places: Tensor) -> Tensor:
 
 
 class Tower(nn.Module):
-    """Word vectors and BiLSTMs over words and the features of their letters; one per corpus, or one for both."""
+    """Word vectors, and BiLSTMs over words and letter features. Each corpus has a tower, or both share one."""
 
     def __init__(
         self,
@@ -181,8 +181,9 @@ class Tower(nn.Module):
 class BiLstmTagger(Tagger):
     """A BiLSTM-CRF over word vectors and letters, for one corpus or for two that share layers.
 
-    vocabularies: of the primary corpus, and of the assisting one if it has its own word vectors. assisting_types: of
-    the assisting corpus if it has its own output layer, else None. vectors: initial word vectors of each vocabulary.
+    vocabularies: the primary corpus's, and the assisting corpus's if it has its own word vectors. assisting_types: the
+    assisting corpus's types if it has its own output layer, else None. vectors: initial word vectors of each
+    vocabulary.
     """
 
     def __init__(
@@ -227,7 +228,7 @@ class BiLstmTagger(Tagger):
         self._add_assisting_output(head)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move the frozen encoder too, which is not among the modules that are trained and saved."""
+        """Move the frozen encoder too, because torch does not list it as a module (it is neither trained nor saved)."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self._states:
             self._states.model.to(self.device)
@@ -252,8 +253,8 @@ class BiLstmTagger(Tagger):
     ) -> Features:
         """Return a training batch with one part per corpus.
 
-        sources: PRIMARY or ASSISTING per sentence, default all primary. Each corpus has labels by its own tags. If both
-        share every layer, sources have no effect.
+        sources: PRIMARY or ASSISTING for each sentence, by default all primary. Labels are indices of the corpus's own
+        tags. If both corpora share every layer, sources have no effect.
         """
         together = self.assisting_types is None and len(self.towers) == 1  # one pass is faster than two
         sources = [PRIMARY] * len(sentences) if together or not sources else list(sources)
@@ -272,7 +273,7 @@ class BiLstmTagger(Tagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss` as `Tagger` does, each corpus under its own output layer and chain."""
+        """Return `loss` as `Tagger` does, computed with each corpus's own output layer and chain."""
         words = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         loss = torch.zeros((), device=labels.device)
         for part in features["parts"]:
@@ -329,7 +330,7 @@ class BiLstmTagger(Tagger):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Return one group, and another for the chains if they have a rate. head_learning_rate is not used."""
+        """Return one group, and a second one for the chains if they have a rate. head_learning_rate is not used."""
         with_own_rate = self.in_chains() if chain_learning_rate else set()
         trained = [p for p in self.parameters() if p.requires_grad]
         chains = [p for p in trained if id(p) in with_own_rate]

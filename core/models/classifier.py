@@ -1,4 +1,4 @@
-"""A sequence classifier and its inputs: an encoder, one vector for all pieces, a linear layer (Ma et al. 2023, A.3)."""
+"""A sequence classifier: an encoder, one vector for all pieces, and a linear layer (Ma et al. 2023, A.3)."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -22,8 +22,8 @@ Pooling = Literal["pooler", "cls"]
 class Classifier(nn.Module):
     """Pieces to `n_classes` logits.
 
-    pooling: `cls` the first piece's state; `pooler` that state through the encoder's pooler, if it has one.
-    dtype: of the encoder's computation; the last layer stays in float32.
+    pooling: `cls` uses the first piece's state; `pooler` passes it through the encoder's pooler, if there is one.
+    dtype: number format of the encoder's computation; the last layer stays in float32.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Classifier(nn.Module):
         self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
         self.pieces = Pieces(tokenizer, max_length)
         self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
-        # Belongs to the encoder, so that on a CPU it draws like the encoder's other dropouts (training.threads).
+        # Make it a module of the encoder, so that on a CPU it uses the same dropout as the encoder (training.threads).
         encoder.dropout_of_classifier = nn.Dropout(float(getattr(encoder.config, "hidden_dropout_prob", 0.1)))
         self.last_layer = nn.Linear(int(encoder.config.hidden_size), n_classes)
         nn.init.normal_(self.last_layer.weight, std=float(getattr(encoder.config, "initializer_range", 0.02)))
@@ -61,17 +61,17 @@ class Classifier(nn.Module):
     def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
         """Return the pieces of a sentence with one mask for the mention, cut to a window around it."""
         left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
-        # Half the room for each side; the left side also gets what the right one leaves.
+        # Give each side half the room; the left side also gets the room that the right side leaves.
         n = min(len(left), max(room // 2, room - len(right)))
         return self.pieces.wrapped((*left[len(left) - n :], self.mask, *right[: room - n]))
 
     def holds(self, words: Sequence[str], more: int = 0) -> bool:
-        """Return True if the pieces of `words` and `more` further ones fit into the window."""
+        """Return True if the pieces of `words` and `more` further pieces fit into the window."""
         n = sum(map(len, self.pieces.of(words))) + more
         return n <= int(self.pieces.room)
 
     def nothing(self) -> Ids:
-        """Return the input of a null model: only the special pieces."""
+        """Return the input of the null model: only the special pieces."""
         return self.pieces.wrapped(())
 
     def _flat(self, words: Sequence[str]) -> Ids:

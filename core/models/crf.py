@@ -1,4 +1,4 @@
-"""The linear-chain CRF of a tagger: pytorch-crf's weights, our own loss, Viterbi and span posteriors, BIOES tags.
+"""The linear-chain CRF of a tagger: weights from pytorch-crf; our own loss, Viterbi and span posteriors.
 
 A softmax head is a chain whose transitions are zero and not learnt, so its Viterbi is the argmax. A maximum entropy
 Markov model (`memm`) is a softmax per word that also sees the previous tag (Murthy et al. 2018). Transitions are learnt
@@ -17,7 +17,9 @@ from core.models.forward_backward import NegativeLogLikelihood, Scores, sums
 
 Head = Literal["crf", "softmax", "memm"]
 
-FARTHEST = 600.0  # largest distance of two logarithms whose exponentials are added in float64 (exp(-708) is e-308)
+FARTHEST = (
+    600.0  # logarithms may differ by this much before exponentials underflow in float64 (exp(-708) is about e-308)
+)
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
@@ -28,8 +30,8 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` True at words.
 
-    constrained: loss, Viterbi and posteriors exclude sequences that break BIOES. The loss of a softmax head, which
-    treats every word separately, does not change. temperature: divisor of scores in posteriors, which calibrates
+    constrained: loss, Viterbi and posteriors exclude sequences that break BIOES. This does not change the loss of a
+    softmax head, which treats every word separately. temperature: divisor of scores in posteriors, which calibrates
     confidences; decoding does not depend on it.
     """
 
@@ -74,7 +76,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def viterbi(self, emissions: Tensor, mask: Tensor, *, constrained: bool | None = None) -> Tensor:
         """Return the best tag sequence of each sentence, `(b, l)` int64; values beyond its end have no meaning.
 
-        constrained: among the sequences that BIOES allows, or among all; None: the chain's own setting. A `memm`
+        constrained: search only the sequences that BIOES allows, or all; None: the chain's own setting. A `memm`
         decodes greedily: each word gets its best tag given the previous word's.
         """
         begin, follow, end = self._scores(self.constrained if constrained is None else constrained)
@@ -97,8 +99,9 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     ) -> tuple[Tensor, Tensor]:
         """Return `first` and `last`, `(b, l)` float64: `first[i] + last[j]` is log p(words i to j have these `tags`).
 
-        This is their exact share of the weight of all sequences: paths to the first word, the words' own scores (a
-        difference of running sums), and paths after the last word. temperature: None: the chain's own.
+        This probability is exact. It combines the paths to the first word, the scores of the words themselves (a
+        difference of running sums), and the paths after the last word. temperature: None for the chain's own
+        temperature.
         """
         heat = temperature or self.temperature
         scores = self._scores(self.constrained)
@@ -117,7 +120,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         return Scores(self.start_transitions, self.transitions, self.end_transitions)
 
     def _scores(self, constrained: bool) -> Scores:
-        """Return the scores, -inf for what BIOES forbids if `constrained`."""
+        """Return the scores; if `constrained`, they are -inf for tags and transitions that BIOES forbids."""
         learnt = self._learnt()
         if not constrained:
             return learnt
@@ -128,8 +131,8 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         """Return True if all sums over sequences are representable together in float64, so matrix products suffice.
 
         BIOES reaches any tag from the best sequence in at most three steps (`I-a E-a B-b I-b`). Two sums at one place
-        therefore differ by at most three steps' scores, and a product of two of them and a transition by seven. False
-        on a GPU, because reading the answer would make the host wait.
+        therefore differ by at most the scores of three steps. A product of two sums and a transition differs by at most
+        seven. Returns False on a GPU, because reading the answer would make the host wait.
         """
         if emissions.device.type != "cpu":
             return False

@@ -1,10 +1,10 @@
-"""The device and precision of a model, batches shared among a CPU's cores, copies to a GPU, and memory that runs out.
+"""Choose a model's device and precision, share batches among CPU cores, copy to a GPU, handle a lack of memory.
 
 `python -m core.models.devices` prints the device that a training would use.
 
-A copy from ordinary memory, a result that is read at once, or the value of a tensor makes the host wait until the GPU
-has finished all its work. Meanwhile no further batch is prepared, and afterwards the GPU waits for the host. Therefore
-`to_device` copies from pinned memory, and `fetched` reads each result one batch late.
+The host waits until the GPU has finished all its work if it copies from ordinary memory, or reads a result at once.
+Meanwhile it prepares no further batch, and then the GPU waits for the host. Therefore `to_device` copies from pinned
+memory, and `fetched` reads each result one batch late.
 
 parts.json in the home stores per GPU and kind of work how many parts a batch was last cut into. Work that is not
 listed is done in one part.
@@ -74,7 +74,7 @@ def failure(card: "torch.device") -> str:
 
 
 def hindrance() -> str:
-    """Return a sentence on why no GPU is used although this machine has one; "" if one is used, absent or unwanted."""
+    """Explain in a sentence why this machine's GPU is not used; "" if it is used, absent or switched off."""
     import torch
 
     if cards.asked() == "cpu" or pick_device().type == "cuda":
@@ -116,10 +116,10 @@ def lock_of(card: "torch.device") -> str:
 
 
 def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
-    """Limit a Trainer to one GPU; on several it would send each a part of every batch.
+    """Limit a Trainer to one GPU; otherwise it would split every batch among all GPUs.
 
-    Our batches cannot be split so, because the first axis of their tensors is not always the sentence, and a small
-    encoder gains nothing by it. Under torchrun each process has one GPU anyway.
+    Our batches cannot be split this way, because the first axis of their tensors is not always the sentence. A small
+    encoder would also gain nothing. Under torchrun each process has one GPU anyway.
     """
     if arguments.n_gpu > 1:
         arguments._n_gpu = 1  # as the Trainer itself does for a model that spans several GPUs
@@ -154,9 +154,9 @@ def side_by_side(
     """Yield `work` of every item in order, its tensors on the CPU.
 
     On a CPU each thread computes one item. Threads that share one small matrix product would spend most of their time
-    waiting for each other while other programs use the cores. On a GPU the next item starts before the tensor of
-    the last is read. Items are drawn in the calling thread, a few ahead. Wrap the generator in `contextlib.closing` if
-    it may not run to its end; until then torch has one thread in the whole process.
+    waiting for each other while other programs use the cores. On a GPU the next item starts before the previous result
+    is read. The calling thread draws the items, a few in advance. While the generator is open, torch has one thread in
+    the whole process. Wrap it in `contextlib.closing` if it may not run to its end.
     """
     import torch
 
@@ -182,10 +182,11 @@ def single_threads(n: int) -> ThreadPoolExecutor:
 
 
 def _use_one_thread() -> None:
-    """Limit torch to one thread in this thread, also if another thread sets more later.
+    """Let the calling thread compute with a single torch thread, even if another thread later raises the limit.
 
-    A thread reads the process's setting at its first use of torch. Without the read below, a later setting of two
-    threads would apply here, and sums over rows (the gradients of layer norm) would differ in their last digits.
+    A thread adopts the process's limit when it first uses torch. `get_num_threads` counts as that first use. Without
+    it, a later limit of two threads would apply here. Sums over rows (the gradients of layer norm) would then differ in
+    their last digits.
     """
     import torch
 
@@ -194,7 +195,7 @@ def _use_one_thread() -> None:
 
 
 def to_device(value: Any, device: "torch.device") -> Any:
-    """Return `value` with its tensors on `device`, also those in lists and dictionaries; other values stay."""
+    """Return `value` with all tensors moved to `device`, including tensors in lists and dictionaries."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -205,7 +206,7 @@ def to_device(value: Any, device: "torch.device") -> Any:
 
 
 def without_reading_masks() -> None:
-    """Keep transformers from reading on the GPU if a mask has padding; batches without padding come without a mask."""
+    """Keep transformers from asking the GPU if a mask has padding; our batches without padding have no mask anyway."""
     from transformers import AttentionMaskInterface
 
     AttentionMaskInterface.register("sdpa", _mask)
@@ -220,7 +221,7 @@ def _mask(*args: Any, **options: Any) -> Any:
 
 
 def fetched(results: "Iterable[tuple[Key, torch.Tensor]]") -> "Iterator[tuple[Key, torch.Tensor]]":
-    """Yield the results on the CPU, each one late: while one is copied, the GPU computes the next."""
+    """Yield the results on the CPU, one step late: while a result is copied, the GPU computes the next one."""
     import torch
 
     coming: tuple[Key, torch.Tensor, torch.cuda.Event | None] | None = None
@@ -273,8 +274,8 @@ class Halved:
     def each(self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result]) -> list[Result]:
         """Return the result of `work` on each part of `items`.
 
-        If memory runs out, this batch and all later ones are cut into twice as many parts. Errors: that of a single
-        item which does not fit.
+        If memory runs out, this batch and all later ones are cut into twice as many parts. Errors: the error of `work`
+        if even a single item does not fit.
         """
         while True:
             parts = min(self.parts, len(items))
@@ -284,18 +285,18 @@ class Halved:
             except Exception as error:
                 if not memory_ran_out(error) or parts == len(items):
                     raise
-            # Outside the handler: the frames of the error still hold the memory to release.
+            # Not inside the `except` block: there the error's frames would still hold the memory.
             self.parts = 2 * parts
             release_memory()
             keep_parts(self._work, self._device, self.parts)
 
 
 def release_memory() -> None:
-    """Release unused memory and restart the count of the peak.
+    """Release unused memory and reset the peak memory.
 
-    A tagger, a Trainer and a language model refer to themselves, so they and Adam's moments stay until they are
-    garbage-collected. torch keeps a GPU's memory until its cache is emptied, and glibc does not return the holes that
-    batches of varying sizes leave: an experiment of eight pre-trainings grew to 11 GB.
+    A tagger, a Trainer and a language model contain reference cycles, so they and Adam's moments stay until garbage
+    collection. torch keeps a GPU's memory until its cache is emptied. glibc does not return the gaps that batches of
+    varying sizes leave. Without this function, an experiment of eight pre-trainings grew to 11 GB.
     """
     gc.collect()
     trim()

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 class EncoderOptions(Config):
     """Options of an embedding, shared by all kinds of run that embed."""
 
-    encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
+    encoder: str = option("minilm", "Encoder: a Hugging Face name, a local folder, or minilm (bundled).")
     pooling: Literal["mean", "cls", "last4"] = option(
-        "mean", "Mean of the last layer's pieces, its [CLS] piece, or the mean of the last four layers."
+        "mean", "Pooling: the mean of the last layer's pieces, its [CLS] piece, or the mean of the last four layers."
     )
-    max_length: int = option(128, "Longer sentences are read in windows.", unit="pieces", ge=8, le=8192)
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    max_length: int = option(
+        128, "Window size; longer sentences are read in several windows.", unit="pieces", ge=8, le=8192
+    )
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
+    allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
 
     weights: str = option("", "Hash of the encoder, so that changed weights give new vectors.", hidden=True)
 
@@ -61,8 +63,8 @@ STRETCH = 1.1  # the longest sentence of a batch is at most this many times the 
 class Cut(NamedTuple):
     """Texts as rows of pieces. If a text needs several windows, its further ones are rows after all texts.
 
-    special: 1 for each piece that does not count: special pieces and those of an earlier window. further: rows of the
-    further windows by the text's row.
+    special: 1 for each piece that does not count (special pieces, and pieces of an earlier window). further: {row of a
+    text: rows of its further windows}.
     """
 
     ids: list[list[int]]
@@ -73,8 +75,8 @@ class Cut(NamedTuple):
 class Encoder:
     """A frozen encoder. Make one with `Encoder.load`.
 
-    name: as given to `load`. key: hash of all inputs of a vector except the sentence. dimension: width d.
-    max_length: pieces per window, special ones included; a longer sentence is read in several windows.
+    name: the name given to `load`. key: hash of everything besides the sentence that determines a vector. dimension:
+    width d. max_length: pieces per window, special ones included; a longer sentence is read in several windows.
     """
 
     def __init__(
@@ -156,7 +158,7 @@ class Encoder:
         return _in_windows(pieces["input_ids"], pieces["special_tokens_mask"], self.max_length)
 
     def encode_cut(self, cut: Cut, report: Reporter) -> tuple[FloatArray, FloatArray]:
-        """Return the same as `encode`, for at most BLOCK texts that were cut."""
+        """Do the same as `encode` for at most BLOCK texts that `cut` has cut."""
         raw = self._raw(cut, report)
         norms = np.linalg.norm(raw, axis=1)
         if not np.isfinite(norms).all():
@@ -246,7 +248,7 @@ def _read_by(window: TextWindow, pieces: Sequence[int]) -> tuple[list[int], list
 
 
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Yield the rows of each batch: of like length, at most `budget` pieces or one sentence. Skips length 0."""
+    """Yield the rows of each batch: similar lengths, at most `budget` pieces or one sentence. Skips length 0."""
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
     start = int(np.searchsorted(ordered, 1))

@@ -11,10 +11,10 @@ _process = Isolated(__name__, "start this by the command line if you trust the m
 
 
 def fingerprint(name: str, *, allow_download: bool = False) -> str:
-    """Return 24 hex digits of an encoder's weights, configuration and tokenizer; the path does not count.
+    """Return 24 hex digits that depend on an encoder's weights, configuration and tokenizer, but not on its path.
 
-    The app's server lets a separate process read any folder but the bundled one. Errors: those of `hub.located`; in
-    the server also ResourceError if reading takes too long or its process dies.
+    In the app's server, a separate process reads all folders except the bundled one. Errors: those of `hub.located`; in
+    the server also ResourceError if reading takes too long or the process dies.
     """
     if name == TINY:
         return "tiny-1"
@@ -31,7 +31,7 @@ def answer(name: str, *, allow_download: bool = False) -> str:
 
 @lru_cache(maxsize=32)
 def _answer_isolated(name: str, state: tuple[object, ...]) -> str:
-    """Return the fingerprint, read by a separate process. state: only a key of the cache."""
+    """Return the fingerprint, read by a separate process. state: used only as a key of the cache."""
     return str(_process.ask(name, name=name))
 
 

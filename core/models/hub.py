@@ -50,12 +50,12 @@ _LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of ev
 
 @contextmanager
 def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
-    """Yield the folder of encoder `name` to a block that reads it, and check that the block read the checked files.
+    """Yield the folder of encoder `name`; check the files before they are read, and afterwards that they are unchanged.
 
     name: `minilm`, an offered encoder, a path or a Hugging Face id; not `tiny`. transformers opens files by name, so a
-    swap cannot be prevented; it is detected afterwards. Errors: ModelError if the encoder is not on this machine, holds
-    no safetensors, is not what it claims, or was changed meanwhile; PathError for a path that a page must not reach;
-    RunError if a run's model was changed after the run.
+    swap of files cannot be prevented, only detected. Errors: ModelError if the encoder is not on this machine, has no
+    safetensors, fails a check, or was changed meanwhile; PathError for a path that pages must not open; RunError if a
+    run's model was changed after the run.
     """
     folder = folder_of(name, allow_download=allow_download)
     before = state(folder)
@@ -71,10 +71,10 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
 
 
 def converted(name: str) -> str:
-    """Convert encoder `name` to safetensors if needed, and return a sentence on it.
+    """Convert encoder `name` to safetensors if needed, and describe the conversion in a sentence.
 
-    "" if nothing was to do or the encoder is not here, which loading it will report. Errors: those of `located` and
-    `in_safetensors`.
+    Return "" if no conversion was needed, or if the encoder is not on this machine, which loading it will report.
+    Errors: those of `located` and `in_safetensors`.
     """
     try:
         if name in (BUNDLED, TINY, *OFFERS) or not wanting(folder_of(name)):
@@ -103,7 +103,7 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
 
 
 def _typed(name: str) -> Path | None:
-    """Return the folder that `name` is the path of, None if it is a model's id.
+    """Return the folder if `name` is a path; None if it is a model's id.
 
     Errors: PathError if this process is confined and the path, or a link in the folder, leads out of the allowed
     folders. The error is the same if nothing is there, so that it reveals nothing.
@@ -161,7 +161,7 @@ def load_model(
 
     auto_class = auto_class or AutoModel
     if name == TINY:
-        # Always the same weights, and the caller's random state stays as it was.
+        # Draw the same weights every time, and leave the caller's random state unchanged.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return tiny_model(auto_class, kw)

@@ -38,7 +38,7 @@ class LayerMix(nn.Module):
     def forward(self, states: Sequence[Tensor]) -> Tensor:
         """Return the mix `(b, l, d)` of the layers' states, each `(b, l, d)`."""
         shares = self.weights.softmax(0)
-        # In float32: a sum over a dozen layers would keep two of bf16's three digits.
+        # Sum in float32: over a dozen layers, bf16 would keep only two of its three digits.
         weighed = [share * state.float() for share, state in zip(shares, states, strict=True)]
         return self.gamma * torch.stack(weighed).sum(0)
 
@@ -49,7 +49,7 @@ class LayerMix(nn.Module):
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """Read the last layer instead within this context, as anyone does who loads the model without Winnow."""
+        """Switch the mix off in this context and read the last layer, as the model does when loaded without Winnow."""
         self._on = False
         try:
             yield
@@ -60,7 +60,7 @@ class LayerMix(nn.Module):
 def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
     """Remove or reinitialise layers of `model` by `choice`, drawing from torch's current random state.
 
-    name: of the encoder, for errors. Errors: ConfigError if it lacks the layer; ModelError.
+    name: the encoder's name, for errors. Errors: ConfigError if the encoder lacks the layer; ModelError.
     """
     if choice.kind not in ("named", "reinit"):
         return
@@ -79,7 +79,7 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
 
 
 def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleList:
-    """Return the encoder's layers in order. name, instead: encoder and an alternative, for the error (ModelError)."""
+    """Return the encoder's layers in order. Errors: ModelError, which names the encoder and what to do `instead`."""
     n = int(model.config.num_hidden_layers)
     lists = (part for part in model.base_model.modules() if isinstance(part, nn.ModuleList) and len(part) == n)
     layers = next(lists, None)
@@ -102,8 +102,9 @@ def _draw(layer: nn.Module, spread: float) -> None:
 class Lora:
     """Matrices of rank `rank` beside all linear layers of an encoder, whose own weights are frozen until `merge`.
 
-    model: encoder and head; the head is trained as usual. seed: for A; B starts at 0, so training starts from the
-    encoder as it is. The matrices are parameters of `model`, named after their layer with `lora_a` and `lora_b`.
+    model: encoder and head; the head is trained as usual. seed: seed of the random A. B starts at 0, so training starts
+    from the unchanged encoder. The matrices are parameters of `model`, named after their layer with `lora_a` and
+    `lora_b`.
     """
 
     def __init__(self, model: "PreTrainedModel", rank: int, seed: int) -> None:

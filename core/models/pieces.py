@@ -1,8 +1,8 @@
 """Texts and words as pieces, and windows over texts of more pieces than an encoder reads at once.
 
-For sentence vectors (`windows`), the first window is the text cut to length. All others, also the last, are as long:
-they reach back over pieces of the window before, so that each piece has context. Masked language modelling reads no
-piece twice and takes even parts instead (`even_parts`).
+For sentence vectors (`windows`), all windows have the same length. The last windows reach back over pieces of the one
+before, so that each piece has context. For masked language modelling (`even_parts`), no piece is read twice, and a text
+is cut into parts of similar length.
 
 For a tagger (`Pieces`), windows hold whole words. A word is represented by its first piece, and its emission comes
 from the window in which the word has the most context. One Viterbi then runs over the whole sentence.
@@ -21,7 +21,7 @@ from core.text.sentence import InContext, Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LONGEST = 8192  # pieces of a text that are read at all; no sentence is longer
+LONGEST = 8192  # most pieces of a text that are read; no sentence is longer
 CONTEXT = 4  # a tagger's windows share a quarter of their pieces
 
 Ids = tuple[int, ...]
@@ -40,8 +40,8 @@ def rectangle(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, In
 class TextWindow:
     """Part of a text's row of pieces.
 
-    places: positions in the row, special pieces included. new: range in `places` of the pieces that count here: not
-    special, and in no earlier window.
+    places: positions in the row, special pieces included. new: range in `places` of the pieces that count in this
+    window: those that are not special and in no earlier window.
     """
 
     places: Sequence[int]
@@ -49,7 +49,7 @@ class TextWindow:
 
 
 def windows(special: Sequence[int], most: int) -> list[TextWindow]:
-    """Return windows of `most` pieces over a longer row; together they count every piece once.
+    """Return windows of `most` pieces over a longer row. Each piece counts in exactly one window.
 
     special: 1 at the special pieces with which the row and every window begin and end.
     """
@@ -166,7 +166,7 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     begin, end, n = 0, 0, len(ends) - 1
     while end < n:
-        begin = end  # move back over shared words only as far as the next word still fits, so that the end advances
+        begin = end  # share words with the window before only while one more word fits, so that the end advances
         while begin > 0 and ends[end] - ends[begin - 1] <= room // CONTEXT and ends[end + 1] - ends[begin - 1] <= room:
             begin -= 1
         while end < n and ends[end + 1] - ends[begin] <= room:

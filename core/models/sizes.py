@@ -45,7 +45,7 @@ def misfit(name: str, folder: Path) -> str:
 
 @lru_cache(maxsize=32)
 def _asked(name: str, folder: Path, states: tuple[object, ...]) -> None:
-    """Ask another process. states: only a key of the cache."""
+    """Let a separate process answer. states: used only as a key of the cache."""
     _process.ask(name, name=name, folder=str(folder))
 
 
@@ -58,7 +58,7 @@ _State = tuple[Path, int, int]
 
 
 def _states(folder: Path, *names: str) -> tuple[_State, ...]:
-    """Return the files of a folder with time of change and size, to detect changes."""
+    """Return each file with its time of change and its size, to detect changes."""
     states = []
     for file in (folder / name for name in names):
         with suppress(OSError):

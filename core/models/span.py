@@ -108,7 +108,7 @@ class SpanTagger(PieceTagger):
         sizes = {"max_length": max_length, "context": context}
         super().__init__(model, tokenizer, types, "softmax", dtype=dtype, constrained=True, **sizes)
         self.span = SpanLayer(int(model.config.hidden_size), len(types) + 1)
-        # Drawn last, so that under one seed a tagger starts the same with and without it.
+        # Draw its weights last, so that the other weights are the same with and without it.
         self.contrast = Contrast(HIDDEN, beta, gamma) if beta or gamma else None
         self._kinds = {kind: number for number, kind in enumerate(self.types, 1)}
 
@@ -162,10 +162,10 @@ class SpanTagger(PieceTagger):
         weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
     ) -> Features:
-        """Return a training batch with `labels` and `weights` per span. An entity that is too long for a span is lost.
+        """Return a training batch with `labels` and `weights` per span. Entities too long for a span get no label.
 
-        The feature `pairs` has `(2, m)` numbers of spans: each renamed entity here and in the copy. Copies have no
-        labels.
+        The feature `pairs`, `(2, m)`, holds the span numbers of each renamed entity in the sentence and in its copy.
+        Copies have no labels.
         """
         own = [one.own if isinstance(one, Paired) else one for one in sentences]
         labels = [self._labels(sentence) for sentence in own]
@@ -207,7 +207,7 @@ class SpanTagger(PieceTagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss`: weighted cross entropy per span, at MOST spans per word of the step, plus the contrast."""
+        """Return `loss`: the weighted cross entropy, divided by MOST spans per word of the step, plus the contrast."""
         hidden = self.represented(features, features["shape"])
         logits = self.span(hidden[: len(labels)])
         losses = nn.functional.cross_entropy(logits, labels, reduction="none") * weights

@@ -67,7 +67,7 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
 
 @contextmanager
 def complete(folder: Path) -> Iterator[None]:
-    """Turn errors of loading a tagger into a ModelError; its own and exhausted memory pass."""
+    """Turn errors of loading a tagger into a ModelError; pass on ModelErrors and out-of-memory errors."""
     try:
         yield
     except ModelError:
@@ -83,9 +83,9 @@ def complete(folder: Path) -> Iterator[None]:
 class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
-    types: t names. tags: the k = 4t + 1 BIOES tags of the output layer. context: number of neighbouring words (or
-    pieces) that it reads on each side, if sentences have neighbours (`text.sentence`). cut: tokenisation of the
-    training sentences, which raw text must get too; None: our rule.
+    types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context: number of
+    neighbouring words (or pieces) to read on each side, if sentences have neighbours (`text.sentence`). cut:
+    tokenisation of the training sentences, to apply to raw text; None: our rule.
     """
 
     crf: LinearChain
@@ -119,9 +119,9 @@ class Tagger(nn.Module):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Return parameter groups for the optimizer: the encoder first, because the curve shows its rate.
+        """Return parameter groups for the optimizer; the encoder comes first, because the curve shows the first rate.
 
-        chain_learning_rate: of all chains' transitions; None: that of the layer below them.
+        chain_learning_rate: rate of all chains' transitions; None: the rate of the layer below them.
         """
         raise NotImplementedError
 
@@ -158,7 +158,7 @@ class Tagger(nn.Module):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss`: weighted negative log-likelihood per word of the batch, or of the whole step if given."""
+        """Return `loss`: weighted negative log-likelihood per word, of the whole step if given, else of the batch."""
         mask = labels != IGNORED
         losses = self.crf.loss(self.emissions(features, tuple(labels.shape)), labels.clamp(min=0), mask)  # type: ignore[arg-type]
         words = mask.sum() if num_items_in_batch is None else num_items_in_batch
@@ -275,8 +275,8 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
 class PieceTagger(Tagger):
     """A tagger whose encoder represents a word by the state of its first piece.
 
-    dtype: of the encoder's computation. max_length: pieces per window. context: pieces of neighbouring sentences that
-    are read on each side.
+    dtype: number format of the encoder's computation. max_length: pieces per window. context: pieces of neighbouring
+    sentences to read on each side.
     """
 
     def __init__(

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _LAST_LAYERS = ("classifier", "score")
-_NEW_TOO = ("head.",)  # ModernBERT's layer below the last, which a plain encoder lacks
+_NEW_TOO = ("head.",)  # ModernBERT's second-to-last layer, which a plain encoder lacks
 _IOB2 = str.maketrans("ES", "IB")
 
 
 class EncoderTagger(PieceTagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
-    model: its logits are the emissions. dtype: of the encoder's computation; the last layer and the chain stay in
-    float32. max_length: pieces per window. mixed: read a mix of the layers instead of the last. context: pieces of
-    neighbouring sentences that are read, not tagged, on each side (Schweter and Akbik 2020).
+    model: model whose logits are the emissions. dtype: number format of the encoder's computation; the last layer and
+    the chain stay in float32. max_length: pieces per window. mixed: read a mix of the layers instead of the last.
+    context: pieces of neighbouring sentences that are read, not tagged, on each side (Schweter and Akbik 2020).
     """
 
     def __init__(
@@ -148,7 +148,7 @@ def new_tagger(
         id2label=names,
         # Two BIOES tags share an IOB2 name. The reverse mapping gives the first of them.
         label2id={name: i for i, name in reversed(names.items())},
-        # A fine-tuned encoder has a last layer of other tags, which is reinitialised below anyway.
+        # A fine-tuned encoder has a last layer for other tags. It is reinitialised below anyway.
         ignore_mismatched_sizes=True,
         dtype=torch.float32,
     )
@@ -165,7 +165,7 @@ def new_tagger(
         context=context,
         dtype=pick_dtype(precision, on_device),
     )
-    # Drawn as the encoder's layers were: a last layer in the file was trained on other tags.
+    # Initialise like the encoder's layers, because a last layer in the file was trained on other tags.
     nn.init.normal_(tagger.last_layer.weight, std=float(getattr(model.config, "initializer_range", 0.02)))
     nn.init.zeros_(tagger.last_layer.bias)
     return tagger.to(on_device)

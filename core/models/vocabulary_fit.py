@@ -86,17 +86,19 @@ def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
 _CAPITAL = re.compile("[A-Z]")  # ASCII only: byte-level vocabularies write spaces and accents as other capitals
 # Smallest share of pieces with a capital in a cased vocabulary; uncased ones have capitals only in special pieces.
 CASED = 0.01
-UNKNOWN, OFTEN = 0.01, 0.05  # smallest shares that are remarked on
-MANY = 2.0  # smallest number of pieces per word that is; an encoder of the text's language needs 1.1 to 1.5
+UNKNOWN, OFTEN = 0.01, 0.05  # smallest shares that `remarks` reports
+MANY = (
+    2.0  # smallest number of pieces per word that `remarks` reports; an encoder of the text's language needs 1.1 to 1.5
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocabularyFit:
     """Fit of a tokenizer to some sentences; shares are 0 to 1.
 
-    unknown: words with an unknown piece. pieces: mean per word. case_lost: words with a capital that are read as if
-    lower-case, of all with a capital. cased: the vocabulary has capitals. max_length: pieces per window. longer:
-    sentences of more pieces than that.
+    unknown: share of words with an unknown piece. pieces: mean number per word. case_lost: share of the words with a
+    capital that the tokenizer lower-cases. cased: True if the vocabulary has capitals. max_length: pieces per window.
+    longer: share of sentences that do not fit into one window.
     """
 
     unknown: float
@@ -132,17 +134,17 @@ def vocabulary_fit(
 
 
 def remarks(name: str, fit: VocabularyFit) -> list[str]:
-    """Return sentences on what encoder `name` loses of the text of `fit`. They do not begin with its name."""
+    """Describe what encoder `name` cannot represent, one sentence per problem, without naming the encoder."""
     texts = []
     if name == BUNDLED:
         texts.append("Uncased and English: capitals are not seen, and other languages fall into many small pieces.")
     elif fit.case_lost > OFTEN and fit.cased:
         texts.append(
-            f"Its vocabulary knows capitals and its tokenizer lower-cases {fit.case_lost:.0%} of the words with one "
-            "before it looks: set do_lower_case to false in its tokenizer_config.json, if it was trained with capitals."
+            f"Its vocabulary has capitals, but its tokenizer lower-cases {fit.case_lost:.0%} of the words with a "
+            "capital. If it was trained with capitals, set do_lower_case to false in its tokenizer_config.json."
         )
     elif fit.case_lost > OFTEN:
-        texts.append(f"Uncased: of the words with a capital {fit.case_lost:.0%} are read as if they had none.")
+        texts.append(f"Uncased: {fit.case_lost:.0%} of the words with a capital letter are lower-cased.")
     if fit.unknown >= UNKNOWN:
         texts.append(f"{fit.unknown:.1%} of the words hold a piece that its vocabulary lacks.")
     if fit.pieces >= MANY:

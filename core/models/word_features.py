@@ -1,8 +1,8 @@
 """Features of a word for a recurrent tagger: its vector and its letters.
 
-A word's vector is looked up as written, then lower-cased. If the vectors come from text that our rule tokenised, it is
-then looked up by the longest of the words that the rule cuts this one into. Vectors of words in the training corpora
-are trained. Further pretrained vectors stay fixed, because no gradient would reach them.
+A word's vector is looked up as written, then lower-cased. If our rule tokenised the text of the vectors, the rule then
+cuts the word, and the longest of the resulting words is looked up. Vectors of words in the training corpora are
+trained. Other pretrained vectors stay fixed, because no gradient would reach them.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from core.results import FloatArray
 from core.text.sentence import Sentence
 from core.text.words import Tokens, is_alphanumeric, tokenize
 
-UNKNOWN = 0  # index of an unknown word, and of padding, which is never read
+UNKNOWN = 0  # index of an unknown word and of padding; the output at padding is never used
 OVER, ODD = 0, 1  # letter indices: beyond the word's end; an unknown letter
-LONGEST = 40  # letters read of a word; longer ones are addresses or tables
+LONGEST = 40  # most letters read per word; longer words are web addresses or tables
 FORGOTTEN = 0.5  # probability in training that a word seen once is read as unknown, so that its vector is learnt
 
 
@@ -38,9 +38,9 @@ class Vectors:
 class Vocabulary:
     """Words and letters of training sentences.
 
-    words: have trained vectors; the unknown word is not listed. further: words whose vectors stay fixed. once: number
-    of `words` seen once. rare: number of these without a pretrained vector; they are the last of `words`. by_parts:
-    look up an unknown word by the longest word in it.
+    words: words with trained vectors, without the unknown word. further: words whose vectors stay fixed. once: number
+    of `words` seen once. rare: number of words seen once that have no pretrained vector; they come last in `words`.
+    by_parts: look up an unknown word by the longest word in it.
     """
 
     words: tuple[str, ...]
@@ -67,7 +67,7 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
     """Return the vocabulary of training sentences. A form seen once and without a pretrained vector is rare."""
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     with_vector = set(vectors.words) if vectors else set()
-    # Rare ones last, so that one index separates them from the others; equal counts in the order of words.
+    # Put rare words last, so that one index separates them from the others. Sort equal counts by word.
     order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in with_vector, -counts[word], word))
     return Vocabulary(
         words=tuple(order),
@@ -124,7 +124,7 @@ class WordVectors(nn.Module):
     def forward(self, indices: Tensor) -> Tensor:
         n = self.trained.num_embeddings
         if self.training:
-            # Drawn on the CPU, so that training on a GPU has the same draws.
+            # Draw on the CPU, so that training on a GPU uses the same draws.
             chance = to_device(torch.rand(indices.shape) < FORGOTTEN, indices.device)
             rare = (indices >= self.first_rare) & (indices < n)
             indices = indices.masked_fill(rare & chance, UNKNOWN)
@@ -137,8 +137,8 @@ class WordVectors(nn.Module):
 class CharCnn(nn.Module):
     """Maps letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, then the maximum over the word.
 
-    A window begins at every letter, or half its width before it. None begins beyond the word's end, so padding does not
-    change the features.
+    There is one window per letter; it begins at the letter, or half its width before. No window begins after the word's
+    end, so padding does not change the features.
     """
 
     def __init__(self, n_letters: int, size: int, filters: int, widths: Sequence[int], dropout: float) -> None:

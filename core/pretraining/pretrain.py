@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
 _FITTED = (
-    "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
-    " identity, decoder tied to the embeddings, bias from the pieces' frequencies); losses below are after that."
+    "The encoder came without a vocabulary head, so one was fitted first with the encoder frozen. It started from an"
+    " identity transform, a decoder tied to the embeddings, and biases from the pieces' frequencies. All losses below"
+    " were measured with the fitted head."
 )
 
 
@@ -83,7 +84,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
     with on_device(job, config.precision):
-        announce(context.run.id)  # only now, when the corpora are ready and the GPU is taken, do the others join
+        announce(context.run.id)  # only now, because the others must not join before the corpora are ready
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
         piles, tokens = _read(config, job, corpora, lm)
@@ -111,7 +112,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         context.stage("saving")
         lm.save(models.folder(context.run), _card(config, corpora, result))
         context.artifact(models.NAME, models.folder(context.run))
-        for part in context.run.checkpoints.iterdir():  # three times the model's size
+        for part in context.run.checkpoints.iterdir():  # they take three times the disk space of the model
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result
 
@@ -157,10 +158,10 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 
 
 class Draw:
-    """Rows that an epoch reads: `draw(epoch)`, shape (m,), with the same m for every epoch.
+    """Draws the rows of an epoch: `draw(epoch)` returns shape (m,), with the same m for every epoch.
 
-    The first `n_task` rows are T_C's; `n_others` rows follow. task, others: rows of each per epoch. balance: see
-    SOURCES.md, Mixing T_C and S_C.
+    The first `n_task` rows belong to T_C; the `n_others` rows of the other corpora follow. task, others: number of rows
+    of each per epoch. balance: see SOURCES.md, Mixing T_C and S_C.
     """
 
     def __init__(self, n_task: int, n_others: int, balance: Balance, seed: int) -> None:
@@ -183,7 +184,7 @@ Held = tuple[Corpus, IntArray]
 
 
 def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[Held, Held]:
-    """Return (corpus, rows) of held-out sentences of T_C and of general text, each a seeded sample."""
+    """Draw the held-out sentences of T_C and of general text by seed; return (corpus, rows) of each."""
 
     def sample(corpus: Corpus, share: float, stream: int) -> Held:
         n = min(max(round(share * len(corpus)), 1), HELD_OUT_MOST, len(corpus))
@@ -267,7 +268,9 @@ def _card(config: PretrainConfig, corpora: Sequence[Corpus], result: PretrainRes
             "",
             f"{result.sentences:,} sentences per epoch, {result.epochs:g} epochs, {result.steps:,} steps.",
             "",
-            _FITTED if result.head_fitted else "The vocabulary head is the encoder's own, trained on with it.",
+            _FITTED
+            if result.head_fitted
+            else "The encoder's own vocabulary head was trained further together with the encoder.",
             "",
             "## Settings",
             *settings,

@@ -4,19 +4,19 @@ The draws come from a hierarchical bootstrap: it resamples seeds, then test sent
 The spread of these draws is biased in two ways when there are few seeds:
 
 - it uses the n - 1 deviations of n seeds as if they were all (too narrow);
-- it counts three times what a seed does to a sentence by chance (too wide; Owen 2007).
+- it counts the chance interaction of a seed and a sentence three times (too wide; Owen 2007).
 
 In simulations, a plain percentile interval over 3 seeds covers the truth in 83% of cases if seeds differ much, and in
 99% if they do not. Therefore the draws are stretched around the estimate:
 
-- to a standard error of unbiased parts: test sentences + seeds - what is counted in both;
+- to an unbiased standard error: the variance of test sentences + that of seeds - the part counted in both;
 - from normal tails to those of Student's t with Satterthwaite's degrees of freedom (as Hesterberg 2015 does).
 
 The same simulations then give a coverage of 93% to 98%.
 
-Each variant resamples its own seeds. An equal seed number does not pair two runs, because they start from different
-weights. If it makes them alike after all, the interval is slightly too wide. The interval does not include the effect
-of another selection or another pre-training if a variant has only one.
+Each variant resamples its own seeds. Runs with the same seed number are not paired, because they start from different
+weights. If they are alike after all, the interval is slightly too wide. If a variant has only one selection and one
+pre-training, the interval does not include their random variation.
 
 With swapped halves, each replicate has its own labels and test sentences, the same in both variants. Variants are then
 compared within replicates (SOURCES.md, Halves swapped). A replicate trains on one half and is tested on the other; the
@@ -120,7 +120,7 @@ class Resampled:
             hi=min(float(hi), 100.0),
             level=level,
             above=above,
-            p=self.p,  # by t, because counted draws give none below 1 / draws, and Holm's order depends on the smallest
+            p=self.p,  # from Student's t: counting draws cannot give p below 1 / draws, but Holm's order needs it
             system=tuple(self.system.tolist()),
             other=tuple(self.other.tolist()),
             se_seeds=sqrt(self.var_seeds),
@@ -149,7 +149,7 @@ def compare(
 
 
 def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: int, seed: int) -> Resampled:
-    """Return draws and variances, for intervals at several levels. Errors: as for `compare`."""
+    """Return draws and variances, from which intervals at any level follow. Errors: as for `compare`."""
     if not (system and other):
         raise CorpusError("verdict: a variant has no evaluation; fine-tune it with at least one seed and a test set.")
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
@@ -186,7 +186,7 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
 def _by_replicate(
     whole: FloatArray, resampled: FloatArray, tables: FloatArray, tested: BoolArray, rng: np.random.Generator
 ) -> Resampled:
-    """Do as `resample` does for replicates that both variants share. Columns: first one variant's, then the other's."""
+    """Do the same as `resample` for shared replicates. Columns: replicates of one variant, then of the other."""
     n, m = tested.shape
     moved = resampled - whole
     gaps, drawn, moves = (table[..., :n] - table[..., n:] for table in (whole, resampled, moved))
@@ -216,10 +216,11 @@ def seeds_part(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the seeds' part of a difference's variance, and its degrees of freedom, for one or many experiments.
 
-    noise: `(2, ...)` variance of each variant's mean between its seeds. both: `(...)` variance that is included in
-    noise and in `sentences` `(...)`. counts: number of seeds of each variant. m: number of test sentences.
+    noise: `(2, ...)` variance of each variant's mean, estimated between its seeds. sentences: `(...)` variance from the
+    test sentences. both: `(...)` variance that noise and sentences both include. counts: number of seeds of each
+    variant. m: number of test sentences.
     """
-    # Subtract once what is counted twice; by chance it may exceed the noise.
+    # Subtract `both` once because it is counted twice. By chance it may exceed the noise.
     seeds = np.maximum(noise.sum(axis=0) - both, 0.0)
     doubt = noise[0] ** 2 / (counts[0] - 1) + noise[1] ** 2 / (counts[1] - 1) + sentences**2 / max(m - 1, 1)
     # Satterthwaite: each part has its own degrees of freedom. Without any variance, use the normal distribution.
@@ -251,7 +252,8 @@ def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
 def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
     """Return the interval of F1 for each type in gold, percent. evaluations: one per seed.
 
-    Computed as by `compare`, against a variant that finds nothing. For a single tagger, only sentences are resampled.
+    Uses the method of `compare`, against a variant that finds nothing. For a single tagger, only sentences are
+    resampled.
     """
     arm = [*evaluations, *evaluations] if len(evaluations) == 1 else evaluations
     intervals = {}
@@ -274,8 +276,8 @@ def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
 def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatArray:
     """Return `(s, m, 2)`: true positives, and predicted + gold spans, per evaluation and sentence.
 
-    replicates: number of evaluations per variant. Those at the same place must be of the same sentences; 1: all must.
-    Errors: CorpusError if they are not.
+    replicates: number of evaluations per variant; replicate i must have the same test sentences in all variants. 1: all
+    evaluations must have the same test sentences. Errors: CorpusError if the sentences differ.
     """
     gold = [evaluation.gold.sum(axis=1) for evaluation in evaluations]
     alike = (np.array_equal(gold[i % replicates], other) for i, other in enumerate(gold))
@@ -323,10 +325,11 @@ def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def interaction_variance(gaps: FloatArray, tested: BoolArray) -> float:
-    """Return the variance of the mean difference from the interaction of replicates and sentences.
+    """Return the part of the mean difference's variance that the interaction of replicates and sentences causes.
 
-    Infinite if no sentence was tested twice: then all effects of sentences count as effects of replicates.
-    gaps: `(r, m)` points by which each sentence moves the difference of each replicate. tested: `(r, m)`.
+    It is infinite if no sentence was tested twice; the caller then limits it to the whole variance of the sentences.
+    gaps: `(r, m)` points by which each sentence moves the difference of each replicate. tested: `(r, m)` True if the
+    replicate was tested on the sentence.
     """
     n, times = len(tested), tested.sum(axis=0)
     again = times > 1

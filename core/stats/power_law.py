@@ -115,12 +115,12 @@ def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
 
 
 def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
-    """The gain of going on from the largest size to `size`. points: as for `fit`, whose errors it has.
+    """Return the expected gain from the largest size to `size`. points and errors: as for `fit`.
 
-    To know the noise of pre-trainings, each F1 of a size must be that of a pre-training of its own: taggers on one
-    share its luck. `upper` is the largest gain of any curve that the points allow at 90%, one-sided (profile
-    likelihood). These curves may grow as fast as a square root: laws alone were too often all too flat. inf where no
-    size was run twice.
+    Each F1 of a size must come from a separate pre-training, because taggers on one pre-training share its random
+    variation. `upper` is the largest gain of any curve that the points allow at 90%, one-sided (profile likelihood);
+    inf if no size was run twice. The curves may grow as fast as a square root, because power laws alone were often too
+    flat.
     """
     from scipy.special import stdtrit  # a second to load
 

@@ -13,7 +13,7 @@ from core.text.schemes import encode
 from core.text.sentence import Entity, Prediction, Sentence
 
 SEQEVAL: Final = "bioes"  # seqeval calls it IOBES
-MICRO = "micro avg"  # seqeval's name of the line over all types
+MICRO = "micro avg"  # seqeval's name of the row over all types
 AVERAGES = (MICRO, "macro avg", "weighted avg")
 LEAST = 2.0  # F1, percent: one correct entity of a hundred, and no spurious one
 
@@ -50,7 +50,7 @@ def count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeReport:
-    """A line of seqeval's classification report. Scores in percent.
+    """A row of seqeval's classification report. Scores in percent.
 
     type: entity type, or `micro avg`. support: number of gold entities.
     """

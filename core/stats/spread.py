@@ -19,7 +19,7 @@ MANY = 1000  # test sentences of an estimate, which does not store their number:
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences, tested on USUAL
 USUAL = 300  # test sentences
 ASSUMED_SHARE = (
-    0.5  # of the variance between seeds on USUAL sentences, added by the test sentences; falls as 1 / number
+    0.5  # share of the variance between seeds that USUAL test sentences cause; it falls as 1 / number of sentences
 )
 ASSUMED_PRETRAINING = 0.5  # F1 points between selections and pre-trainings of one variant, in addition to taggers
 ASSUMED_LABELS = 0.3  # F1 points by which the effect of a draw of labels differs between variants
@@ -55,7 +55,7 @@ class Spread:
         return hypot(self.seeds, self.pretrainings)
 
     def by_halves(self, pool: int) -> "Spread":
-        """Return the spread if halves of `pool` sentences are swapped: each replicate is tested on one half."""
+        """Return the spread for swapped halves of `pool` sentences, where each replicate is tested on one half."""
         extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # added by fewer test sentences
         return replace(
             self,
@@ -115,7 +115,7 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
     n = np.array([len(gap.system) for gap in gaps])
     falling = np.array([gap.var_seeds + gap.var_both for gap in gaps])
     both, fixed = np.array([[gap.var_both, gap.var_sentences - gap.var_both] for gap in gaps]).T
-    # Between replicates there is also the difference of the two halves.
+    # The variance between replicates also includes the difference of the two halves.
     each = np.maximum(n * falling - fixed * n / (n - 1), 0.0)
     return Spread(
         seeds=sqrt(each.mean() / 2),
@@ -160,7 +160,7 @@ def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
         for i, j in combinations(range(len(arms)), 2)
     ]
     return Spread(
-        # Weighted by degrees of freedom, because five seeds estimate a variance better than two.
+        # Weight by degrees of freedom, because five seeds estimate a variance better than two.
         seeds=sqrt(np.average(noise, weights=dof)),
         both=sqrt(np.average(both, weights=dof)),
         sentences=sqrt(max(float(np.mean(pairs)), 0.0)) if pairs else assumed(m).sentences,

@@ -71,16 +71,16 @@ class CalibrateResult:
 class CalibrateConfig(Config):
     """Options: the encoder, the corpora, and the network to time."""
 
-    encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
+    encoder: str = option("minilm", "Encoder: a Hugging Face name, a local folder, or minilm (bundled).")
     task: str = option(..., "Task corpus (T_C), used to time masked language modelling.", corpus=True)
     train: str = option(..., "Labelled data (L_C), used to time fine-tuning.", corpus=True)
     domain: str = option("", "Domain corpus (D_C), used to time embedding.", corpus=True)
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
 
     network: Network = option("encoder", "Network of the tagger to time.")
     hidden: int | None = option(None, "bilstm, charcnn: LSTM units per direction.", ge=1)
 
-    weights: str = option("", "Hash of the encoder.", hidden=True)
+    weights: str = option("", "Hash of the encoder, so that changed weights are timed again.", hidden=True)
     machine: str = option("", "The device, so that another device is timed again.", hidden=True)
 
     def settled(self) -> Self:

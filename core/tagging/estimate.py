@@ -33,8 +33,8 @@ from core.training.mlm_settings import MlmSettings
 from core.training.settings import Settings, TaggerSettings, classify_preset
 
 START = 3.0  # seconds to read, check and save everything but weights
-FORWARD = 1 / 3  # of a training step, without the backward pass
-EARLY = 0.7  # share of the epochs that early stopping leaves, as seen on CrossNER and the samples
+FORWARD = 1 / 3  # time of a forward pass, as a share of a training step
+EARLY = 0.7  # share of the planned epochs that early stopping usually trains, as seen on CrossNER and the samples
 PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its time limit
 NAME = 8  # pieces per mention with its markers
 PIECES = 1.3  # per word, if not measured; English in BERT's vocabulary
@@ -49,7 +49,7 @@ PACE = ("network", "hidden", "layers", "lora", "checkpointing", "packed", "preci
 class Speed:
     """Speed of a kind of training on this machine: a step over n pieces takes `a + b n` seconds.
 
-    load: seconds to load the model. pieces: per token. has_head: if False, a vocabulary head is fitted first.
+    load: seconds to load the model. pieces: pieces per token. has_head: if False, a vocabulary head is fitted first.
     """
 
     a: float
@@ -98,7 +98,7 @@ class Speeds:
     def calibrated(
         self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]
     ) -> CalibrateResult | None:
-        """Return the newest `calibrate` result for such a training on this machine, if possible on these texts."""
+        """Return this machine's newest `calibrate` result for a training with `settings`, preferably on `texts`."""
         return calibrate.newest(self._store, cards.machine(), texts, **_timed_by(settings, encoder))
 
     def of_classifiers(self, encoder: str, texts: Collection[str]) -> CalibrateResult | None:
@@ -217,7 +217,7 @@ class Read:
 def tagger(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read, tests: Sequence[Read], stages: int = 1
 ) -> Estimate:
-    """Estimate taggers, one per seed. settings: planned for this text. stages: 2 if the encoder is frozen first."""
+    """Estimate one tagger per seed. settings: from `planned`. stages: 2 if the encoder is frozen at first."""
     epoch = math.ceil(train.sentences / settings.batch_size) * speed.a + train.pieces * speed.b
     whole = dev.pieces * speed.b * FORWARD
     judged = whole * min(1.0, (settings.dev_sentences or math.inf) / dev.sentences)
@@ -251,10 +251,10 @@ def difficulty(
 class Preflight:
     """Estimated cost of a training. GB are 10^9 bytes.
 
-    steps: optimizer steps of all seeds, at most. seconds: expected time; most: time without early stopping; both None
-    if this machine has not been timed. basis: what these rest on, a sentence. memory_gb: None if the encoder is not
-    here; measured: True if it was observed, else it is a lower bound. disk_gb: with checkpoints, at most. problem: why
-    the encoder cannot be used, a sentence, or "".
+    steps: most optimizer steps of all seeds. seconds: expected time; most: time without early stopping; both None if
+    this machine has not been timed. basis: source of the times, a sentence. memory_gb: memory; None if the encoder is
+    not on this machine. measured: True if the memory was observed; otherwise it is a lower bound. disk_gb: most disk
+    space, with checkpoints. problem: sentence on why the encoder cannot be used, or "".
     """
 
     steps: int
@@ -269,7 +269,7 @@ class Preflight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Size of a training. steps: of all seeds. models: copies of the weights on disk at once; a checkpoint is three.
+    """Size of a training. steps: over all seeds. models: copies of the weights on disk; a checkpoint counts as three.
 
     texts: fingerprints of the corpora. time: estimates the time at a given speed.
     """
@@ -340,7 +340,7 @@ def _problem(init: str, store: RunStore) -> str:
         return ""
     try:
         return misfit(name, hub.folder_of(name))
-    except (ModelError, PathError):  # not here; starting the run reports it
+    except (ModelError, PathError):  # the encoder is not on this machine, which starting the run will report
         return ""
 
 

@@ -1,7 +1,7 @@
 """Training of a sequence classifier, and its probabilities (SOURCES.md, PVI).
 
-It does not use transformers' Trainer. A cross-validation has dozens of trainings of a minute each, none of which is
-kept or resumed half-way, and the Trainer's overhead would exceed the training.
+It does not use transformers' Trainer, whose overhead would take longer than the training. A cross-validation trains
+dozens of classifiers for a minute each. None of them is kept, and none is resumed half-way.
 """
 
 import time
@@ -25,7 +25,7 @@ from core.training.settings import ClassifySettings
 from core.training.threads import Threads
 
 LOG_SECONDS = 1.5
-POOL = 8  # batches that are drawn together and then cut by length: little padding, and still a random mixture
+POOL = 8  # batches drawn together; sorting within them by length saves padding and keeps the mixture random
 
 Logged = Callable[[float, int], None]
 Part = tuple[list[Ids], Tensor]
@@ -43,14 +43,14 @@ def train(
 ) -> None:
     """Train on `inputs` and their `labels` `(n,)`; the same seed gives the same weights.
 
-    log: called with the mean loss since its last call, in bits per mention, and the step, 1-based. Progress is in
+    log: called with the mean loss since its last call (bits per mention) and the step (from 1). Progress is reported in
     pieces. Errors: Cancelled, ResourceError if memory runs out.
     """
     torch.manual_seed(seed)
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
-    logged, losses = float("-inf"), list[Tensor]()  # values are read only for the log, so that the host need not wait
+    logged, losses = float("-inf"), list[Tensor]()  # only the log reads them, so that the host seldom waits
     work = f"classifier, {settings.batch_size} mentions of at most {max(map(len, inputs), default=0)} pieces"
     smaller = Smaller(classifier, work, classifier.device, report)
     classifier.train()
@@ -106,18 +106,18 @@ def _optimizer(
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
     warm = settings.warmup * total
-    # Linear up, then linear down to 0. + 1, so that neither the first nor the last step has a rate of 0.
+    # Rise linearly, then fall linearly to 0. The + 1 keeps the rate of the first and the last step above 0.
     share: Callable[[int], float] = lambda step: min((step + 1) / (warm + 1), (total - step) / (total - warm))
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
 
 def _batches(lengths: Sequence[int], settings: ClassifySettings, seed: int) -> Iterator[list[int]]:
-    """Yield the rows of each step in all epochs. The draw depends only on seed and epoch; a batch has like lengths."""
+    """Yield the rows of each step, for all epochs, drawn by seed and epoch; rows of a batch have similar lengths."""
     size, pool = settings.batch_size, POOL * settings.batch_size
     for epoch in range(settings.epochs):
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(lengths)).tolist()
-        # Sorted only within a pool, and the batches shuffled again, so that short ones do not follow each other.
+        # Sort only within a pool and shuffle the batches again, so that short batches do not follow each other.
         pools = [sorted(order[i : i + pool], key=lengths.__getitem__) for i in range(0, len(order), pool)]
         batches = [rows[i : i + size] for rows in pools for i in range(0, len(rows), size)]
         yield from (batches[i] for i in rng.permutation(len(batches)).tolist())
@@ -132,13 +132,13 @@ def _parts(inputs: Sequence[Ids], labels: IntArray, rows: Sequence[int], n: int)
 def _gradients(
     classifier: Classifier, parts_of: Callable[[int], list[Part]], parallel: Threads | None, step: int, times: int
 ) -> Tensor:
-    """Add a batch's gradients, computed in `times` as many parts as usual, and return its mean loss, nats."""
+    """Add a batch's gradients, computed in `times` as many parts as usual; return its mean loss in nats."""
     parts = parts_of(times * (PARTS if parallel else 1))
     n = sum(len(inputs) for inputs, _ in parts)
 
     def loss_of(part: Part) -> Tensor:
         inputs, labels = part
-        # A sum over n, not a mean of parts, because parts differ in size and every mention has equal weight.
+        # Divide the sum by n instead of averaging the parts: parts differ in size, but every mention weighs the same.
         return cross_entropy(classifier(inputs), to_device(labels, classifier.device), reduction="sum") / n
 
     if parallel:

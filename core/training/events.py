@@ -1,8 +1,8 @@
-"""Turns a Trainer's logs into a run's metrics, and a request to stop into a checkpoint and `Cancelled`.
+"""Turn a Trainer's logs into metrics of the run, and a request to stop into a checkpoint and `Cancelled`.
 
-A training that uses this sets `logging_strategy="no"` and `save_strategy="no"`, because this module decides by the
-clock when to log and to save. `state.num_input_tokens_seen` counts pieces without padding; the Trainer's
-`include_num_input_tokens_seen` or the training itself adds them.
+Use it with `logging_strategy="no"` and `save_strategy="no"`, because this module decides by the clock when to log and
+to save. `state.num_input_tokens_seen` must count pieces without padding: set the Trainer's
+`include_num_input_tokens_seen`, or add the pieces in the training loop.
 """
 
 import os
@@ -27,25 +27,26 @@ if TYPE_CHECKING:
 
 Saved = Callable[[Checkpoint], None]
 
-LOG_SECONDS = 1.5  # three metrics then make two events per second
+LOG_SECONDS = 1.5  # between two points of a curve; three metrics then give two events per second
 CHECKPOINT_SECONDS = 60.0
-HEAD = "head.safetensors"  # weights of a head that was fitted first under the frozen encoder
-BEST = "best.safetensors"  # weights of the best epoch, beside or within a checkpoint
-STRIDE = 8  # steps between agreements of several processes, for which each must wait for its GPU
-_TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, which is reserved for results
+HEAD = "head.safetensors"  # weights of a head that was fitted first, with the encoder frozen
+BEST = "best.safetensors"  # weights of the best epoch, stored beside or inside a checkpoint
+STRIDE = 8  # processes agree every so many steps to log, save or stop; each agreement waits for the GPU
+_TALKATIVE = (PrinterCallback, ProgressCallback)  # print to stdout, which is reserved for results
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 
 
 class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
-    """Reports progress in optimizer steps and the metrics of a Trainer.
+    """Reports a Trainer's metrics, and its progress in optimizer steps.
 
-    These are `loss`, `learning_rate`, `tokens_per_second`, on a GPU `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`, and
-    everything logged as `dev_...`. seed: added to the name of every metric. checkpoint_seconds:
-    between two checkpoints; inf: only when cancelled. saved: called with every complete checkpoint, e.g.
+    The metrics are `loss`, `learning_rate`, `tokens_per_second` and everything logged as `dev_...`; on a GPU also
+    `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: added to the name of every metric. checkpoint_seconds: time
+    between two checkpoints; inf: write one only when cancelled. saved: called with every complete checkpoint, e.g.
     `RunContext.checkpoint`.
 
     If `report.check()` raises, training stops after this step, a checkpoint is written, and `Cancelled` is raised
-    again. Of several processes only the first reports. All log, save and stop at the same step, each STRIDE-th.
+    again. If several processes train, only the first one reports. All of them log, save and stop at the same steps,
+    which are multiples of STRIDE.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         now = time.monotonic()
         due = (now - self._logged >= LOG_SECONDS, now - self._saved >= self.checkpoint_seconds)
         agreed = args.world_size == 1 or state.global_step % STRIDE == 1
-        # Between agreements no process may act on a request that the others do not know.
+        # Between two agreements, no process may act on a request that the other processes do not know of.
         log, save = self._listen(args, control, *due) if agreed else (False, False)
         if log or state.global_step >= state.max_steps or self.cancelling:
             control.should_log = True
@@ -95,14 +96,14 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         if self.cancelling:
-            # The checkpoint comes first, and a resumed training evaluates this epoch.
+            # Write the checkpoint without evaluating; the resumed training evaluates this epoch.
             control.should_evaluate = False
         control.should_log |= control.should_evaluate  # this may be the last point if training stops early
 
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
-        if args.world_size == 1:  # several processes finish the evaluation, which is short
+        if args.world_size == 1:  # with several processes, let the short evaluation finish
             self._listen(args, control)
 
     def on_log(
@@ -148,11 +149,11 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         return agreed
 
     def _speed(self, state: TrainerState) -> dict[str, float]:
-        """Return pieces per second since the last point, without padding and without time to evaluate and save."""
+        """Return pieces per second since the last point; padding, evaluations and checkpoints do not count."""
         (then, pieces), now = self._from, time.monotonic()
         self._count_from(state)
         self._logged = now
-        # A mean since the start would hide that the machine has become busy.
+        # An average since the start would hide that other programs have slowed the machine down.
         seen = state.num_input_tokens_seen - pieces
         return {"tokens_per_second": seen / (now - then)} if seen and now > then else {}
 
@@ -163,7 +164,8 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
     """A Trainer whose checkpoints survive a power cut and a clock that is set back.
 
-    Otherwise a power cut could truncate their files, and the newest could be deleted because it seems the oldest.
+    With a plain Trainer, a power cut could truncate the files of a checkpoint. If the clock was set back, the newest
+    checkpoint could be deleted because it looks like the oldest.
     """
 
     def _save_rng_state(self, output_dir: str) -> None:
@@ -184,7 +186,7 @@ def listen(trainer: Trainer, callback: EventCallback) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the latest complete checkpoint of a Trainer in `folder`: one whose state, written last, is readable."""
+    """Return a Trainer's latest complete checkpoint in `folder`: its state, which is written last, is readable."""
     states = {
         int(path.parent.name.rpartition("-")[2]): path
         for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
@@ -206,7 +208,7 @@ def _is_metric(name: str) -> bool:
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
-    """Return the first process's wishes in every process, because all must leave the loop at the same step."""
+    """Return the first process's `wishes` to every process, because all must leave the loop at the same step."""
     if args.world_size == 1:
         return wishes
     import torch
@@ -217,7 +219,7 @@ def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
 
 
 def _of_card(device: "torch.device") -> dict[str, float]:
-    """Return this process's peak memory on the GPU, and from the driver all programs' memory (GB) and use (percent)."""
+    """Return this process's peak GPU memory, and from the driver the memory (GB) and use (percent) of all programs."""
     import torch
 
     if device.type != "cuda":

@@ -1,9 +1,9 @@
-"""Fine-tunes taggers with transformers' Trainer: dev F1 after every epoch, the best or the last epoch kept.
+"""Fine-tune taggers with transformers' Trainer: measure dev F1 after every epoch, keep the best or the last epoch.
 
 checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensors: the best weights and the record of
                                      the epochs so far; the Trainer's state is written last
 
-LPFT trains only the head under a frozen encoder first, then all of the tagger (Kumar et al. 2022; Ma et al. 2023, 4.1
+LPFT first trains only the head, with a frozen encoder, then the whole tagger (Kumar et al. 2022; Ma et al. 2023, 4.1
 and A.4). Its folder has
 
 head/               checkpoints of stage 1
@@ -46,15 +46,15 @@ from core.training.settings import Settings
 from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
-MOST = 1000  # dev sentences that the temperature is fitted on, which is one number
+MOST = 1000  # dev sentences to fit the temperature on; more are not needed for a single number
 
 
 @dataclass(slots=True, kw_only=True)
 class Epochs:
     """Record of the epochs so far.
 
-    dev_f1: percent, one per epoch. dev_loss: one per epoch if it decides, else empty. best: number of the best epoch,
-    1-based, 0 before the first. seconds: of training, over all attempts.
+    dev_f1: one per epoch, percent. dev_loss: one per epoch if it selects the best epoch, else empty. best: number of
+    the best epoch, from 1; 0 before the first. seconds: training time over all attempts.
     """
 
     dev_f1: list[float] = field(default_factory=list)
@@ -72,10 +72,10 @@ class Epochs:
         )
 
     def keeps(self, settings: Settings) -> bool:
-        """Return True if the weights of the last epoch are to be kept.
+        """Return True if the weights of the latest epoch are to be kept.
 
-        That is each epoch with the setting `last`, else an epoch that is better than all before it. A tie keeps the
-        earlier epoch, which fits the training set less.
+        With the setting `last`, every epoch is kept. Otherwise an epoch is kept if it is better than all earlier ones.
+        After a tie the earlier epoch is kept, because it fits the training set less closely.
         """
         if settings.last:
             return True
@@ -84,7 +84,7 @@ class Epochs:
 
 
 class Finetuning(Durable):
-    """Training of one seed. Its results are `epochs` and `best`, the kept weights on the CPU."""
+    """Training of one seed. Results: `epochs`, and `best`, the kept weights on the CPU."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
-            # Not empty, because the Trainer only then calls `evaluate`, which reads dev itself.
+            # Must not be empty, else the Trainer never calls `evaluate`. `evaluate` reads the dev set itself.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -118,7 +118,7 @@ class Finetuning(Durable):
         listen(self, events)
 
     def _collate(self, examples: Sequence[Sequence[Row]]) -> Features:
-        """Return `rows`, their `parts`, and `labels` with one value per word that the loss is divided by.
+        """Return `rows`, their `parts`, and `labels`: one value per word that counts in the loss's divisor.
 
         The Trainer counts the labels over all parts of a step.
         """
@@ -135,11 +135,11 @@ class Finetuning(Durable):
             return super().train(*args, **kw)
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
-        """Create the schedule. With `decay` the rate depends only on the epochs so far, so a resume restores it."""
+        """Create the schedule. With `decay`, the rate is a function of the epochs so far, so a resume restores it."""
         if self.settings.decay == 1:
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
-        # The scheduler multiplies the initial rate, hence the quotient.
+        # The scheduler multiplies the initial rate, so return the rate divided by the initial one.
         settings = self.settings
         share = lambda step: settings.rate(self.epochs.dev_f1, self.epochs.dev_loss) / settings.learning_rate
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
@@ -164,11 +164,11 @@ class Finetuning(Durable):
                 losses = [step(model, part, num_items_in_batch) for part in cut]
                 return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
             model.train()
-            dropout_seed = int(torch.randint(2**63 - 1, ()))  # from the generator that checkpoints restore
+            dropout_seed = int(torch.randint(2**63 - 1, ()))  # drawn from the generator that checkpoints restore
             loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
             return self.threads.gradients(loss, cut, dropout_seed)
 
-        # With accumulation a batch adds to earlier gradients, so it cannot be repeated in smaller parts.
+        # With accumulation, a batch adds to earlier gradients. It could not be repeated in smaller parts.
         alone = self.args.gradient_accumulation_steps == self.args.world_size == 1
         return self._smaller.step(gradients, len(inputs["rows"]) if alone else 1)
 
@@ -179,17 +179,17 @@ class Finetuning(Durable):
     def _roll_back(self) -> None:
         """Restore the best weights after an epoch that was not the best.
 
-        Called when the next epoch begins, so that a training resumed there does the same.
+        Called at the start of the next epoch, so that a training resumed there does the same.
         """
         if self.epochs.best < len(self.epochs.dev_f1):
             self.tagger.load_state_dict(self.best)
 
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
-        """Return the strict dev F1 and keep the weights if it is the best; {} if the user cancels."""
+        """Return the strict dev F1, and keep the weights of the best epoch; return {} if the user cancels."""
         try:
             table = score(self.tagger, self.dev, self.types, _Cancellable(self))
         except Cancelled:
-            return {}  # the checkpoint that follows precedes this evaluation, so a resumed training repeats it
+            return {}  # the next checkpoint does not contain this epoch's record, so a resumed training evaluates again
         epochs = self.epochs
         metrics = {
             "dev_f1": table.f1(),
@@ -211,14 +211,14 @@ class Finetuning(Durable):
     def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         if self.best and self.args.should_save:
-            # Before the Trainer's state, which is written last and marks a checkpoint as complete.
+            # Write before the Trainer's state. The state comes last and marks the checkpoint as complete.
             folder.mkdir(parents=True, exist_ok=True)
             record = asdict(self.epochs) | {"seconds": self.seconds()}
             save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
         super()._save_checkpoint(model, trial)
 
     def run_to_end(self, folder: Path, stopped: Callable[[Epochs], None] | None) -> Epochs:
-        """Train all epochs, from the last checkpoint in `folder` if there is one; see `finetune`.
+        """Train all epochs, starting from the last checkpoint in `folder` if there is one; see `finetune`.
 
         The tagger then has the weights of the best epoch.
         """
@@ -239,13 +239,13 @@ class Finetuning(Durable):
         return self.epochs
 
     def go_on_from(self, checkpoint: Path) -> None:
-        """Read the record of the epochs, and evaluate the last epoch if that is missing."""
+        """Read the record of the epochs, and evaluate the last epoch if the record lacks it."""
         if (checkpoint / BEST).exists():
             with safe_open(checkpoint / BEST, framework="pt") as file:
                 self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
                 self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-        # A checkpoint of a cancelled training at an epoch's end was written before the epoch was evaluated.
+        # If the user cancelled at the end of an epoch, the checkpoint was written before that epoch was evaluated.
         if self.state.global_step // self._an_epoch > len(self.epochs.dev_f1):
             self._load_from_checkpoint(str(checkpoint))
             self.evaluate()
@@ -279,14 +279,14 @@ def optimizer_of(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
 
 
 def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
-    """Return the Trainer's arguments. folder: of checkpoints."""
+    """Return the Trainer's arguments. folder: folder for the checkpoints."""
     world = max(1, torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1)
     arguments = TrainingArguments(
         output_dir=str(folder),
         seed=seed,
         data_seed=seed,
         num_train_epochs=settings.epochs,
-        # All processes and parts together make a batch. Rounded up if they do not divide it.
+        # The batch is divided among all processes and parts; round up if it does not divide evenly.
         per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
         gradient_accumulation_steps=settings.accumulation,
         max_grad_norm=settings.clip,
@@ -303,7 +303,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
         use_cpu=device.type == "cpu",
         dataloader_pin_memory=device.type == "cuda",
         accelerator_config={"non_blocking": device.type == "cuda"},
-        # A NaN loss must show in the curve.
+        # Show a NaN loss in the curve.
         logging_nan_inf_filter=False,
     )
     return on_one_card(arguments)
@@ -311,7 +311,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
 
 def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features], Features]) -> float:
     """Return the mean loss per dev word. moved: moves features to the tagger's device."""
-    # Only sentences whose types the tagger knows: for another type no tag could be right.
+    # Only use sentences whose types the tagger knows. For other types no tag could be right.
     known = [s for s in dev if s.tokens and {entity.type for entity in s.entities or ()} <= set(tagger.types)]
     total = words = 0.0
     tagger.eval()
@@ -325,12 +325,12 @@ def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features],
 
 
 def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
-    """Return the tagger's strict evaluation on `gold`, by its own decoding."""
+    """Evaluate the tagger strictly on `gold`, with its own decoding."""
     return evaluate(gold, [prediction_of(tags.best) for tags in tagger.tag(gold, report)], types)
 
 
 def fit_temperature(tagger: Tagger, dev: Sequence[Sentence], report: Reporter) -> float:
-    """Set the tagger's temperature to the one that calibrates its confidences on dev best, and return it.
+    """Set the temperature that best calibrates the tagger's confidences on dev, and return it.
 
     The temperature does not change the entities.
     """
@@ -372,12 +372,12 @@ def finetune(
 ) -> Epochs:
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
-    types: entity types that are evaluated, default all of `train` and `dev`. weights: factor of each training
-    sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`).
-    assisting_weight: factor of their loss. copies: of training sentences (`Contrasted`). folder: of checkpoints;
-    training resumes from the last one, with the same result as without interruption. saved: called with every
-    checkpoint. stopped: called if `Cancelled` ends the training after a first epoch. Errors: Cancelled, ResourceError
-    if memory runs out.
+    types: entity types to evaluate, by default all types of `train` and `dev`. weights: factor of each training
+    sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`). assisting_weight:
+    factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
+    for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
+    with every checkpoint. stopped: called if the user cancels after at least one epoch. Errors: Cancelled,
+    ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows
@@ -407,10 +407,11 @@ def lpft(
     stopped: Callable[[Epochs], None] | None = None,
     **options: Unpack[Options],
 ) -> Epochs:
-    """Train twice as `finetune` does: first the head under a frozen encoder, then all weights.
+    """Call `finetune` twice: first train the head with a frozen encoder, then all weights.
 
-    Both stages have the same settings, and each its own optimizer and schedule. Stage 2 starts from the best epoch of
-    stage 1. Return the epochs of stage 2 with the seconds of both. Cancelling in stage 1 keeps no tagger.
+    Both stages have the same settings, but each has its own optimizer and schedule. Stage 2 starts from the best epoch
+    of stage 1. Return the epochs of stage 2, with the seconds of both stages. If the user cancels in stage 1, no tagger
+    is kept.
     """
     done = folder / HEAD
     if done.exists():
@@ -432,10 +433,10 @@ def lpft(
 
 @contextmanager
 def frozen_encoder(tagger: Tagger) -> Iterator[None]:
-    """Freeze the encoder within this context: only the last layer, other new layers and the CRF are trained."""
-    # The first group is the encoder by the contract of `parameter_groups`; the rates do not matter here.
+    """Freeze the encoder within this context. Only the last layer, other new layers and the CRF are trained."""
+    # `parameter_groups` always returns the encoder as its first group. The rates do not matter here.
     encoder = tagger.parameter_groups(0.0, 0.0)[0]["params"]
-    # A rate of 0 would not do: AdamW's decay and the cost of gradients would remain.
+    # A learning rate of 0 is not enough: AdamW would still decay the weights, and gradients would still be computed.
     for parameter in encoder:
         parameter.requires_grad_(False)
     try:
@@ -446,7 +447,7 @@ def frozen_encoder(tagger: Tagger) -> Iterator[None]:
 
 
 class _HeadReporter:
-    """Reports the curves of stage 1 under other names than those of stage 2: `loss@1` becomes `head_loss@1`."""
+    """Renames the curves of stage 1 to distinguish them from those of stage 2: `loss@1` becomes `head_loss@1`."""
 
     def __init__(self, report: Reporter) -> None:
         self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check
@@ -458,7 +459,7 @@ class _HeadReporter:
 
 def _write_head(tagger: Tagger, path: Path, seconds: float) -> None:
     if torch.distributed.is_initialized() and torch.distributed.get_rank():
-        return  # all processes hold the same weights, and the first writes them
+        return  # all processes have the same weights, so only the first one writes them
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in tagger.state_dict().items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, save(weights, metadata={"seconds": json.dumps(seconds)}))

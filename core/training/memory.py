@@ -16,37 +16,38 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 LORA = (
-    "Rank of LoRA: small matrices are trained beside the encoder's linear layers and added to them at the end. Less "
-    "memory, for encoders of 100 million parameters and more; 8 is usual. 0: the encoder's own weights are trained."
+    "Rank of LoRA, usually 8; 0: train the encoder's own weights. LoRA trains small matrices beside the encoder's "
+    "linear layers and adds them at the end. It saves memory for encoders of 100 million parameters or more."
 )
-PARTS = 2  # more were slower on two cores, because each part has its own gradient for every weight
+PARTS = 2  # parts per step on a CPU; more were slower on two cores, because each computes gradients for all weights
 IN_PARTS = (
-    "On a CPU: number of parts that a step is cut into, one thread each. More parts use more than two cores. Another "
-    "number changes the last digits of results."
+    "On a CPU: number of parts that a step is cut into, one thread each. More parts use more than two cores. The "
+    "number of parts changes the last digits of results."
 )
 CHECKPOINTING = (
-    "Keep only the output of each layer and compute the rest again for the gradients: less memory, a third more time, "
-    "the same training."
+    "Keep only the output of each layer and recompute the rest for the gradients. This needs less memory and a third "
+    "more time; results stay the same."
 )
 LARGE = 100_000_000  # parameters from which LoRA is worthwhile
 LORA_FASTER = 20  # LoRA's default learning rate, in multiples of the rate for all weights (SOURCES.md, LoRA)
 
 
 def lora_note(model: "PreTrainedModel", rank: int) -> str:
-    """Return a sentence if LoRA was asked for although the encoder is small for it, else ""."""
+    """Return a warning if LoRA was requested for an encoder too small to benefit from it, else ""."""
     n = sum(weight.numel() for weight in model.base_model.parameters())
     if not rank or n >= LARGE:
         return ""
     return (
-        f"lora: is for encoders of {LARGE // 1_000_000} million parameters and more; this one has {n / 1e6:.1f} "
-        "million, so little memory is saved, and its own weights may as well be trained (lora 0)."
+        f"lora: saves memory for encoders of {LARGE // 1_000_000} million parameters or more, but this one has "
+        f"{n / 1e6:.1f} million. Set lora to 0 to train the encoder's own weights."
     )
 
 
 def checkpoint_layers(model: "PreTrainedModel", name: str) -> None:
-    """Checkpoint every layer of `model` in training (Chen et al. 2016). name: of the encoder, for errors.
+    """Checkpoint the activations of every layer of `model` (Chen et al. 2016). name: the encoder's name, for errors.
 
-    transformers' own switch is not used because MPNet and ALBERT lack it. Errors: ModelError if layers share weights.
+    transformers' own switch is not used, because MPNet and ALBERT do not support it. Errors: ModelError if layers share
+    weights.
     """
     from core.models.layers import layers_of
 
@@ -66,27 +67,28 @@ def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:
 
 
 class Smaller:
-    """Runs optimizer steps in as few parts as fit into memory. Gradients are sums over parts, so the step is the same.
+    """Runs optimizer steps in as few parts as fit into memory. Summing the parts' gradients gives the same step.
 
-    work: names the kind of step; an earlier run may have stored its number of parts (`parts_kept`).
+    work: name of the kind of step, under which an earlier run may have stored its number of parts (`parts_kept`).
     """
 
     def __init__(self, model: "torch.nn.Module", work: str, device: "torch.device", report: Reporter) -> None:
-        # The number of weights is part of the name, because another encoder or head needs another amount of memory.
+        # Include the number of weights in the name, because other encoders and heads need other amounts of memory.
         self._work = f"{work}, {sum(weight.numel() for weight in model.parameters())} weights"
         self._model, self._device, self._report = model, device, report
         self.times = parts_kept(self._work, device)
         if self.times > 1:
             report.note(
-                f"Memory ran out in such a training on this card before, so a step is taken in {self.times} times as"
-                f" many parts; the steps are the same. {FILE} of the home keeps that; without it whole steps are tried."
+                f"An earlier run of this kind ran out of memory on this GPU, so each step is cut into {self.times} "
+                f"times as many parts; results stay the same. To try whole steps again, delete {FILE} in Winnow's "
+                "home folder."
             )
 
     def step(self, work: Callable[[int], Result], most: int) -> Result:
-        """Return `work(times)`: the loss of a step cut into `times` as many parts as usual, gradients added.
+        """Return `work(times)`: add the gradients of a step, cut into `times` as many parts as usual; return its loss.
 
-        If memory runs out, this and all later steps take twice as many parts. most: largest `times` that is possible.
-        Errors: that of work which cannot be cut further.
+        If memory runs out, this step and all later ones are cut into twice as many parts. most: largest possible
+        `times`. Errors: the error of `work` if the step cannot be cut further.
         """
         while True:
             times = min(self.times, most)
@@ -95,21 +97,21 @@ class Smaller:
             except Exception as error:
                 if not memory_ran_out(error) or times >= most:
                     raise
-            # Outside the handler: the frames of the error still hold the memory to release.
+            # Not inside the `except` block: there the error's frames would still hold the memory.
             self.times = 2 * times
-            self._model.zero_grad()  # drops the gradients of the parts before the one that did not fit
+            self._model.zero_grad()  # drop the gradients of the parts that did fit
             release_memory()
             keep_parts(self._work, self._device, self.times)
             self._report.note(
-                f"Memory ran out, so a step is now taken in {self.times} times as many parts; the steps are the same."
+                f"Memory ran out, so each step is now cut into {self.times} times as many parts; results stay the same."
             )
 
 
 @contextmanager
 def memory_watched(batch_size: int, accumulation: int = 0) -> Iterator[None]:
-    """Turn an error of exhausted memory into a ResourceError that says what to do; pass on any other error.
+    """Turn an out-of-memory error into a ResourceError that tells the user what to do; pass on other errors.
 
-    accumulation: parts of a batch; 0 if the training has no such option.
+    accumulation: number of parts of a batch; 0 if the training does not have this option.
     """
     try:
         yield
@@ -117,9 +119,9 @@ def memory_watched(batch_size: int, accumulation: int = 0) -> Iterator[None]:
         if not memory_ran_out(error):
             raise
         advice = "give a smaller one, or choose a smaller encoder."
-        if accumulation:  # more parts, not a smaller batch: the steps stay the same, and results comparable
+        if accumulation:  # advise more parts instead of a smaller batch: the steps and the results stay the same
             advice = (
-                f"set accumulation to {2 * accumulation}, which keeps the batch and takes it in smaller parts, or "
-                "choose checkpointing, lora or a smaller encoder."
+                f"set accumulation to {2 * accumulation}, which cuts the same batch into smaller parts, or use "
+                "checkpointing, lora or a smaller encoder."
             )
         raise ResourceError(f"batch_size {batch_size}: memory ran out; {advice}") from error

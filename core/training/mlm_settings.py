@@ -1,4 +1,4 @@
-"""Settings of masked language modelling: the papers' values, and few epochs for a first look."""
+"""Settings of masked language modelling: the papers' values, and a preset of few epochs for a first look."""
 
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -8,7 +8,7 @@ from core.models.mlm import Unit
 from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
 QUICK_STEPS = 1500  # about 100,000 sentences
-PACKED = 512  # pieces per packed row; texts of up to WHOLE pieces are packed uncut
+PACKED = 512  # pieces per packed row; texts of up to WHOLE pieces are not cut
 WHOLE = 8192
 
 Balance = Literal["none", "upsample_TC", "downsample_SC"]
@@ -16,13 +16,14 @@ Balance = Literal["none", "upsample_TC", "downsample_SC"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Complete settings of a pre-training, with no value left to a preset.
+    """Complete settings of a pre-training; presets are filled in.
 
-    batch_size: sentences per optimizer step over all processes. accumulation: least number of parts of a step's batch;
-    the step stays the same. max_steps, max_pieces: replace the epochs unless 0. patience: epochs without a better dev
-    loss on T_C after which training ends with the best epoch's weights (SOURCES.md, Forgetting); 0: all epochs are made
-    and the last one's weights kept, as in the papers. lora: rank; 0: all weights are trained. checkpointing: of every
-    layer. parts: of a step on a CPU, one thread each.
+    batch_size: sentences per optimizer step over all processes. accumulation: least number of parts that a step's batch
+    is cut into; the step stays the same. max_steps, max_pieces: limits that replace the epochs unless 0. patience:
+    training ends after this many epochs without a better dev loss on T_C, and the best epoch's weights are kept
+    (SOURCES.md, Forgetting); 0: train all epochs and keep the last one's weights, as in the papers. lora: rank of the
+    LoRA matrices; 0: train all weights. checkpointing: recompute the activations of every layer. parts: number of parts
+    of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -48,40 +49,44 @@ class MlmSettings(Config):
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
         f"quick: 4 epochs at 1e-4, at most {QUICK_STEPS:,} steps; paper: 5 epochs at 5e-5, as Mahapatra et al. 2022; "
-        "custom: as paper, except for the values set here.",
+        "custom: as paper, except for the options that you set.",
     )
     epochs: int | None = option(None, "Passes over the text; None: the preset's value.", ge=1, le=1000)
     batch_size: int = option(64, "Sentences per optimizer step, over all processes.", ge=1, le=65_536)
-    learning_rate: float | None = option(None, "Falls linearly to 0; None: the preset's value.", gt=0, le=1)
-    accumulation: int = option(
-        1, "Least number of parts of a batch: more need less memory, the step stays the same.", ge=1, le=4096
+    learning_rate: float | None = option(
+        None, "Initial rate; it falls linearly to 0. None: the preset's value.", gt=0, le=1
     )
-    max_steps: int = option(0, "Optimizer steps instead of epochs; 0: epochs.", ge=0)
-    max_pieces: int = option(0, "Pieces to read instead of epochs; 0: epochs.", ge=0)
+    accumulation: int = option(
+        1, "Least number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
+    )
+    max_steps: int = option(0, "Number of optimizer steps to train, instead of epochs; 0: use epochs.", ge=0)
+    max_pieces: int = option(0, "Number of pieces to train on, instead of epochs; 0: use epochs.", ge=0)
     patience: int = option(
         0,
         "End after this many epochs without a better held-out loss on the task corpus, and keep the best epoch; 0: "
-        "make all epochs and keep the last.",
+        "train all epochs and keep the last.",
         ge=0,
     )
-    max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)
+    max_length: int = option(
+        128, "Longest row; longer sentences are cut into several rows.", unit="pieces", ge=8, le=8192
+    )
     packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of one sentence per row.")
     mask: Unit = option("piece", "Unit of masking: pieces, whole words, or spans (CrossNER).")
     mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
     balance: Balance = option(
         "none",
         "Balance of the task corpus and the others. none: every sentence once; upsample_TC: repeat the task corpus to "
-        "the size of the others; downsample_SC: read only as many of the others as of the task corpus.",
+        "the size of the others; downsample_SC: use only as many sentences of the others as the task corpus has.",
     )
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
+    allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
     lora: int = option(0, LORA, ge=0, le=256)
     checkpointing: bool = option(False, CHECKPOINTING)
     parts: int = option(PARTS, IN_PARTS, ge=1, le=64)
 
     @classmethod
     def quick(cls) -> "MlmSettings":
-        """Return few epochs at a high rate, a first look in minutes (SOURCES.md, Masked language modelling)."""
+        """Return the `quick` settings: few epochs at a high rate (SOURCES.md, Masked language modelling)."""
         return MlmSettings(preset="quick", epochs=4, learning_rate=1e-4)
 
     @classmethod
@@ -99,17 +104,17 @@ class MlmSettings(Config):
 
     @property
     def n_epochs(self) -> int:
-        """Passes over the text, by default the preset's."""
+        """Number of passes over the text; the preset's number unless `epochs` is set."""
         epochs = self.filled().epochs
         assert epochs
         return epochs
 
     def full_steps(self, rows: int) -> int:
-        """Return the optimizer steps of all epochs, each of `rows` rows."""
+        """Return the number of optimizer steps of all epochs, each of `rows` rows."""
         return self.n_epochs * -(-rows // self.batch_size)
 
     def steps(self, rows: int) -> int:
-        """Return the optimizer steps within the limits of the preset and of `max_steps`; ignores `max_pieces`."""
+        """Return the number of optimizer steps, limited by the preset and `max_steps` but not by `max_pieces`."""
         full = self.full_steps(rows)
         hurried = self.preset == "quick" and not self.max_pieces
         return self.max_steps or (min(full, QUICK_STEPS) if hurried else full)

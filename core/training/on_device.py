@@ -1,8 +1,9 @@
 """The device of a run, and the processes of a run under torchrun.
 
-A run computes on a GPU that no other run uses, else on the CPU, and records which. Under torchrun the first process
-owns the run: only it has the run's lock, events and result. It announces the run in torchrun's store. The others wait
-for that, read the same corpora and compute their share of every step, or some of the seeds.
+A run computes on a GPU that no other run uses, else on the CPU, and records the device. Under torchrun the first
+process owns the run: only this process holds the run's lock and writes its events and result. It announces the run in
+torchrun's store. The other processes wait for the announcement and read the same corpora. They compute their share of
+every step, or train some of the seeds.
 """
 
 import os
@@ -39,15 +40,16 @@ _announced: set[str] = set()
 def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) -> Iterator["torch.device"]:
     """Yield a device for the work within this context, and release its memory afterwards.
 
-    Load models only within, so that nothing is left on the GPU. A process takes the first free GPU and keeps it.
-    alone: lock a CPU for this run too, as trainings do. Errors: ResourceError if the device of `--device` is missing.
+    Load models only inside the context, so that nothing stays on the GPU. A process takes the first free GPU and keeps
+    it. alone: lock a CPU for this run too, as trainings do. Errors: ResourceError if the device of `--device` is
+    missing.
     """
     from core.models import devices
     from core.models.devices import release_memory, without_reading_masks
 
     with ExitStack() as stack:
         device = _taken(job, stack)
-        if device.type == "cpu" and alone and not rank():  # processes of one run share the lock of the first
+        if device.type == "cpu" and alone and not rank():  # the processes of one run share the first one's lock
             stack.enter_context(device_lock(job.home, cards.processor_lock(), job.context))
         if device.type == "cuda":
             without_reading_masks()
@@ -71,7 +73,7 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     free = _dealt(cards.usable()) if dealt else cards.usable()
     if not free:
         device = pick_device()
-        if device.type == "cuda":  # the driver cannot be queried
+        if device.type == "cuda":  # the driver cannot be asked for its GPUs
             stack.enter_context(device_lock(job.home, devices.lock_of(device), job.context))
         else:
             cards.check()
@@ -79,7 +81,7 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     with ExitStack() as held:
         name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
         if not dealt and len(cards.visible()) > 1:
-            # This GPU is then cuda:0, also for the Trainer, and also if torch cannot use the machine's first one.
+            # Hide the other GPUs. This one is then cuda:0 for torch and the Trainer, whatever its number is.
             cards.keep_to(next(card for card in free if card.lock == name))
         device = pick_device()
         if device.type == "cuda":
@@ -105,7 +107,7 @@ def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
 
 
 def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
-    """Return device and precision of a worker process in words, and the device's name.
+    """Describe the device and precision of a worker process in words; also return the device's name.
 
     The engine (Ray) has assigned the device.
     """
@@ -125,7 +127,7 @@ def rank() -> int:
 
 
 def announce(run_id: str) -> None:
-    """Announce the run that the other processes join; "": none, because it is finished already."""
+    """Announce the run that the other processes join; "" if it is already finished and none must join."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not rank() and not _announced:
         _announced.add(run_id)
         _store().set(_KEY, run_id)
@@ -141,7 +143,7 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     except Cancelled:
         raise
     except Exception as error:
-        # The first process reads this file and fails with the text. If it has ended, this error is only a consequence.
+        # The first process reads this file and fails with its text. If it has already ended, it caused this error.
         if run.lock.held():
             with suppress(OSError):
                 write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))
@@ -149,7 +151,7 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
 
 
 def _in_words(error: Exception) -> str:
-    """Describe an error for the run. The text of a bug is left out, because it may quote a sentence."""
+    """Describe an error for the run's log. For a bug, omit the error's text, which may quote a sentence."""
     if isinstance(error, WinnowError):
         return str(error)
     if memory_ran_out(error):
@@ -189,6 +191,6 @@ def _store() -> "TCPStore":
     """Return torchrun's own store, which outlives every process."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public by its documentation
 
-    # The first process may read files for an hour, or wait for another run's GPU, before it announces its run.
+    # The timeout is long because the first process may read files for an hour, or wait for a GPU, before it announces.
     address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     return TCPStore(*address, is_master=False, timeout=PATIENCE)

@@ -1,8 +1,8 @@
-"""Continued masked language modelling: first a missing vocabulary head, then encoder and head together.
+"""Continued masked language modelling. A missing vocabulary head is fitted first, then encoder and head together.
 
-Each step consists of micro-batches. Dev losses are measured on held-out T_C and on general text.
+Each step consists of micro-batches. Dev losses are measured on held-out sentences of T_C and on general text.
 
-folder/head/checkpoint-80/   from fitting a missing vocabulary head under the frozen encoder
+folder/head/checkpoint-80/   from fitting a missing vocabulary head with the encoder frozen
        head.safetensors      the fitted head
        before.json           dev losses and pseudo-perplexity before the first step
        checkpoint-300/       a Trainer's checkpoint; its state is written last
@@ -46,7 +46,7 @@ TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piles:
-    """Rows of pieces. train: of T_C, S_C, ...; draw: chooses those that an epoch reads.
+    """Rows of pieces. train: training rows of T_C, S_C, ...; draw: returns the rows of an epoch.
 
     task, general: held-out rows of T_C and of general text.
     """
@@ -58,7 +58,7 @@ class Piles:
 
 
 class Pretraining(Durable):
-    """The Trainer. A step is a list of micro-batches of like length, whose gradients add up to those of one batch."""
+    """Trainer whose step is a list of micro-batches of similar length. Their gradients add up to those of one batch."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Pretraining(Durable):
         longest = int(steps.examples.lengths.max(initial=0))
         work = f"mlm, {settings.batch_size} rows of at most {longest} pieces in {settings.accumulation} parts"
         self._smaller = Smaller(lm.model, work, lm.model.device, report)
-        # Batches without gradients are larger than those of a step. Cutting them is not reported.
+        # Evaluation batches need no gradients, so they are larger than a step's. Do not report if they are cut.
         self.reading = Smaller(lm.model, f"mlm, reading {steps.pieces} pieces", lm.model.device, Silent())
         self.reading_most = steps.pieces if steps.world == 1 else 1
         super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
@@ -89,7 +89,7 @@ class Pretraining(Durable):
         listen(self, events)
 
     def get_train_dataloader(self) -> DataLoader[Step]:
-        # Without a sampler: a step depends only on its number.
+        # No sampler is needed, because a step depends only on its number.
         return DataLoader(self.steps, batch_size=1, collate_fn=lambda items: items[0])
 
     def train(self, *args: object, **kw: object) -> TrainOutput:
@@ -106,7 +106,7 @@ class Pretraining(Durable):
     ) -> torch.Tensor:
         """Add the gradients of a step and return its mean loss over the masked positions of all processes."""
         self._since = self._since or time.perf_counter()
-        model.train(not self.frozen)  # a head is fitted to the encoder without dropout
+        model.train(not self.frozen)  # no dropout while a head is fitted to the frozen encoder
         state, world = self.state, self.steps.world
         seed = hash((self.settings.seed, state.global_step, self.steps.rank)) % 2**63
         scale = world / inputs["masked"]
@@ -118,7 +118,7 @@ class Pretraining(Durable):
                 return self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
             return self._in_turn(model, micros, scale)
 
-        # With several processes a step cannot be repeated by one, because the others wait for its gradients.
+        # With several processes, no process can repeat a step in more parts, because the others wait for its gradients.
         total = self._smaller.step(gradients, self.steps.batch_size if world == 1 else 1)
         state.num_input_tokens_seen += inputs["pieces"]
         self.seen += inputs["pieces"]
@@ -127,7 +127,7 @@ class Pretraining(Durable):
     def _in_turn(self, model: torch.nn.Module, micros: list[Micro], scale: float) -> torch.Tensor:
         """Run the micro-batches in sequence on a GPU or under torchrun; all-reduce the gradients after the last one."""
         total = torch.zeros((), device=self.args.device)
-        with self._precision():  # around all of them, so that the weights are cast once
+        with self._precision():  # one context for all micro-batches, so that the weights are cast once
             for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
                 with self.accelerator.no_sync(model=model) if left else nullcontext():
                     loss = self._sum(micro, model) * scale
@@ -145,7 +145,7 @@ class Pretraining(Durable):
             return self.lm.loss(ids, attend, positions, targets, run=model)
 
     def _pause(self) -> None:
-        """Add the time since the series of steps began, once the GPU has finished its work."""
+        """Stop the clock of training time, once the GPU has finished its work."""
         if self._since is not None:
             if self.args.device.type == "cuda":
                 torch.cuda.synchronize(self.args.device)
@@ -158,7 +158,7 @@ class Pretraining(Durable):
         self._pause()
         losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
         losses = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
-        # Before the first step it is no point of the curve, on which patience counts.
+        # The losses before the first step do not belong to the curve from which patience counts epochs.
         if self.state.global_step:
             self.log(dict(losses))
             self.callback_handler.on_evaluate(self.args, self.state, self.control, losses)
@@ -167,8 +167,8 @@ class Pretraining(Durable):
         return losses
 
     def dev_loss(self, rows: Examples) -> float:
-        """Return the mean loss over `rows` in nats per masked piece, under fixed masks; NaN without rows."""
-        # Always 15%, so that losses under two settings are comparable. The seed differs from training's.
+        """Return the mean loss over `rows`, with fixed masks, in nats per masked piece; NaN without rows."""
+        # Always mask 15%, so that losses of different settings are comparable. Use another seed than the training.
         masking = Masking.of(self.lm.tokenizer, probability=0.15, seed=self.settings.seed + 1)
         self.lm.model.eval()
 
@@ -188,12 +188,12 @@ class Pretraining(Durable):
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
     def tokens_per_second(self) -> float:
-        """Return the pieces per second of this attempt, without padding, evaluations and checkpoints."""
+        """Return the pieces per second of this attempt; padding, evaluations and checkpoints do not count."""
         self._pause()
         return self.seen / self.busy if self.busy else 0.0
 
     def _warn(self, losses: Mapping[str, float]) -> None:
-        # Only on general text: on T_C a rising loss is overfitting, which `patience` handles.
+        # Only warn about general text. On T_C a rising loss means overfitting, which `patience` handles.
         was, now = self.before.get(GENERAL), losses.get(GENERAL)
         if was and now and now > was * FORGETTING and not self.warned:
             self.warned = True
@@ -211,9 +211,9 @@ class Pretraining(Durable):
         """Keep the best epoch's weights, and stop if patience has run out."""
         if not (self.settings.patience and self.curve):
             return
-        # argmin returns the first of equals, so an equal epoch does not replace the best one.
+        # argmin returns the first minimum, so a tie does not replace the best epoch.
         if int(np.argmin(self.curve)) == len(self.curve) - 1 and not self.steps.rank:
-            # Written to a draft first, so that a kill leaves the previous best weights complete.
+            # Write to a draft first, so that the previous best weights stay complete if the process is killed.
             draft = Path(self.args.output_dir) / f".{BEST}"
             save_model(self.lm.model, str(draft))
             sync(draft)
@@ -227,14 +227,14 @@ class Pretraining(Durable):
         return bool(patience and self.curve) and len(self.curve) - 1 - int(np.argmin(self.curve)) >= patience
 
     def go_on(self, checkpoint: Path | None) -> None:
-        """Train, from the checkpoint if given; do nothing if it was written when patience ran out."""
+        """Train, from the checkpoint if given. Do nothing if patience had run out when the checkpoint was written."""
         if checkpoint:
             self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         if not self._out_of_patience():
             self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
     def take_best(self) -> None:
-        """Load the best weights if patience keeps them, and report if the last epoch was not the best."""
+        """Load the best weights if `patience` is set; report if the last epoch was not the best."""
         if not self.curve or (best := int(np.argmin(self.curve)) + 1) == len(self.curve):
             return
         note = f"The loss on held-out sentences of the task corpus was lowest after epoch {best} of {len(self.curve)}"
@@ -250,14 +250,14 @@ class Pretraining(Durable):
         super()._save_checkpoint(model, trial)
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Wait for all processes, because one then writes the state that marks the checkpoint as complete."""
+        """Wait for all processes: afterwards, one of them writes the state that marks the checkpoint as complete."""
         super()._save_rng_state(output_dir)
         if self.steps.world > 1:
             torch.distributed.barrier()
 
 
 class _EpochEnds(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
-    """Evaluates on dev after each `an_epoch` steps and after the last; 0: never."""
+    """Evaluates on dev after every `an_epoch` steps and after the last step; never if `an_epoch` is 0."""
 
     def __init__(self, an_epoch: int) -> None:
         self.an_epoch = an_epoch
@@ -272,7 +272,7 @@ def _arguments(folder: Path, settings: Settings, rate: float, device: torch.devi
     arguments = TrainingArguments(
         output_dir=str(folder),
         seed=settings.seed,
-        # An item of the data set is a whole step, and the data set is the whole training.
+        # Each item of the data set is a whole step, so one pass over the data set is the whole training.
         num_train_epochs=1,
         per_device_train_batch_size=1,
         learning_rate=rate,
@@ -293,14 +293,14 @@ def _arguments(folder: Path, settings: Settings, rate: float, device: torch.devi
     return on_one_card(arguments)
 
 
-PIECES = {"cpu": 2048, "cuda": 32_768}  # pieces per micro-batch: fastest on two cores; fill a GPU
-HEAD_STEPS, HEAD_RATE = 400, 1e-3  # most steps of fitting the head (at most one epoch), and its learning rate
-PROBES, PROBE_SECONDS = 64, 30.0  # sentences for the pseudo-perplexity, and the most seconds for it
+PIECES = {"cpu": 2048, "cuda": 32_768}  # pieces per micro-batch: fastest on two cores, and enough to fill a GPU
+HEAD_STEPS, HEAD_RATE = 400, 1e-3  # limit on the steps that fit the head (besides one epoch), and their learning rate
+PROBES, PROBE_SECONDS = 64, 30.0  # sentences for the pseudo-perplexity, and its time limit in seconds
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """Outcome of a pre-training. Losses are in nats per masked piece, one per epoch; before: before the first step."""
+    """Outcome of a pre-training. Losses: nats per masked piece, one per epoch. before: losses before the first step."""
 
     steps: int
     dev_loss: list[float]
@@ -316,13 +316,14 @@ def pretrain(
 ) -> Outcome:
     """Train `lm` in place; a missing vocabulary head is fitted first.
 
-    folder: of checkpoints; training resumes from the last one, with the same result as without interruption. saved:
-    called with each checkpoint. Under `torchrun` every process calls this, all but the first with a silent reporter.
-    Errors: Cancelled, after a checkpoint was written; ResourceError if memory runs out.
+    folder: folder for the checkpoints; training resumes from the last one, with the same result as without
+    interruption. saved: called with each checkpoint. Under `torchrun` every process calls this function; only the first
+    one passes a reporter that is not silent. Errors: Cancelled, after a checkpoint was written; ResourceError if memory
+    runs out.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # Each process may first wait a day for its GPU, which another run may hold.
+        # The timeout is a day, because each process may have to wait for a GPU that another run holds.
         PartialState(cpu=lm.model.device.type == "cpu", timeout=timedelta(days=1))
     if settings.checkpointing:
         checkpoint_layers(lm.model, lm.model.name_or_path)
@@ -337,7 +338,7 @@ def _pretrain(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None, fitted: bool
 ) -> Outcome:
     events = EventCallback(report, saved=saved)
-    # Only after the head was fitted, during which the whole encoder is frozen.
+    # Add LoRA only now: while the head was fitted, the whole encoder had to be frozen.
     lora = Lora(lm.model, settings.lora, settings.seed) if settings.lora else None
     trainer = Pretraining(
         lm,
@@ -349,7 +350,7 @@ def _pretrain(
         rate=settings.learning_rate,
         report=report,
     )
-    # The first ones instead of random ones, so that they are the same before and after training and after a resume.
+    # Take the first sentences, so that they are the same before and after training, and after a resume.
     probes = [piles.task.ids[piles.task.at(np.array([row]))] for row in range(min(PROBES, len(piles.task)))]
     before = trainer.before = _before(trainer, probes, folder, report)
     report.stage("pre-training")
@@ -359,7 +360,7 @@ def _pretrain(
     if lora:
         lora.merge()
     report.stage("pseudo-perplexity after pre-training")
-    # Only those that were measured before training, so that both means are comparable.
+    # Measure the same sentences as before training, so that both means are comparable.
     after, _ = _perplexity(trainer, probes[: int(before["probes"])], report, math.inf)
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
     curve = {name: [log[name] for log in trainer.state.log_history if name in log] for name in (TASK, GENERAL)}
@@ -395,7 +396,7 @@ def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, repo
 def _perplexity(
     trainer: Pretraining, probes: Sequence[IntArray], report: Reporter, seconds: float
 ) -> tuple[float, int]:
-    """Return `pseudo_perplexity`, in batches as large as memory allows."""
+    """Return the result of `pseudo_perplexity`, computed in batches as large as memory allows."""
 
     def asked(times: int) -> tuple[float, int]:
         pieces = trainer.steps.pieces // times
@@ -407,9 +408,9 @@ def _perplexity(
 def _fit_head(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None
 ) -> None:
-    """Fit a missing head under the frozen encoder, which would otherwise adapt to a random head.
+    """Fit a missing head while the encoder is frozen; otherwise the encoder would adapt to a random head.
 
-    Starts from `begin_head` and takes at most one epoch (SOURCES.md, Masked language modelling).
+    The head is initialised by `begin_head` and trained for at most one epoch (SOURCES.md, Masked language modelling).
     """
     file, head = folder / HEAD, head_parameters(lm.model)
     if not file.exists():
@@ -439,7 +440,7 @@ def _fit_head(
 
 
 class _Head(Silent):
-    """Reports the head's loss under its own name, separate from the main training's curve."""
+    """Reports the head's loss under its own name, apart from the curve of the main training."""
 
     def __init__(self, report: Reporter) -> None:
         self.progress, self.check, self._metric = report.progress, report.check, report.metric  # type: ignore[method-assign]
@@ -454,7 +455,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
     masking = Masking.of(
         lm.tokenizer, probability=settings.mask_probability, unit=settings.mask_unit, seed=settings.seed
     )
-    # Accumulation saves memory, so the micro-batches get smaller too.
+    # Accumulation must save memory, so it makes the micro-batches smaller too.
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
     steps = Steps(
         piles.train,
@@ -463,7 +464,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
         batch_size=settings.batch_size,
         pieces=pieces,
         pad=int(lm.tokenizer.pad_token_id or 0),
-        # On a GPU, starting another micro-batch takes longer than computing some padding.
+        # On a GPU, starting another micro-batch takes longer than computing the padding of a longer one.
         stretch=STRETCH if lm.model.device.type == "cpu" else math.inf,
         total=settings.max_steps,
         world=world,

@@ -1,4 +1,4 @@
-"""Rows of a tagger's training: two corpora in one step, the order of an epoch, parts of a batch, the dev sample."""
+"""Training rows of a tagger: mixing two corpora, the order of an epoch, the parts of a batch, the dev sample."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -13,7 +13,7 @@ from core.training.settings import Settings
 
 Row = tuple[Sentence, float, int]  # a sentence, the factor of its loss, and the number of its corpus
 Key = Any  # key of the rows that a sampler draws from
-Copies = Callable[[Sentence, int], Sentence]  # from a sentence and a draw: the sentence, `Paired` if it has a copy
+Copies = Callable[[Sentence, int], Sentence]  # (sentence, draw) -> the sentence, as a `Paired` if it has a copy
 PRIMARY, ASSISTING = 0, 1
 
 
@@ -36,10 +36,10 @@ class OneCorpus(Dataset[list[Row]]):
 
 
 class Joined(OneCorpus):
-    """A batch of the primary and one of the assisting corpus in every step; a key is a row of each and a weight.
+    """One batch of the primary and one of the assisting corpus per step. A key: a row of each corpus, and a weight.
 
-    The primary batches are those of `OneCorpus`, so trainings under one seed differ only by the added term: `weight`
-    times the mean loss per assisting word (SOURCES.md, Assisting taggers).
+    The primary batches equal those of `OneCorpus` under the same seed. The loss only gains a term: `weight` times the
+    mean loss per assisting word (SOURCES.md, Assisting taggers).
     """
 
     def __init__(self, own: Sequence[Row], other: Sequence[Row], weight: float, batch_size: int) -> None:
@@ -52,12 +52,12 @@ class Joined(OneCorpus):
         return [self.own[at], (self.other[joined][0], weight, ASSISTING)]
 
     def keys(self, rng: np.random.Generator) -> Sequence[Key]:
-        """Return an epoch over the primary corpus, with part of a larger assisting corpus or repeats of a smaller."""
+        """Return an epoch over the primary corpus; the assisting corpus is cut or repeated to its length."""
         n, m = len(self.own), len(self.other)
         at = rng.permutation(n)
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
         starts = np.arange(0, n, self.batch_size)
-        # The loss is divided by the primary words of a step. This factor turns that into the assisting words.
+        # The loss is divided by the number of primary words of a step. This factor replaces it by the assisting words'.
         own, other = (
             np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
         )
@@ -89,9 +89,9 @@ class Alternating(OneCorpus):
 
 
 class Contrasted(OneCorpus):
-    """Other rows whose primary sentences get copies, drawn afresh in every epoch; a key is one of theirs and a draw.
+    """Wraps `rows` and adds copies to their primary sentences, new ones each epoch. A key: a key of `rows`, and a draw.
 
-    The batches are theirs too, so trainings under one seed differ only by the copies.
+    The batches equal those of `rows` under the same seed, so that trainings with and without copies are comparable.
     """
 
     def __init__(self, rows: OneCorpus, copies: Copies) -> None:
@@ -117,7 +117,7 @@ def laid_out(
     assisting_weight: float,
     settings: Settings,
 ) -> OneCorpus:
-    """Return the rows of all sentences that have words. weights: of `train`, 1 unless given."""
+    """Return the rows of all sentences that have words. weights: loss factors of `train`, by default 1."""
     own = [(s, w, PRIMARY) for s, w in zip(train, weights or [1.0] * len(train), strict=True) if s.tokens]
     other = [(sentence, assisting_weight, ASSISTING) for sentence in assisting if sentence.tokens]
     if not other:
@@ -128,15 +128,15 @@ def laid_out(
 
 
 def words_of(rows: Sequence[Row]) -> int:
-    """Return the number of words that the loss of a step is divided by: those of primary rows, if there are any."""
+    """Count the words that a step's loss is divided by: those of primary rows, or of all rows if none is primary."""
     return sum(len(row[0].tokens) for row in ([row for row in rows if row[2] == PRIMARY] or rows))
 
 
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
-    """Cut rows into at most `n` parts of about equal numbers of pieces, sorted by length to reduce padding."""
+    """Cut rows into at most `n` parts of about the same number of pieces, sorted by length to reduce padding."""
     if n == 1:
         return [rows]
-    # By pieces, not by sentences, because a part's time depends on its pieces.
+    # Balance pieces instead of sentences, because the time of a part depends on its pieces.
     rows = sorted(rows, key=lambda row: tagger.size(row[0]))
     sizes = np.cumsum([tagger.size(row[0]) for row in rows])
     cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, n) / n)
@@ -144,16 +144,16 @@ def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]
 
 
 def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
-    """Return the dev sentences that evaluate every epoch of every seed, at most `most` (0: all), in their order."""
+    """Return the dev sentences to evaluate every epoch on, in their order: at most `most`, or all if it is 0."""
     if not most or len(dev) <= most:
         return dev
-    # Always seed 0, so that F1s of epochs and seeds differ only by the weights, not by the sample.
+    # Always use seed 0, so that all epochs and seeds are evaluated on the same sample.
     rows = np.random.default_rng(0).choice(len(dev), most, replace=False)
     return [dev[row] for row in sorted(rows.tolist())]
 
 
 class Shuffled(Sampler[Key]):
-    """Draws all rows in an order that depends only on seed and epoch, so that a resumed epoch is the same."""
+    """Draws all rows in an order given by seed and epoch, so that a resumed epoch has the same order."""
 
     def __init__(self, rows: OneCorpus, seed: int) -> None:
         self.rows, self.seed, self.epoch = rows, seed, 0

@@ -1,6 +1,6 @@
-"""The model that a `pretrain` or `finetune` run leaves.
+"""The model that a `pretrain` or `finetune` run stores.
 
-artifacts/model/    a Hugging Face folder: weights, config.json, tokenizer; its card
+artifacts/model/    a Hugging Face folder: weights, config.json, tokenizer, model card
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ class Perplexity:
 class PretrainResult:
     """Result of a `pretrain` run.
 
-    model: its folder. sentences: number that an epoch reads. tokens: of distinct training sentences. epochs: passes
-    over them. steps: of the optimizer. dev_loss, dev_loss_general: nats per masked piece of T_C and of general text,
-    one per epoch, none without such text. before: the same before the first step, by name. head_fitted: True if the
-    encoder lacked a vocabulary head.
+    model: folder of the model. sentences: number of sentences per epoch. tokens: number of tokens of the distinct
+    training sentences. epochs: passes over the training sentences. steps: optimizer steps. dev_loss, dev_loss_general:
+    loss on T_C and on general text in nats per masked piece, one per epoch; empty if there is no held-out text. before:
+    losses before the first step, by name. head_fitted: True if the encoder lacked a vocabulary head.
     """
 
     model: str
     sentences: int
-    tokens: int = 0  # results of older versions lack it
+    tokens: int = 0  # missing in results of older versions
     epochs: float
     steps: int
     dev_loss: Sequence[float]

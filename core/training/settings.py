@@ -1,4 +1,4 @@
-"""Settings of taggers and of the classifiers behind PVI: the papers' values, and few epochs for a first look.
+"""Settings of taggers and of PVI's classifiers: the papers' values, and presets of few epochs for a first look.
 
 The papers are Mahapatra et al. 2022 and Ma et al. 2023. Loads no torch.
 """
@@ -14,25 +14,27 @@ from core.config import Config, option
 from core.models.networks import ON_ENCODER, LayerChoice, Network
 from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
-# Size of the dev sample of `quick`: about that of the training set, so that evaluation does not exceed training.
+# Limits on the dev sample of `quick`. It is about as large as the training set, so that evaluating an epoch does not
+# take longer than training it.
 JUDGES_LEAST, JUDGES_MOST = 150, 500
-CHAIN = 1e-2  # learning rate; a transition moves by about one rate per step, and few labels give few steps
-MANY = 5000  # training sentences that separate the two sizes in Table 8 of Ma et al. 2023
-QUICK_STEPS = 1500  # optimizer steps after which `quick` ends with its epoch, for any size of the corpus
+CHAIN = 1e-2  # learning rate of the CRF: high, because a transition moves by about one rate per step, and steps are few
+MANY = 5000  # training sentences; Table 8 of Ma et al. 2023 has other epochs and batches for smaller corpora
+QUICK_STEPS = 1500  # `quick` ends with the epoch that reaches this number of optimizer steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Complete settings of a tagger's training, with no value left to a preset.
+    """Complete settings of a tagger's training; presets are filled in.
 
-    batch_size: sentences per optimizer step over all processes. accumulation: parts of a step's batch, whose effective
-    size stays. patience: epochs without a better dev F1 after which training ends, but not before min_epochs.
-    max_steps: limit on steps, of which at least three epochs are made; 0: none. dev_sentences: size of the dev sample
-    after an epoch; 0: all. chain_learning_rate: of the CRF's transitions; None: that of the head, or of a recurrent
-    network. decay: below 1, plain SGD instead of AdamW, with a constant rate that is multiplied by this after each
-    epoch whose dev F1 fell. Training then ends below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per
-    step, from the primary and the assisting corpus in turn; dev loss decides instead of dev F1, and the best weights
-    are restored after a worse epoch. last: keep the last epoch in any case. parts: of a step on a CPU, one thread each.
+    batch_size: sentences per optimizer step over all processes. accumulation: number of parts that a step's batch is
+    cut into; the step stays the same. patience: training ends after this many epochs without a better dev F1, but not
+    before min_epochs. max_steps: limit on the steps, 0 for none; at least three epochs are trained in any case.
+    dev_sentences: size of the dev sample after an epoch; 0: all. chain_learning_rate: learning rate of the CRF's
+    transitions; None: the head's rate, or a recurrent network's only rate. decay: if below 1, use plain SGD instead of
+    AdamW, and multiply its rate by this after each epoch whose dev F1 fell. Training then ends when the rate falls
+    below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and the assisting
+    corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last: keep the last
+    epoch instead of the best. parts: number of parts of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -55,7 +57,7 @@ class Settings:
 
     @classmethod
     def quick(cls, n: int) -> Self:
-        """Return settings for `n` training sentences and an encoder: few epochs, evaluated on few sentences."""
+        """Return an encoder tagger's settings for `n` training sentences: few epochs and a small dev sample."""
         return cls(
             epochs=30,
             batch_size=_batch(n),
@@ -70,7 +72,7 @@ class Settings:
 
     @classmethod
     def paper(cls, n: int) -> Self:
-        """Return settings for `n` training sentences and an encoder: Mahapatra et al. 2022 (SOURCES.md, Taggers)."""
+        """Return the settings of Mahapatra et al. 2022 for `n` training sentences (SOURCES.md, Taggers)."""
         return cls(
             epochs=200,
             batch_size=_batch(n),
@@ -83,7 +85,7 @@ class Settings:
 
     @classmethod
     def bias(cls, n: int) -> Self:
-        """Return settings for `n` training sentences: Ma et al. 2023, Table 8 (SOURCES.md, Taggers of Bias)."""
+        """Return the settings of Ma et al. 2023, Table 8, for `n` training sentences (SOURCES.md, Taggers of Bias)."""
         epochs, batch = (7, 16) if n >= MANY else (10, 8)
         return cls(
             epochs=epochs,
@@ -98,7 +100,7 @@ class Settings:
 
     @classmethod
     def miner(cls) -> Self:
-        """Return settings of a span tagger: Ma et al. 2023, A.4, epochs of Wang et al. 2022 (SOURCES.md, MINER)."""
+        """Return a span tagger's settings: Ma et al. 2023, A.4; epochs as in Wang et al. 2022 (SOURCES.md, MINER)."""
         return cls(
             epochs=30,
             batch_size=32,
@@ -111,7 +113,7 @@ class Settings:
 
     @classmethod
     def bilstm(cls, epochs: int) -> Self:
-        """Return settings with AdamW at 1e-3 (SOURCES.md, Recurrent taggers)."""
+        """Return settings of a `bilstm` tagger: AdamW at 1e-3 (SOURCES.md, Recurrent taggers)."""
         return cls(
             epochs=epochs,
             batch_size=16,
@@ -125,7 +127,7 @@ class Settings:
 
     @classmethod
     def charcnn(cls, epochs: int) -> Self:
-        """Return settings with SGD at 0.4, times 0.7 if dev F1 falls, until below 0.002 (Murthy et al. 2018, 3.2)."""
+        """Return settings of SGD: rate 0.4, times 0.7 if dev F1 falls; end below 0.002 (Murthy et al. 2018, 3.2)."""
         return cls(
             epochs=epochs,
             batch_size=16,
@@ -141,21 +143,21 @@ class Settings:
 
     @classmethod
     def sentence_by_sentence(cls) -> Self:
-        """Return settings of Murthy et al. 2018 with one sentence per step (SOURCES.md, Assisting taggers)."""
+        """Return the settings of Murthy et al. 2018, one sentence per step (SOURCES.md, Assisting taggers)."""
         return replace(cls.charcnn(200), batch_size=1, in_turn=True)
 
     def rate(self, dev_f1: Sequence[float], dev_loss: Sequence[float] = ()) -> float:
-        """Return the learning rate after epochs with these dev F1s (or dev losses) under `decay`."""
-        # Computed from the history, so that a resumed training has the same rate without storing it.
+        """Return the learning rate under `decay`, after epochs with these dev F1s (or dev losses)."""
+        # Compute it from the history, so that a resumed training has the same rate without storing it.
         falls = sum(now < before for before, now in pairwise(dev_f1))
         if self.in_turn:
             falls = sum(loss > min(dev_loss[:at]) for at, loss in enumerate(dev_loss) if at)
         return self.learning_rate * self.decay**falls
 
     def planned(self, n: int) -> Self:
-        """Return these settings with epochs limited by `max_steps` and a batch cut into parts of one size.
+        """Return these settings with the epochs limited by `max_steps`, and the batch cut into equal parts.
 
-        n: training sentences. The batch has at least the number of parts in `accumulation`.
+        n: number of training sentences. The batch is cut into at least `accumulation` parts.
         """
         steps = -(-n // self.batch_size)
         fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs
@@ -165,7 +167,7 @@ class Settings:
 
 
 def _batch(n: int) -> int:
-    # With so few sentences, batches of 32 give only a handful of steps per epoch (SOURCES.md, Taggers).
+    # With at most 200 sentences, batches of 32 give only a handful of steps per epoch (SOURCES.md, Taggers).
     return 16 if n <= 200 else 32
 
 
@@ -174,24 +176,25 @@ class TaggerSettings(Config):
 
     network: Network = option(
         "encoder",
-        "encoder: starts from init, one tag per word. span: starts from init, a type for every span of up to four "
-        "words (Wang et al. 2022). bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the "
-        "BiLSTM with a wide char-CNN of Murthy et al. 2018. The last two are small and start at random.",
+        "encoder: starts from init and predicts a tag per word. span: starts from init and predicts a type for "
+        "every span of up to four words (Wang et al. 2022). bilstm: two-layer BiLSTM-CRF with a char-CNN (Dai et "
+        "al. 2019). charcnn: BiLSTM with a wide char-CNN (Murthy et al. 2018). The last two are small and start "
+        "from random weights.",
     )
     beta: float = option(
         0.0,
-        "span: weight of half the squared distance between the representations of a name and of another name of its "
-        "type in the same place; 0.01 in MINER (Wang et al. 2022).",
+        "span: weight of half the squared distance between the representations of two names of one type in the same "
+        "sentence; 0.01 in MINER (Wang et al. 2022).",
         ge=0,
     )
     gamma: float = option(
         0.0,
-        "span: weight of InfoNCE of the same two representations, by a critic that is trained too; 0.001 in MINER.",
+        "span: weight of the InfoNCE loss of these two representations, by a critic trained along; 0.001 in MINER.",
         ge=0,
     )
     hidden: int | None = option(
         None,
-        "bilstm, charcnn: LSTM units per direction; None: 200, charcnn with an assisting corpus 400.",
+        "bilstm, charcnn: LSTM units per direction. None: 200, or 400 for charcnn with an assisting corpus.",
         ge=1,
         le=4096,
     )
@@ -200,17 +203,18 @@ class TaggerSettings(Config):
     )
     in_turn: bool = option(
         False,
-        "charcnn: one sentence per step, from the primary and the assisting corpus in turn; held-out loss decides, as "
-        "in Murthy et al. 2018. Otherwise a step has a batch of each, the second with its weight.",
+        "charcnn: train on one sentence per step, from the primary and the assisting corpus in turn, and select the "
+        "best epoch by dev loss (Murthy et al. 2018). Otherwise each step has a batch of both, weighted by "
+        "assisting_weight.",
     )
     share: Literal["all", "sub-word"] = option(
-        "all", "bilstm, charcnn: what both corpora share: all layers, or only the char-CNN."
+        "all", "bilstm, charcnn: layers that both corpora share: all layers, or only the char-CNN."
     )
     preset: Literal["quick", "paper", "paper-bias", "custom"] = option(
         "quick",
-        "quick: few epochs; paper: as Mahapatra et al. 2022; paper-bias: as Ma et al. 2023, softmax, the last "
-        "epoch; custom: as quick, except for the values set here. span: both papers' presets are those of MINER in Ma "
-        "et al. 2023.",
+        "quick: few epochs. paper: as Mahapatra et al. 2022. paper-bias: as Ma et al. 2023, with softmax and the last "
+        "epoch. custom: as quick, except for the options that you set. With the network span, paper and paper-bias are "
+        "both the MINER settings of Ma et al. 2023.",
     )
     head: Literal["crf", "softmax", "memm"] = option(
         "crf",
@@ -219,46 +223,46 @@ class TaggerSettings(Config):
     )
     layers: str = option(
         "last",
-        "Layers of the encoder to read. last: the last one; mix: a learnt mean of all; a number: that layer, those "
-        "above removed; reinit:K: the last one, after the top K were reinitialised.",
+        "Encoder layer that the tagger reads. last: the last layer; mix: a learnt mean of all layers; a number: this "
+        "layer, with the layers above it removed; reinit:K: the last layer, after the top K layers were reinitialised.",
     )
     constrained: bool | None = option(
-        None, "Train and decode only among tag sequences that BIOES allows. None: the preset's choice; paper does not."
+        None, "Allow only tag sequences that are valid in BIOES. None: the preset's value; paper allows all."
     )
-    epochs: int | None = option(None, "Most epochs. None: the preset's value, here and below.", ge=1, le=1000)
-    batch_size: int | None = option(None, "Per optimizer step.", unit="sentences", ge=1, le=4096)
+    epochs: int | None = option(None, "Most epochs to train. None, here and below: the preset's value.", ge=1, le=1000)
+    batch_size: int | None = option(None, "Batch per optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
-        None, "Least number of parts of a batch: more need less memory, the batch stays the same.", ge=1, le=4096
+        None, "Least number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
     )
-    learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
-    head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
-    chain_learning_rate: float | None = option(None, "Of the CRF's transitions.", gt=0, le=1)
-    weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
+    learning_rate: float | None = option(None, "Learning rate of the encoder.", gt=0, le=1)
+    head_learning_rate: float | None = option(None, "Learning rate of the last layer.", gt=0, le=1)
+    chain_learning_rate: float | None = option(None, "Learning rate of the CRF's transitions.", gt=0, le=1)
+    weight_decay: float | None = option(None, "Weight decay of AdamW.", ge=0, le=1)
     patience: int | None = option(
         None, "Training ends after this many epochs without a better dev F1.", unit="epochs", ge=1
     )
-    min_epochs: int | None = option(None, "Patience ends the training no earlier than this.", unit="epochs", ge=1)
+    min_epochs: int | None = option(None, "Train at least this long, whatever the patience.", unit="epochs", ge=1)
     dev_sentences: int | None = option(
         None,
-        "Size of the dev sample after each epoch; the report covers all sentences. 0: all.",
+        "Size of the dev sample that each epoch is scored on; 0: all. Reported scores always use all.",
         unit="sentences",
         ge=0,
     )
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     context: int = option(
         0,
-        "How much to read, without tagging it, of the neighbouring sentences in the same document, on each side.",
+        "Context to read from the neighbouring sentences of the same document, on each side.",
         unit="pieces",
         ge=0,
         le=1024,
     )
     class_weights: Literal["none", "root", "inverse"] = option(
         "none",
-        "Weight of a training sentence by its entity types. none: all equal; root, inverse: rare types weigh more, by "
-        "the root of the inverse share of their mentions or by the inverse share.",
+        "Weight of a training sentence by its entity types. none: all equal. inverse: a type weighs the inverse of its "
+        "share of the mentions. root: the square root of this inverse.",
     )
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
+    allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
     lora: int = option(0, LORA, ge=0, le=256)
     checkpointing: bool = option(False, CHECKPOINTING)
     parts: int = option(PARTS, IN_PARTS, ge=1, le=64)
@@ -266,7 +270,7 @@ class TaggerSettings(Config):
     @model_validator(mode="before")
     @classmethod
     def _head(cls, values: object) -> object:
-        """Fill in the preset's head if none is given."""
+        """Use the preset's head if none is given."""
         if isinstance(values, dict) and values.get("preset") == "paper-bias":
             return {"head": "softmax", **values}
         return values
@@ -279,11 +283,11 @@ class TaggerSettings(Config):
 
     @property
     def within_bioes(self) -> bool:
-        """True if only tag sequences that BIOES allows are used, by `constrained` or by the preset."""
+        """True if only tag sequences that BIOES allows are used, because of `constrained` or the preset."""
         return self.preset != "paper" if self.constrained is None else self.constrained
 
     def training(self, n: int) -> Settings:
-        """Return settings for `n` training sentences: the preset's numbers, except for those given here."""
+        """Return settings for `n` training sentences: the preset's values, replaced by the options that are set."""
         own = self.model_dump(include={field.name for field in fields(Settings)}, exclude_none=True)
         limited = self.preset == "quick" and not self.epochs and not self.in_turn
         return replace(self._preset(n), max_steps=QUICK_STEPS if limited else 0, **own)
@@ -301,22 +305,24 @@ class TaggerSettings(Config):
         epochs = 200 if self.preset == "paper" else 40
         if self.network == "bilstm":
             return Settings.bilstm(epochs)
-        # With few epochs, none ends early, so that compared trainings make equally many steps.
+        # With few epochs, do not end early, so that compared trainings have the same number of steps.
         return Settings.charcnn(epochs) if self.preset == "paper" else replace(Settings.charcnn(epochs), least_rate=0.0)
 
 
 WIDE = 1024  # encoders of at least this width get the settings of RoBERTa-large
-# Numbers of mentions: in Table 7, WNUT and Twitter have fewer than the first; CoNLL, ACE and Bio more than the second.
+# Numbers of mentions that separate the corpora of Table 7: WNUT and Twitter have fewer than LARGE; CoNLL, ACE and Bio
+# have more than FULL.
 LARGE, FULL = 8_000, 20_000
-SEEN, MOST, LEAST = 5_000, 12, 2  # of `quick`: contexts that a training reads over all epochs; most and least epochs
+SEEN, MOST, LEAST = 5_000, 12, 2  # of `quick`: number of contexts to read over all epochs; most and least epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifySettings:
     """Settings of a classifier's training by AdamW, with gradients clipped at 1.
 
-    Rates rise over `warmup` (a share of all steps), then fall linearly to 0. batch_size: mentions per optimizer step.
-    head_learning_rate: of the last layer. pooling: see `models.classifier`. keep_embeddings: freeze the embeddings.
+    Learning rates rise over `warmup` (a share of all steps), then fall linearly to 0. batch_size: mentions per
+    optimizer step. head_learning_rate: rate of the last layer. pooling: see `models.classifier`. keep_embeddings:
+    freeze the embeddings.
     """
 
     epochs: int
@@ -332,10 +338,11 @@ class ClassifySettings:
 def classify_preset(
     name: Literal["quick", "paper", "custom"], view: Literal["entity", "context"], n: int, width: int
 ) -> ClassifySettings:
-    """Return settings for `n` mentions and an encoder of this width. `custom` starts from `quick`.
+    """Return settings for `n` mentions and an encoder of this `width`. `custom` starts from `quick`.
 
-    `paper` is Table 7 of Ma et al. 2023 by size, except for one cell: contexts had 3 epochs in BioNER and 2 in
-    OntoNotes, which is no smaller. Both get 2 here. For a corpus like BioNER set `context_epochs` to 3.
+    `paper` follows Table 7 of Ma et al. 2023 by the number of mentions, with one exception. Contexts had 3 epochs in
+    BioNER but 2 in OntoNotes, although both are large. Here both get 2. For a corpus like BioNER set `context_epochs`
+    to 3.
     """
     if name == "paper":
         small = n < LARGE
@@ -345,8 +352,8 @@ def classify_preset(
         return ClassifySettings(
             epochs=epochs, batch_size=size, learning_rate=rate, head_learning_rate=rate, pooling="pooler"
         )
-    # High rates, few epochs: a small encoder learns names in one epoch and contexts in two. Freezing its lower layers
-    # made contexts worse, so only the embeddings are frozen: most of the weights, each rarely used.
+    # High rates and few epochs: a small encoder learns names in one epoch and contexts in two. Only the embeddings are
+    # frozen. They are most of the weights, and each is rarely used. Freezing lower layers made contexts worse.
     epochs = min(MOST, max(LEAST, -(-SEEN // n)))
     return ClassifySettings(
         epochs=epochs if view == "context" else epochs + 1,

@@ -1,7 +1,7 @@
 """Tokenised texts as flat arrays, and the optimizer steps of masked language modelling.
 
-Each step is a pure function of its number. A resumed training therefore continues exactly, and several processes
-together read what one would have read.
+Each step is a pure function of its number. A resumed training therefore continues exactly. Several processes together
+read the same texts as a single one.
 """
 
 import math
@@ -31,7 +31,7 @@ class Examples:
     """Rows of pieces, special ones included.
 
     ids: `(n_pieces,)` int32. begins: `(n_pieces,)` True if the piece begins a word. ends: `(n,)` int64, end of each
-    row. first: `(n,)` True if the row is a text, or the first part of a long one.
+    row. first: `(n,)` True if the row is a whole text, or the first part of a long one.
     """
 
     ids: IntArray
@@ -82,9 +82,9 @@ class Examples:
 def tokenised(
     blocks: Iterable[Sequence[str]], tokenizer: "PreTrainedTokenizerBase", *, max_length: int, n: int, report: Reporter
 ) -> Examples:
-    """Return one row per text, or the fewest rows for a text of more than `max_length` pieces.
+    """Return one row per text; a text of more than `max_length` pieces gets as few rows as possible.
 
-    n: number of texts, for the progress.
+    n: number of texts, to report the progress.
     """
     none = np.zeros(0, np.bool_)
     parts = [Examples(ids=np.zeros(0, np.int32), begins=none, ends=np.zeros(0, np.int64), first=none)]
@@ -96,7 +96,7 @@ def tokenised(
         ids = np.fromiter((piece for row in rows for piece in row.ids), np.int32, int(lengths.sum()))
         word = np.fromiter((-1 if at is None else at for row in rows for at in row.words), np.int32, len(ids))
         begins = (word < 0) | (word != np.concatenate([[-2], word[:-1]]))
-        # A row's first piece begins a word, although the last row may end in a word of the same number.
+        # A row's first piece always begins a word, even if the row before ends in a word with the same number.
         begins[np.cumsum(lengths)[:-1]] = True
         first = np.array([row.first for row in rows], dtype=np.bool_)
         parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths), first=first))
@@ -106,7 +106,7 @@ def tokenised(
 
 
 class _Row(NamedTuple):
-    """One row. words: number of each piece's word. first: True for the first row of a text."""
+    """One row. words: index of the word that each piece belongs to. first: True for the first row of a text."""
 
     ids: Sequence[int]
     words: Sequence[int | None]
@@ -133,14 +133,14 @@ def _rows(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length
 
 
 def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length: int) -> Examples:
-    """Return rows of `max_length` pieces, the last one shorter: sentences one after another, a separator after each."""
+    """Return rows of `max_length` pieces that hold consecutive sentences, each followed by a separator piece."""
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    # Without separator pieces, rows stay one sentence each.
+    # If the tokenizer has no separator pieces, keep one sentence per row.
     if first is None or last is None or max_length < 3:
         return examples
     starts = examples.ends - examples.lengths
     keep = np.ones(len(examples.ids), dtype=np.bool_)
-    keep[starts[examples.lengths > 0]] = False  # drops [CLS]; the [SEP] at the end stays and separates sentences
+    keep[starts[examples.lengths > 0]] = False  # drop [CLS]; keep [SEP] to separate sentences
     ids, begins = examples.ids[keep], examples.begins[keep]
     room = max_length - 2
     cuts = np.arange(0, len(ids), room)
@@ -156,10 +156,10 @@ def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length:
 def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = STRETCH) -> Iterator[IntArray]:
     """Yield micro-batches as indices into `lengths`.
 
-    Each has at most `pieces` with padding (or one row) and at most `rows` rows, the longest at most `stretch` times as
-    long as the shortest.
+    Each has at most `rows` rows, and at most `pieces` pieces with padding unless it is a single row. Its longest row is
+    at most `stretch` times as long as its shortest.
     """
-    # Longest first: the last micro-batches are short, so threads finish at about the same time.
+    # Start with the longest. The last micro-batches are then short, and threads finish at about the same time.
     order = np.argsort(lengths, kind="stable")[::-1]
     start = 0
     while start < len(order):
@@ -174,12 +174,12 @@ def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = ST
 MEGA = 50  # number of steps whose sentences are sorted by length together
 
 Draw = Callable[[int], IntArray]  # epoch -> the rows it reads
-Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, pieces with masks, mask of the chosen, row ends
+Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, masked pieces, True if to predict, row ends
 Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # arguments of `MaskedLM.loss`
 
 
 class Step(TypedDict):
-    """One step. micro: micro-batches of this process. masked, pieces: numbers over all processes."""
+    """One step. micro: micro-batches of this process. masked, pieces: their numbers over all processes."""
 
     micro: list[Micro]
     masked: int
@@ -189,7 +189,7 @@ class Step(TypedDict):
 class Steps(torch.utils.data.Dataset[Step]):
     """Every step of a training, in order.
 
-    batch_size: sentences per step over all processes. pieces: most per micro-batch, padding included. parts: least
+    batch_size: sentences per step over all processes. pieces: most pieces per micro-batch, with padding. parts: least
     number of micro-batches per step; more need less memory. stretch: see `near_equal`. total: number of steps.
     """
 
@@ -212,7 +212,7 @@ class Steps(torch.utils.data.Dataset[Step]):
         self.batch_size, self.pieces, self.pad, self.total = batch_size, pieces, pad, total
         self.stretch, self.parts, self.rank, self.world = stretch, parts, rank, world
         self.an_epoch = -(-len(draw(0)) // batch_size)
-        # Only one epoch's plan is cached: steps are read in order, and a plan is as large as the corpus.
+        # Cache the plan of one epoch only: steps are read in order, and a plan is as large as the corpus.
         self._plan = lru_cache(maxsize=1)(self._lay)
 
     def __len__(self) -> int:
@@ -222,23 +222,23 @@ class Steps(torch.utils.data.Dataset[Step]):
         epoch, place = divmod(step, self.an_epoch)
         rows, order = self._plan(epoch)
         slots = order[place * self.batch_size : (place + 1) * self.batch_size]
-        # Sorted by length and dealt in turn, so that all processes have equal work.
+        # Sort by length and deal in turn, so that all processes have equal work.
         slots = slots[np.argsort(self.examples.lengths_of(rows[slots]), kind="stable")]
         return step_of(self.examples, rows[slots], slots, masking=self.masking, epoch=epoch, like=self)
 
     def cut(self, step: int, times: int) -> list[Micro]:
-        """Return the micro-batches of a step that is cut into `times` as many parts as usual."""
+        """Return the micro-batches of step number `step`, with the least number of parts multiplied by `times`."""
         finer = copy(self)
         finer.parts *= times
         return finer[step]["micro"]
 
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
-        """Return the epoch's rows, and the order in which steps take them: rows of like length together."""
+        """Return the epoch's rows, and the order in which steps take them: rows of similar length together."""
         rows = self.draw(epoch)
         rng = np.random.default_rng([self.masking.seed, epoch])
         order = rng.permutation(len(rows))
         lengths = self.examples.lengths_of(rows)
-        # Sorted by length only within MEGA steps: little padding, and the order stays random overall.
+        # Sort by length only within MEGA steps. This saves padding and keeps the overall order random.
         for start in range(0, len(order), MEGA * self.batch_size):
             part = order[start : start + MEGA * self.batch_size]
             order[start : start + MEGA * self.batch_size] = part[np.argsort(lengths[part], kind="stable")]
@@ -248,9 +248,9 @@ class Steps(torch.utils.data.Dataset[Step]):
 
 
 def pieces_until(steps: Steps, pieces: int) -> int:
-    """Return the number of steps until the model has read `pieces` pieces, padding not counted."""
+    """Return the number of steps until the model has read `pieces` pieces, without padding."""
     seen = step = 0
-    # Bounded, because rows without pieces would loop forever.
+    # The number of epochs is limited, because rows without pieces would loop forever.
     for epoch in range(10**6):
         rows, order = steps._plan(epoch)
         lengths = steps.examples.lengths_of(rows[order])
@@ -264,21 +264,21 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 def step_of(
     examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _OneProcess"
 ) -> Step:
-    """Return `rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
+    """Return the micro-batches of process `like.rank`, one of `like.world`. slots: places of `rows` in the epoch."""
     lengths = examples.lengths_of(rows)
     at = examples.at(rows)
     line = np.repeat(np.arange(len(rows)), lengths)
     places = np.arange(len(at)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     ids = examples.ids[at]
-    # By slot, not by row, so that a sentence that is read twice in an epoch gets different masks.
+    # Draw masks by slot instead of row, so that a sentence that is read twice in an epoch gets different masks.
     seen, chosen = masking.draw(ids, slots[line], places, examples.begins[at], epoch)
-    # Counted before the rows are divided among processes, which all divide by the same number.
+    # Count before the rows are divided among processes, because all processes divide the loss by the same number.
     masked = max(int(chosen.sum()), 1)
     own = np.arange(like.rank, len(rows), like.world)
-    if not len(own):  # fewer rows than processes: this one must take part but predicts nothing
+    if not len(own):  # fewer rows than processes: this process must take part, but predicts nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
-    # Small enough for the number of parts, so that no thread waits for another. Padding counts only if rows of any
-    # length share a rectangle; one rectangle would not hold them otherwise.
+    # Make micro-batches small enough for `parts`, so that no thread waits for another. Count the padding only if rows
+    # of any length may share a micro-batch; otherwise they would not all fit into one.
     total = lengths[own].sum() if like.stretch < math.inf else len(own) * lengths[own].max()
     limit = min(like.pieces, -(-int(total) // like.parts))
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
@@ -290,7 +290,7 @@ def step_of(
 
 
 def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
-    """Return lines of a step as one padded rectangle."""
+    """Return rows of a step as one padded rectangle. lines: indices of the rows."""
     ids, seen, chosen, ends = flat
     widths = lengths[lines]
     shape = (len(lines), int(widths.max()))
@@ -307,7 +307,7 @@ def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
 
 
 def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Iterator[Micro]:
-    """Yield all rows once in batches of like length, under masks that are always the same, for a dev loss."""
+    """Yield all rows once, in batches of similar length and with fixed masks, for a dev loss."""
     like = _OneProcess(pieces, pad)
     for part in near_equal(examples.lengths, pieces=pieces, rows=len(examples)):
         yield from step_of(examples, part, part, masking=masking, epoch=0, like=like)["micro"]

@@ -1,6 +1,6 @@
 """Parallel micro-batches on a CPU, one per thread, each with its own random generator for dropout.
 
-Threads that share one small matrix product wait for each other, most of the time if the cores also have other work. A
+Threads that share one small matrix product spend most of their time waiting for each other if the cores are busy. A
 thread with its own micro-batch does not wait. The result does not depend on the order in which threads finish.
 """
 
@@ -19,7 +19,7 @@ from transformers.masking_utils import sdpa_mask
 from core.models.devices import single_threads
 
 Item = TypeVar("Item")
-NAME = "own_lots"  # of our attention, in transformers' registry
+NAME = "own_lots"  # name of our attention in transformers' registry
 
 
 class _ThreadGenerator(threading.local):
@@ -33,11 +33,11 @@ _rng = _ThreadGenerator()
 
 
 def drop(x: Tensor, p: float) -> Tensor:
-    """Apply dropout with 16 random bits per element, in a tenth of the time of torch's."""
+    """Apply dropout with 16 random bits per element; ten times as fast as torch's dropout."""
     if not p:
         return x
     n = x.numel()
-    # A 64-bit draw serves four elements. p is rounded to 1 / 65,536, far finer than dropout is ever tuned.
+    # One draw of 64 bits serves four elements. p is rounded to a multiple of 1 / 65,536.
     bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_rng.generator)
     keep = bits.view(torch.int16)[:n].view(x.shape) >= round(65_536 * p) - 32_768
     return x * keep.to(x.dtype).mul_(1 / (1 - p))
@@ -71,8 +71,8 @@ def attention(  # noqa: PLR0917  as transformers calls it
     scaling: float | None = None,
     **kw: object,
 ) -> tuple[Tensor, None]:
-    """Scaled dot-product attention, `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout by torch's kernel."""
-    # With dropout, torch's kernel would draw from the global generator in the order in which threads reach it.
+    """Scaled dot-product attention, `(b, heads, l, d)` -> `(b, l, heads, d)`; uses torch's kernel without dropout."""
+    # With dropout, torch's kernel would use the global generator, and draws would depend on the order of the threads.
     if not dropout:
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
         return out.transpose(1, 2).contiguous(), None
@@ -89,9 +89,9 @@ def _drop(part: torch.nn.Dropout, x: Tensor) -> Tensor:
 
 
 class Threads:
-    """A pool of as many workers as torch has threads. While it is open, `trained` uses our dropout (`drop`).
+    """A pool with one worker per thread of torch. While it is open, `trained` uses our dropout (`drop`).
 
-    model: of transformers. trained: module that gets gradients: `model` or one that contains it.
+    model: a model of transformers. trained: module that gets gradients; `model`, or a module that contains it.
     """
 
     def __init__(self, model: PreTrainedModel, trained: torch.nn.Module | None = None) -> None:
@@ -123,13 +123,13 @@ class Threads:
         trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-            # Seeded by the item, not by its thread. Python's hash of numbers is the same in every process.
+            # Seed by item instead of thread. Python's hash of numbers is the same in every process.
             _rng.generator.manual_seed(hash((seed, i)) % 2**63)
             loss = losses(items[i])
             return loss.detach(), torch.autograd.grad(loss, trained, allow_unused=True)
 
         total = torch.zeros(())
-        # In the order of the items, because sums of floats depend on the order.
+        # Add in the order of the items, because sums of floats depend on the order.
         for loss, gradients in self._pool.map(work, range(len(items))):
             total += loss
             for parameter, gradient in zip(trained, gradients, strict=True):

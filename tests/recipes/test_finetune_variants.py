@@ -105,7 +105,7 @@ def test_a_named_layer_is_a_plain_folder_with_lora_too(parts: dict[str, Any]) ->
     assert "## Layers" not in card
     assert "| lora | 4 |" in card
     assert "| checkpointing | true |" in card
-    assert "lora: is for encoders of 100 million" in notes(run)
+    assert "lora: saves memory for encoders of 100 million" in notes(run)
     assert not [name for name in load_file(model / "model.safetensors") if "lora" in name]
     assert evaluated(run, parts["dev"]) == [pytest.approx(outcome.dev.micro_f1)]  # the written weights include B A
 

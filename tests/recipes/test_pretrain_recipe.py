@@ -55,7 +55,7 @@ def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
         assert set(info["missing_keys"]) <= missing
     assert AutoTokenizer.from_pretrained(result["model"])
     card = (Path(result["model"]) / "README.md").read_text()
-    for said in (*made.manifest.inputs.values(), "One was fitted first", "- seed: 1", "pseudo-perplexity"):
+    for said in (*made.manifest.inputs.values(), "one was fitted first", "- seed: 1", "pseudo-perplexity"):
         assert said in card
     assert "holdout" not in card  # nothing is said of what was not given
     metrics = runs.state(made.id).metrics
@@ -76,7 +76,7 @@ def test_held_out_sentences_are_not_trained_on_and_one_corpus_is_enough(seal: Se
     assert made.result()["epochs"] == round(1 / -(-rows // 16), 2)
     card = (Path(made.result()["model"]) / "README.md").read_text()
     assert "- lora: 4\n- checkpointing: True" in card
-    assert "lora: is for encoders of 100 million parameters and more" in notes(made)
+    assert "lora: saves memory for encoders of 100 million parameters or more" in notes(made)
     models = (MaskedLM.load(name, device="cpu").model for name in ("tiny", made.result()["model"]))
     assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # the matrices alone learn
     with pytest.raises(CorpusError, match="one sentence"):

@@ -79,7 +79,7 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     assert [Halved(*other).parts for other in (("adding", CPU), ("another", card))] == [1, 1]
     notes.notes.clear()
     assert Smaller(weights, "training", card, notes).step(lambda times: times, 2) == 2
-    assert [note[:46] for note in notes.notes] == ["Memory ran out in such a training on this card"]
+    assert [note[:57] for note in notes.notes] == ["An earlier run of this kind ran out of memory on this GPU"]
     assert Smaller(torch.nn.Linear(3, 3), "training", card, notes).times == 1
     seen_by_torch(monkeypatch, ["Tesla T4"])
     assert Halved("adding", card).parts == 1
@@ -162,7 +162,7 @@ class Gradients:
         assert self.notes.notes
         in_steps = [parts for work, _, parts in self.kept if "reading" not in work]
         assert in_steps == [2 ** (i + 1) for i in range(len(self.notes.notes))]
-        assert all("Memory ran out, so a step is now taken in" in note for note in self.notes.notes)
+        assert all("Memory ran out, so each step is now cut into" in note for note in self.notes.notes)
 
 
 def test_fine_tuning_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
