@@ -18,7 +18,7 @@ from core.runs.spread import spread
 from core.training.on_device import on_device, worker_device
 
 LARGE = 20_000  # sentences; embedding more takes longer than compiling the map's code
-CHUNK = 8192  # rows that the encoder sorts by length together; so a resumed run makes the same batches
+CHUNK = 8192  # rows that the encoder sorts by length together; fixed, so that a resumed run makes the same batches
 
 
 class EmbedConfig(EncoderOptions):

@@ -80,7 +80,8 @@ class RankConfig(Config):
 class LayerScores:
     """Fit of the states after one layer, or of the mean of all layers, to the labels.
 
-    layer: from 1; 0 for the mean. h_score, log_me: higher is better. f1: of a linear probe trained on train, on dev.
+    layer: number from 1; 0 for the mean. h_score, log_me: higher is better. f1: dev F1 of a linear probe trained on
+    train.
     """
 
     layer: int
@@ -205,7 +206,7 @@ def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
 
 
 def _rank_one(name: str, sample: Labelled, job: Job) -> EncoderRank:
-    """Errors: ModelError if the encoder cannot read the sentences."""
+    """Score one encoder. Errors: ModelError if the encoder cannot read the sentences."""
     try:
         return _score_layers(name, sample, job)
     except (IndexError, ValueError, RuntimeError, KeyError, TypeError) as error:
@@ -257,7 +258,8 @@ def _score_layer(layer: int, states: FloatArray, sample: Labelled) -> LayerScore
 def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     """Propose the topmost layer whose probe reliably beats the last layer's within train; else the last.
 
-    The topmost and not the best: training closes most of such a gap, and cut layers are lost.
+    The topmost such layer is proposed instead of the best one, because training closes most of the gap, and the layers
+    above are lost.
     """
     from core.encoders.transfer import probe_gain, within
 

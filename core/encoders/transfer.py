@@ -24,11 +24,11 @@ from core.stats.scoring import evaluate
 from core.text.schemes import decode, encode
 from core.text.sentence import Prediction, Sentence
 
-LOG_ME_ROUNDS = 100  # of the fixed point, which settles in about ten
+LOG_ME_ROUNDS = 100  # most iterations to the fixed point; about ten are usual
 SETTLED = 1e-3  # relative change of the ratio of precisions below which the iteration ends
-PENALTY = 1.0  # on half the squared weights, next to the summed loss of all words
-PROBE_ROUNDS = 40  # of L-BFGS
-DRAWS = 2000  # of the bootstrap
+PENALTY = 1.0  # factor of half the squared weights, added to the summed loss of all words
+PROBE_ROUNDS = 40  # most iterations of L-BFGS
+DRAWS = 2000  # resamples of the bootstrap
 
 States = npt.NDArray[np.float16]
 
@@ -174,7 +174,7 @@ def probed(
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
     """Return weights `(d, k)` and biases `(k,)`; the same words always give the same ones."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
-    # Strictly convex because of the penalty: one minimum, and always the same way to it from zero.
+    # The penalty makes the loss strictly convex. From zero, L-BFGS always takes the same way to its only minimum.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=PROBE_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:

@@ -64,8 +64,9 @@ class VectorsResult:
 class ImportResult:
     """Result of a `vectors-import` run.
 
-    words: number of words with a vector. dimension: numbers per vector. again, unusable: lines left out, because the
-    word was a duplicate or cannot be a token. whole: the file was read to its end.
+    words: number of words with a vector. dimension: numbers per vector. again: lines left out because their word was a
+    duplicate. unusable: lines left out because their word cannot be a token. whole: True if the file was read to its
+    end.
     """
 
     name: str
@@ -157,7 +158,7 @@ def write_norms(run: Run, paths: Sequence[Path]) -> None:
 
 
 def read(run: Run) -> tuple[Rows, FloatArray]:
-    """`(vectors, norms)` of a finished `embed` run, the vectors memory-mapped."""
+    """Return `(vectors, norms)` of a finished `embed` run; the vectors are memory-mapped."""
     with read_back(run.artifacts, _NORMS):
         norms = np.load(run.artifacts / _NORMS)
         paths = sorted(run.artifacts.glob(f"{_SHARD}-*.npy"))

@@ -1,1 +1,1 @@
-"""Statistics of results: spans counted, F1 compared, an arm judged. Numbers in, numbers out: no file and no model."""
+"""Statistics of results: count spans, compare F1, judge a variant. Reads no file and loads no model."""

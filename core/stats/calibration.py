@@ -12,7 +12,7 @@ from core.results import BoolArray, FloatArray, percent_f1
 from core.text.sentence import Prediction, Sentence
 
 BINS = 15  # of equal width, as in Guo et al. 2017
-FEWEST = 20  # right and wrong entities that are needed at least; a temperature from fewer would fit noise
+FEWEST = 20  # fewest right and fewest wrong entities; a temperature fitted on fewer would fit noise
 TEMPERATURES = tuple(1.25**k for k in range(-4, 13))  # .41 to 14.6
 _EDGE = 1e-6
 
@@ -21,8 +21,9 @@ _EDGE = 1e-6
 class Calibration:
     """Confidences of a tagger's entities on one split. Shares, 0 to 1.
 
-    temperature: divisor of the CRF's scores. entities: number predicted. right: share of them that is right.
-    confidence: mean, with the temperature. before, after: expected calibration error without and with the temperature.
+    temperature: divisor of the CRF's scores. entities: number of predicted entities. right: share of right ones.
+    confidence: mean confidence, with the temperature. before, after: expected calibration error without and with the
+    temperature.
     """
 
     temperature: float

@@ -3,9 +3,9 @@
 The other variant was run at several sizes, in the same replicates. For each multiple of its smallest size, its F1 is
 interpolated between the neighbouring sizes on a log scale, replicate by replicate. The difference of the two variants
 is then tested like any difference of replicates. The interval consists of the multiples around the estimate that the
-test does not reject (Fieller 1954). Its coverage is therefore that of the test, from two replicates on; resampling so
-few replicates does not reach it (see `bootstrap`). It never extrapolates beyond the sizes that were run (SOURCES.md,
-Multipliers).
+test does not reject (Fieller 1954). From two replicates on, its coverage therefore equals that of the test. Resampling
+so few replicates would not cover as often (see `bootstrap`). It never extrapolates beyond the sizes that were run
+(SOURCES.md, Multipliers).
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,8 +80,8 @@ def multiples(
 ) -> Multiples:
     """Return the multiple at which the difference falls to 0, with its interval.
 
-    gaps: `(g, r, ...)`, of two replicates or more. sentences: `(g, ...)` variance of their mean from the choice of the
-    `m` test sentences. both: the part of it that is also in the variance between replicates.
+    gaps: `(g, r, ...)` differences in r replicates, at least two. sentences: `(g, ...)` variance of their mean because
+    of the `m` test sentences. both: the part of this variance that the variance between replicates also includes.
     """
     from scipy.special import stdtrit
 
@@ -107,7 +107,7 @@ def multiples(
 def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
     """Return the multiple at which the difference `(g, ...)` first falls to 0."""
     down = delta <= 0
-    # A difference that is 0 or less from the start is handled below; here, the index needs a predecessor.
+    # The interpolation needs an index with a predecessor. Differences of 0 or less at the start are handled below.
     at = np.maximum(down.argmax(axis=0), 1)
     before, after = (np.take_along_axis(delta, i[None], axis=0)[0] for i in (at - 1, at))
     logs = np.log(ratios)

@@ -28,7 +28,7 @@ class Simulated:
     """Finished experiments or studies, arrays `(d,)`.
 
     sign: what was detected (1, -1, 0). replicates: number at the end. delta, se, dof: difference, standard error and
-    degrees of freedom at the end. truth: true mean of the corpora in each study. others: standard error of the same
+    degrees of freedom at the end. truth: true mean of the corpora in each study. others: standard error of the mean
     difference for other corpora, with `corpora` - 1 degrees of freedom.
     """
 
@@ -63,8 +63,8 @@ class _World:
     def __init__(self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator) -> None:
         m, self.spread = spread.n_sentences, spread
         self.f1 = rng.normal(size=(2, replicates, d)) * spread.each
-        # The effect of these test sentences on the difference, equal at all interim analyses, and its estimated
-        # variance.
+        # Draw the effect of the test sentences on the difference, which is the same at all interim analyses, and its
+        # estimated variance.
         self.sample = effect + rng.normal(size=d) * spread.sentences
         self.fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=d) / max(m - 1, 1)
         if spread.swapped:
@@ -87,7 +87,7 @@ class _World:
 def _of_halves(spread: Spread, replicates: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Return the effects of the draw of labels, and of the half that is tested, on a difference; (replicates, d).
 
-    The effect of a half has the opposite sign in the next replicate, and the sd of all sentences.
+    The effect of a half changes its sign in the next replicate. Its sd is that of all sentences.
     """
     halves = rng.normal(size=(-(-replicates // 2), 1, d))
     swapped: FloatArray = np.concatenate([halves, -halves], axis=1).reshape(-1, d)[:replicates]

@@ -17,7 +17,7 @@ from core.results import BoolArray, FloatArray
 
 ALPHA = 0.05
 FUTILE = 0.1  # conditional power below which an experiment stops
-KNOWN = 3  # replicates; with two, the spread is too uncertain: stopping by it would bias the interval
+KNOWN = 3  # fewest replicates to stop at; the spread of two is so uncertain that stopping by it would bias the interval
 _NODES = 400
 
 Ending = Literal["shown", "worse", "futile", "complete"]
@@ -120,8 +120,8 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
     """Return why the experiment stops at this analysis; None: it goes on.
 
-    side: sign of the shown interval, 0 if it includes 0; an effect only counts if its sign agrees. None if the interval
-    is Student's like p, so that the two always agree.
+    side: sign of the displayed interval, 0 if it includes 0; an effect only counts if it has the same sign. None if the
+    interval is Student's like p, because then they always agree.
     """
     at = tuple(looks)
     sign = int(shown(look, at, number))

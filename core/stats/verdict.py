@@ -22,12 +22,12 @@ SEEDS = 5  # per variant, for a reliable improvement (SOURCES.md, Seeds)
 
 
 def is_known(interval: tuple[float, float]) -> bool:
-    """Return False for an interval that is too wide to be shown: of one seed, or of two that differ too much."""
+    """Return False if an interval is too wide to display, because of a single seed or two very different seeds."""
     return interval[1] - interval[0] < SCALE
 
 
 def points(delta: float, interval: tuple[float, float]) -> str:
-    """Return a difference with its interval, or without one that is too wide."""
+    """Format a difference with its interval; leave out an interval that is too wide."""
     low, high = interval
     return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if is_known(interval) else "(no interval)")
 
@@ -250,15 +250,15 @@ LEVEL = 0.05  # points; the data needed grows with 1 / size^2, and would be absu
 def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
     """Return the data that would detect `delta`.
 
-    falling, fixed: parts of its variance that more than the n repetitions reduce, and that they do not.
-    Errors: ZeroDivisionError for a delta of 0.
+    falling: part of its variance that more than the present n repetitions would reduce. fixed: the other part. Errors:
+    ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
     allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance at which it is detected
     repetitions, sentences = n, 1.0
     if fixed < allowed:
-        # At least one more, because the present ones were not enough.
+        # Ask for at least one more, because the present ones were not enough.
         repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
     else:  # divide the allowed variance: repetitions get at most half
         repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)

@@ -7,7 +7,7 @@ from statistics import mean, stdev
 
 import numpy as np
 
-Moments = tuple[float, float, int]  # mean, variance with n - 1, and n: at least 2
+Moments = tuple[float, float, int]  # mean, variance (divisor n - 1), and n of at least 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,9 +49,10 @@ Line = tuple[float, float]  # seconds per step, seconds per piece
 class CalibrateResult:
     """Result of a `calibrate` run.
 
-    machine: processor or GPU. busy: True if other work ran meanwhile. device: torch's name. mlm, tagger, embed: seconds
-    per step and per piece. load: seconds to load the encoder. has_head: True if it has a vocabulary head. parameters:
-    of the encoder with its head. dimension: of its states. memory_gb: peak, 10^9 bytes. pieces: per token, by role.
+    machine: processor or GPU. busy: True if other programs were running. device: torch's name. mlm, tagger, embed:
+    seconds per step and per piece. load: seconds to load the encoder. has_head: True if the encoder has a vocabulary
+    head. parameters: number of parameters with the head. dimension: width of a state. memory_gb: peak memory in 10^9
+    bytes. pieces: pieces per token, by role of the corpus.
     """
 
     machine: str
@@ -293,8 +294,8 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
         # Other work can only slow a step down, so take the fastest.
         points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
-    # Other work may make the small step as slow as the large one. At least a quarter of the large step's time per piece
-    # keeps b above 0.
+    # Other programs may make the small step as slow as the large one. To keep b above 0, it is at least a quarter of
+    # the large step's time per piece.
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b
 
@@ -302,7 +303,7 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
 def newest(store: RunStore, machine: str, texts: Collection[str] = (), **asked: object) -> CalibrateResult | None:
     """Return the newest result of a machine with the options `asked`; None if there is none.
 
-    texts: fingerprints of corpora; a result timed on more of them is preferred to a newer one.
+    texts: fingerprints of corpora; a result that was timed on more of these corpora is preferred to a newer result.
     """
     runs = [
         run
@@ -317,7 +318,7 @@ def newest(store: RunStore, machine: str, texts: Collection[str] = (), **asked: 
 def _outcome(result: CalibrateResult, _: About) -> str:
     pace = 1 / max(result.mlm[1], 1e-9)
     busy = ", while it was busy with other work" if result.busy else ""
-    return f"{result.machine}: pre-training reads about {pace:,.0f} pieces per second{busy}"
+    return f"{result.machine}: pre-training processes about {pace:,.0f} pieces per second{busy}"
 
 
 KIND = Kind(

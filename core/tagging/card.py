@@ -1,4 +1,4 @@
-"""A tagger's folder: its model card (data, settings, scores, how to load it), and the words that it lists.
+"""A tagger's folder: its model card (data, settings, scores, how to load it) and its word list.
 
 vocabulary.json lists words, those seen once last; model.safetensors has one vector per word in that order.
 """
@@ -156,9 +156,10 @@ def _how_scored(config: FinetuneConfig) -> str:
 
 
 def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
-    """Return a warning if software without the CRF scores far lower; "" if not.
+    """Return a warning if software that ignores the CRF scores far lower with this tagger, else "".
 
-    decodings: dev micro F1, percent. last_layer: the same without the mix of layers, None if layers are not mixed.
+    decodings: dev micro F1 by decoding, percent. last_layer: dev micro F1 without the mix of layers; None if layers are
+    not mixed.
     """
     argmax, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
     alone = argmax if last_layer is None else last_layer

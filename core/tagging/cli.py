@@ -37,7 +37,9 @@ _WIDTH = 12  # characters of a column of `errors`
 
 @click.command()
 @config_options(KINDS["pretrain"].config)
-@click.option("--choice", help="Read the sentences of this selection too, by id or name, with its hand edits.")
+@click.option(
+    "--choice", help="Also train on the sentences of this selection, given by id or name, with its hand edits."
+)
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @run_anyway_option
 @json_option
@@ -61,14 +63,14 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
 
 
 def _held_out(typed: object) -> object:
-    """Return the splits that are not read: as typed, else those in the roles dev and test; none for `none`."""
+    """Return the corpora not to train on: as typed, else those in the roles dev and test; empty for `none`."""
     if typed == (NONE,):
         return ()
     if typed or not (split := corpora.judged_by()):
         return typed
     names = " and ".join(corpora.find(fingerprint).name for fingerprint in split)
     echo(
-        f"Sentences of {names} (dev and test sets) are not read; --holdout {NONE} reads them too.",
+        f"Sentences of {names} (dev and test sets) are not used for training; --holdout {NONE} uses them too.",
         err=True,
     )
     return split
@@ -125,9 +127,9 @@ def evaluate(as_json: bool, **values: object) -> None:
 def predict(input: str, output: str | None, as_json: bool, **values: object) -> None:
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.
 
-    Each entity comes with the characters that it starts and ends at, so that text[start:end] is the entity. `text` is
-    the file's own: a line, a cell, a field, or the tokens of CoNLL with a blank between them. `line` is the line of the
-    file. For plain text, file_start and file_end count the characters of the whole file.
+    Each entity has a start and an end in characters, so that text[start:end] is the entity. `text` is a line, a cell or
+    a field of the file, or the tokens of CoNLL joined by blanks. `line` is the line of the file. For plain text,
+    file_start and file_end count characters from the start of the file.
 
     \b
     python -m core predict contracts.txt --model my-tagger --output entities.csv
@@ -263,7 +265,7 @@ def _table(rows: Sequence[dict[str, object]]) -> list[str]:
 def _lines(
     readings: Sequence[TwoReadings], wrong: Sequence[tuple[TwoReadings, Sequence[Mistake]]], show: int
 ) -> list[str]:
-    """Return the number of sentences with such a mistake, and the first of them, as lines."""
+    """Return as lines the number of sentences in `wrong`, and the first `show` of them."""
     lines = [f"{len(wrong):,} of {len(readings):,} test sentences have such a mistake."]
     for row, mistakes in wrong[:show]:
         lines += ["", " ".join(row.sentence.tokens), *(f"  {_in_words(row, one)}" for one in mistakes)]

@@ -1,4 +1,4 @@
-"""Options of `finetune`, and which of them go together."""
+"""Options of `finetune`, and checks that they can be combined."""
 
 from typing import Literal, Self
 
@@ -18,7 +18,7 @@ IMPORTED = ("imported_vectors", "imported_assisting_vectors")
 
 
 class WordVectorOptions(Config):
-    """Options of the word vectors that a recurrent tagger starts from: the text to learn them from, or an import."""
+    """Options for a recurrent tagger's initial word vectors, learnt from a corpus or imported."""
 
     vectors: str = option(
         "", "bilstm, charcnn: learn skip-gram vectors from this corpus and start from them.", corpus=True
@@ -59,7 +59,7 @@ class WordVectorOptions(Config):
         return self.assisting_vectors or self.imported_assisting_vectors
 
     def check_words(self) -> None:
-        """Errors: ConfigError if a word would start from two vectors."""
+        """Check the word vector options. Errors: ConfigError if a word would start from two vectors."""
         for learnt, imported in zip(("vectors", "assisting_vectors"), IMPORTED, strict=True):
             if getattr(self, learnt) and getattr(self, imported):
                 raise ConfigError(f"{learnt}, {imported}: a word starts from one vector; choose one of the two.")
@@ -107,19 +107,19 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
 
 
 def check_network(config: FinetuneConfig) -> None:
-    """Errors: ConfigError for an option that the network does not have."""
+    """Check the options. Errors: ConfigError for an option that the network does not have."""
     check_stages(config.stages, config.network)
     check_settings(config)
 
 
 def check_stages(stages: str, network: str) -> None:
-    """Errors: ConfigError if `lpft` is asked of a network without an encoder."""
+    """Check the stages. Errors: ConfigError for `lpft` with a network that has no encoder."""
     if stages == "lpft" and network not in ON_ENCODER:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 
 
 def check_settings(config: TaggerSettings) -> None:
-    """Errors: ConfigError for a setting that the network does not have, or for two that exclude each other."""
+    """Check the settings. Errors: ConfigError if the network lacks one, or if two exclude each other."""
     network, layers = config.network, config.layers
     if layers != "last" and network == "span":
         raise ConfigError(f"layers: {layers} needs the network encoder; a tagger of spans reads the last layer.")

@@ -60,7 +60,7 @@ class Speed:
 
     @classmethod
     def measured(cls, result: CalibrateResult, way: Literal["mlm", "tagger"], text: str) -> Self:
-        """Return the speed that a `calibrate` run measured. text: corpus of the pieces, `task`, `train` or `domain`."""
+        """Return the speed that a `calibrate` run measured. text: role of the corpus to take pieces per token from."""
         a, b = result.mlm if way == "mlm" else result.tagger
         return cls(a=a, b=b, load=result.load, pieces=result.pieces.get(text, 1.0), has_head=result.has_head)
 

@@ -41,8 +41,9 @@ class SplitScores:
 
     micro_f1, precision, recall: exact entities, strict, with the tagger's own decoding. by_type: F1 by entity type.
     decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`chance_f1`). macro_f1: mean F1 over
-    the types in the split. calibration: of the entities' confidences. unseen_f1: micro F1 without the sentences that
-    are in the training set; None if none or all are. report: seqeval's strict report, a line per type and `micro avg`.
+    the types in the split. calibration: calibration of the entities' confidences. unseen_f1: micro F1 without the
+    sentences that are in the training set; None if none or all of them are. report: seqeval's strict report, a row per
+    type and `micro avg`.
     """
 
     micro_f1: float
@@ -67,8 +68,8 @@ class SeedOutcome:
     """Result of one seed of a fine-tuning.
 
     best_epoch: best epoch on dev, from 1. epochs: number trained. seconds: training time. tests: one per test set.
-    settings: of the training, by option. last_layer: dev micro F1 of a tagger that mixes layers, loaded without Winnow;
-    None for other taggers.
+    settings: settings of the training, by option. last_layer: dev micro F1 without Winnow, for a tagger that mixes
+    layers; None for other taggers.
     """
 
     seed: int
@@ -135,7 +136,7 @@ class TrainInTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLong:
-    """Labelled entities per split that are longer than any span that a tagger of spans reads. of: all entities."""
+    """Numbers of labelled entities per split that are too long for a span tagger. of: number of all entities."""
 
     longer: Mapping[str, int]
     of: Mapping[str, int]
@@ -162,8 +163,8 @@ class TooLong:
 class WithVector:
     """Shares of words with a pretrained vector, 0 to 1.
 
-    train: of the different words of the training set. tests: of the tokens of each test set. mean_cosine: of all pairs
-    of vectors; None if unknown.
+    train: share of the distinct words of the training set. tests: share of the tokens of each test set. mean_cosine:
+    mean cosine of all pairs of vectors; None if unknown.
     """
 
     train: float
@@ -183,9 +184,9 @@ class WithVector:
 class FinetuneResult:
     """Result of a `finetune` run.
 
-    model: folder of the best seed on dev. test: of the first test set, None without one. tests: one per test set.
-    best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: of the training. too_long: None unless the
-    network is `span`. with_vector: None without pretrained vectors.
+    model: folder of the seed that is best on dev. test: scores on the first test set, None without one. tests: scores
+    on each test set. best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: settings of the
+    training. too_long: None unless the network is `span`. with_vector: None without pretrained vectors.
     """
 
     model: str
@@ -378,7 +379,7 @@ def score_split(
         lot=chance_f1(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
-        # None if no sentence is left, or if all are and the score is the one above.
+        # None if no sentence would be left, or if all would be left and the score would equal the one above.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
         report=seqeval_report(gold, best),
     )
@@ -387,7 +388,8 @@ def score_split(
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
     """Return the micro F1 of a tagger that mixes layers when it is loaded without Winnow.
 
-    That uses the last layer and decodes each word alone. None for other taggers, for which `argmax` is this score.
+    Without Winnow, the last layer is used and each word is decoded alone. None for other taggers, whose `argmax` score
+    is the same.
     """
     from core.models.tagger import prediction_of
     from core.models.taggers import EncoderTagger
@@ -434,7 +436,7 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
 
 
 def _mean_report(reports: Sequence[Sequence[TypeReport]]) -> list[TypeReport]:
-    """Average the seeds' reports line by line; a type that a seed's report lacks scores 0 there."""
+    """Average the seeds' reports row by row; a type that is missing in a seed's report scores 0 for this seed."""
     lines: dict[str, list[TypeReport]] = {}
     for report in reports:
         for line in report:

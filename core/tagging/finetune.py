@@ -68,7 +68,7 @@ _PATIENCE = 3600.0  # seconds; long enough for another process to write the larg
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlap:
-    """Sentences of the training set that are in a dev or test set too.
+    """Training sentences that also occur in a dev or test set.
 
     seen: per split, `(n,)`, True for its sentences that are in the training set.
     """
@@ -81,8 +81,8 @@ class Overlap:
 class Splits:
     """L_C in memory.
 
-    types: types of train, which a tagger can learn. all_types: types of all splits, which are scored. weights: of each
-    training sentence's loss. cut: the rule that cut train into tokens. too_long: set for a tagger of spans.
+    types: types of train, which a tagger can learn. all_types: types of all splits, which are scored. weights: factor
+    of each training sentence's loss. cut: rule by which train was tokenised. too_long: set for a span tagger only.
     """
 
     train: list[Sentence]
@@ -111,7 +111,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
                 for seed in left:
                     parts.next(seeds.own.index(seed), f"seed {seed}")
                     _train_and_test(config, job, splits, seed, seeds)
-                    release_memory()  # else weights and moments of two seeds would share the GPU
+                    release_memory()  # otherwise the weights and moments of two seeds would be on the GPU at once
         outcomes = seeds.wait(job.context)
     for outcome in outcomes:
         if outcome.seed not in seeds.own:
@@ -280,7 +280,7 @@ def _train(
 
 
 def model_folder(reference: str, job: Job) -> str:
-    """Return the folder of a run's model; return any reference but a run id as it is. Errors: RunError, ConfigError."""
+    """Return the folder of a run's model; return other references unchanged. Errors: RunError, ConfigError."""
     if not is_run_id(reference):
         return reference
     run = RunStore(job.home).get(reference)
@@ -292,7 +292,7 @@ def model_folder(reference: str, job: Job) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Seeds of a run, dealt to `of` processes. numbers: all seeds. place: index of this process, from 0."""
+    """Seeds of a run, divided among `of` processes. numbers: all seeds. place: index of this process, from 0."""
 
     run: Run
     numbers: Sequence[int]
@@ -351,8 +351,8 @@ class Seeds:
 def dealt(run: Run, numbers: Sequence[int]) -> Iterator[Seeds]:
     """Deal seeds to the processes of torchrun; the first process announces the run to the others.
 
-    Inside, torchrun's variables are hidden: no batch is shared, and each process takes a free GPU as any command does.
-    `rank` is 0 there; use `Seeds.place`.
+    Inside the context, torchrun's variables are hidden. No batch is shared, and each process takes a free GPU like a
+    single command. `rank` is always 0 inside; use `Seeds.place`.
     """
     announce(run.id)
     seeds = Seeds(run=run, numbers=numbers, place=rank(), of=int(os.environ.get("WORLD_SIZE", "1")))

@@ -1,4 +1,4 @@
-"""The network of a tagger, and the data it borrows: word vectors, an encoder's states, an assisting corpus."""
+"""Build a tagger's network, and fetch what it needs: word vectors, an encoder's states, an assisting corpus."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -113,7 +113,7 @@ def word_vectors(config: WordVectorOptions, job: Job) -> "tuple[Vectors | None, 
 
 
 def joined(own: "Vectors", other: "Vectors") -> "Vectors":
-    """Return one table of both; a word in both keeps its vector of `own`."""
+    """Join two tables of word vectors; a word in both tables keeps its vector from `own`."""
     from core.models.word_features import Vectors
 
     known = set(own.words)
@@ -142,9 +142,9 @@ def count_with_vector(
 def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
     """Return the weight of each training sentence's loss, 1 on average.
 
-    A sentence weighs the mean, over its entities, of the inverse share of their types among all mentions, to the power
-    in `CLASS_WEIGHTS`; a sentence without entities weighs 1 before scaling. Sentences and not words are weighted,
-    because a CRF has no loss per word (SOURCES.md, Class weights).
+    Each entity weighs the inverse share of its type among all mentions, to the power in `CLASS_WEIGHTS`. A sentence
+    weighs the mean of its entities, or 1 without entities; then the weights are scaled to a mean of 1. Sentences are
+    weighted instead of words, because a CRF has no loss per word (SOURCES.md, Class weights).
     """
     power = CLASS_WEIGHTS[config.class_weights]
     mentions = Counter(entity.type for sentence in train for entity in sentence.entities or ())
@@ -241,7 +241,7 @@ class OtherNames:
             own, others = folded(name_of(sentence, entity)), self._names.get(entity.type, [])
             if entity.end - entity.start > MOST or len(others) < 2:
                 continue
-            # Ends, because at least one of two or more different names differs from its own.
+            # The loop ends, because there are at least two different names, so one of them differs from `own`.
             while folded(name := rng.choice(others)) == own:
                 pass
             names[place] = name

@@ -28,7 +28,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Line:
-    """One line of a chart. name: in the legend. part: distinguishes lines of one name, e.g. a seed.
+    """One line of a chart. name: name in the legend. part: distinguishes lines of one name, e.g. a seed.
 
     steps: `(n,)`, rising. values: `(n,)`. pale: the line has ended and another of its name continues.
     """
@@ -41,10 +41,10 @@ class Line:
 
 
 def thinned(values: FloatArray, most: int) -> IntArray:
-    """Return the positions to draw of values `(n,)`: both ends, and the extremes of every stretch.
+    """Return the positions of the values `(n,)` to draw: both ends, and the extremes of every stretch.
 
-    most: maximum number of positions, at least 8. Stretches are aligned powers of two long, so that drawn points stay
-    while a curve grows.
+    most: maximum number of positions, at least 8. The length of a stretch is a power of two, and stretches start at its
+    multiples, so that drawn points stay while a curve grows.
     """
     n = len(values)
     if n <= most:

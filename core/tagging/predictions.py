@@ -77,12 +77,12 @@ def read_spans(run: Run) -> Spans:
 
 
 def file(run: Run, suffix: str) -> Path:
-    """Return the path of the sentences. suffix: `.jsonl` or `.conll`."""
+    """Return the path of the file of sentences. suffix: `.jsonl` or `.conll`."""
     return run.artifacts / f"predictions{suffix}"
 
 
 def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
-    """Write a stream of sentences with the entities found, and the confidence of each entity."""
+    """Write sentences with the entities found in them, and the confidence of each entity."""
 
     def written(out: BinaryIO) -> Iterator[Sentence]:
         for sentence, confidence in tagged:

@@ -50,7 +50,7 @@ class TypeScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfound:
-    """Type of which no mention was found. mentions: in the test set. labelled: mentions in the training set."""
+    """Type without a found mention. mentions: number in the test set. labelled: number in the training set."""
 
     type: str
     mentions: int
@@ -59,7 +59,7 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Novelty:
-    """F1, percent, mean over seeds, on mentions whose words are (`seen`) or are not (`unseen`) an entity of train."""
+    """F1 in percent, mean over seeds, on mentions that are (`seen`) or are not (`unseen`) entities of train."""
 
     surfaces: Literal["seen", "unseen"]
     mentions: int
@@ -129,7 +129,7 @@ def _evaluations(runs: Sequence[Run]) -> list[Evaluation]:
 
 
 def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
-    """Return the interval of F1 by type: as stored for one run, computed over all of several runs."""
+    """Return the interval of F1 by type: the stored one for a single run, else computed over all runs."""
     stored = [test.intervals for run in runs if (test := read(run).test)]
     if len(runs) == 1 or not all(stored):
         return stored[0] if len(runs) == 1 and stored else {}
@@ -165,7 +165,7 @@ def decodings(runs: Iterable[Run]) -> dict[str, float]:
 def kept_seed(run: Run) -> tuple[int, int]:
     """Return index and number of the seed whose tagger was kept, the best on dev."""
     f1s = read(run).dev.micro_f1
-    # The first of equal ones, as in the run.
+    # A tie goes to the first seed, as in the run.
     place = f1s.index(max(f1s))
     return place, run.manifest.config["seeds"][place]
 
@@ -269,7 +269,7 @@ def failed_seeds(run: Run) -> list[int]:
 def collapsed_seeds(run: Run) -> list[int]:
     """Return seeds whose tagger is no better than chance on dev (`scoring.learnt`).
 
-    Only dev decides, as it does when training stops: a test set never makes up for a dev F1 of 0.
+    Only dev counts, as for early stopping. A good test F1 does not make up for a dev F1 of 0.
     """
     learnt = read(run).dev.learnt
     return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]
@@ -299,7 +299,7 @@ _SAME_ANYWAY = ("init", "weights", "allow_download")  # the compared encoder, an
 
 
 def _settings(run: Run) -> Mapping[str, object]:
-    """Return the config; options left to the preset get the values that the run used."""
+    """Return the config, with the preset's values filled in as the run used them."""
     own = {name: value for name, value in run.manifest.config.items() if value is not None}
     return {**read(run).settings, **own}
 

@@ -1,4 +1,4 @@
-"""What pages and commands ask about trainings and taggers: curves, estimates, models, names, and entities found."""
+"""Queries of pages and commands about trainings and taggers: curves, estimates, models, names, entities found."""
 
 import csv
 import json
@@ -147,7 +147,7 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
 
 
 def left_behind(run_id: str) -> tuple[int | None, Path | None]:
-    """Return what a stopped training left: the step of its last checkpoint, and the folder of the best model so far."""
+    """Return a stopped training's last checkpoint (its step), and the folder of the best model so far."""
     begun = trainings(run_id)
     if not begun:
         return None, None
@@ -248,7 +248,7 @@ def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
 
 
 def _begins(run_id: str) -> str:
-    """Return what a tagger starts from: the id of a pre-training, or an encoder."""
+    """Return the start of a tagger: the id of a pre-training, or an encoder."""
     init = str(store().get(run_id).manifest.config["init"])
     return init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
 

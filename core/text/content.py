@@ -1,7 +1,7 @@
 """Content words: English words outside the closed classes (SOURCES.md, Content words).
 
-Without a part-of-speech tagger, so deterministic and offline: function words, punctuation, numbers and adverbs in -ly
-are removed.
+Function words, punctuation, numbers and adverbs in -ly are removed. No part-of-speech tagger is used, so the result is
+deterministic and needs no download.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ _CLOSED = """
 """
 FUNCTION_WORDS = frozenset(_CLOSED.split())
 
-# Words in -ly that are not adverbs, or just as often something else.
+# Words in -ly that are not adverbs, or are other parts of speech just as often.
 _LY_WORDS = """
     ally anomaly apply assembly belly bully butterfly comply costly curly daily deadly disassembly early elderly
     family fly folly friendly gully hilly holly holy homely imply italy jelly july lily likely lively lonely lovely

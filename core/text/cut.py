@@ -20,7 +20,7 @@ _KEPT = 100_000  # words whose tokens are cached
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Rules for whether two adjacent pieces without a blank between them belong to one token.
+    """Rules that decide if two adjacent pieces without a blank between them belong to one token.
 
     rules: {key of a border: True if it joins}. The most specific known key decides (`_keys`); without one, the pieces
     are two tokens.
@@ -35,7 +35,7 @@ class Cut:
         return (*(token for chunk in chunks for token in self.of(chunk)), *self.of(last, _END))
 
     def of(self, chunk: str, end: str = "") -> tuple[str, ...]:
-        """Return the tokens of a text without blanks. end: what follows it."""
+        """Return the tokens of a text without blanks. end: the text that follows."""
         tokens = self._known.get((chunk, end))
         if tokens is None:
             pieces, cut = _pieces(chunk), list[str]()
@@ -169,7 +169,7 @@ def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
     around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)
     fine, (a, b, c, d) = [_kind(piece, 2) for piece in around], [_kind(piece, 0) for piece in around]
     keys = (f"{fine[0]} {fine[1]}|{fine[2]} {fine[3]}", f"{a} {b}|{c} {d}", f"{b}|{c}")
-    # Numbers have no rules of their own, because one is like another.
+    # Single numbers get no rules, because all numbers are treated alike.
     return keys if "0" in (b, c) else (f"{left} = {right}", *keys)
 
 

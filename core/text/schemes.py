@@ -46,7 +46,7 @@ class TagError(ValueError):
 
 @lru_cache(maxsize=4096)
 def _parse(tag: str, scheme: Scheme) -> tuple[str, str] | None:
-    """(letter, type), ("", "") for O, None if `tag` is no tag of `scheme`."""
+    """Return (letter, type), ("", "") for O, or None if `tag` is not a tag of `scheme`."""
     if tag == "O":
         return "", ""
     if tag[1:2] == "-" and tag[0] in _ALL:
@@ -55,11 +55,11 @@ def _parse(tag: str, scheme: Scheme) -> tuple[str, str] | None:
 
 
 def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tuple[tuple[Entity, ...], int]:
-    """Entities, and how many tags had to be read as another one to make sense.
+    """Return the entities, and the number of tags that had to be repaired.
 
-    A tag that cannot continue an entity (of its own type) begins one; an entity that is not closed
-    ends where it ends. `strict` leaves such entities out instead, as seqeval's strict mode does
-    (SOURCES.md, Span scoring). Errors: TagError for a tag that is not of the scheme.
+    A tag that cannot continue an entity of its type begins a new one. An entity without a closing tag ends at its last
+    tag. `strict` leaves out such malformed entities, as seqeval's strict mode does (SOURCES.md, Span scoring). Errors:
+    TagError for a tag that is not of the scheme.
     """
     spans = _runs(tags, scheme)
     # Encode the entities again: each tag that differs needed a repair.
@@ -129,9 +129,10 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 class Proposal:
     """The schemes that tags can have.
 
-    candidates: one scheme if the tags leave no doubt; two or three if they do; none if schemes are mixed. problem: why
-    there is not one; "" if there is. where: the first place (a line, or the sentence's index) that contradicts a single
-    scheme. outside: every tag is O, so that no scheme can be seen and any gives the same sentences.
+    candidates: one scheme if the tags leave no doubt; two or three if they do; none if schemes are mixed. problem:
+    reason why the scheme is not certain, else "". where: the first place (a line, or a sentence's index) that
+    contradicts a single scheme. outside: True if every tag is O; then the scheme cannot be recognised, and any scheme
+    gives the same sentences.
     """
 
     candidates: tuple[Scheme, ...]

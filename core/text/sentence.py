@@ -24,11 +24,11 @@ class Entity:
 class Sentence:
     """A record of a corpus.
 
-    id: 16 hex digits, a hash of `text`, so that it stays the same in a second upload. text: cleaned by `words.clean`.
-    entities: None if unlabelled, () if labelled without entities. doc: name of its document, if known. group: group of
-    the document (a kind of contract, a hospital), if such a column was kept. file, page: its place in the imported
-    documents: file name in the folder, and page from 1, or sheet of a workbook. columns: (name, value) of other columns
-    of its row. source: the file's text, known while the file is read; a corpus does not store it.
+    id: 16 hex digits, a hash of `text`; a second upload gives the same id. text: text cleaned by `words.clean`.
+    entities: None if unlabelled, () if labelled without entities. doc: name of the document, if known. group: group of
+    the document (a kind of contract, a hospital), if the import kept a column for it. file, page: place in the imported
+    documents: file name in the folder, and page from 1 or sheet of a workbook. columns: (name, value) of the row's
+    other columns. source: the file's original text, known only while the file is read; a corpus does not store it.
     """
 
     id: str
@@ -60,7 +60,8 @@ def place(file: object, page: object) -> str:
 class Paired(Sentence):
     """A training sentence with a copy in which some entities have other names of their type.
 
-    A tagger learns to label both alike. own: the sentence. other: the copy. pairs: each renamed entity in both.
+    A tagger learns to label both in the same way. own: the sentence. other: the copy. pairs: places of each renamed
+    entity in the sentence and in the copy.
     """
 
     own: Sentence

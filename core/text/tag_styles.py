@@ -76,8 +76,8 @@ _ROLE = re.compile(r"(?:[CR]-)?(?:V|ARG[\dAM][\w-]*)")
 class Style:
     """A spelling of tags. outside: the value of tokens outside of entities. separator: between letter and type.
 
-    upper: whether types are written in upper case, because the column has no upper case at all. type: of untyped tags.
-    types: entity types in the sample.
+    upper: True if types are converted to upper case, because the column has no upper case at all. type: type of untyped
+    tags. types: entity types in the sample.
     """
 
     kind: Kind
@@ -216,7 +216,7 @@ def _features(counts: Mapping[str, int], type: str) -> Style | None:
 
 
 def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outside: str) -> Style | None:
-    """The spelling with position letters if nearly all tags have one separator, and letters that begin entities."""
+    """Return a spelling with position letters, if nearly all tags have one separator and some begin entities."""
     separators: Counter[str] = Counter()
     for tag, n in rest.items():
         letter, separator, _ = _split(tag, kind)
@@ -241,13 +241,13 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
 
 
 def _parts(tag: str, kind: str, separator: str | None = None) -> tuple[str, str]:
-    """(position letter, type) of a tag, ("", "") if it has another form."""
+    """Return (position letter, type) of a tag; ("", "") if it has another form."""
     letter, found, name = _split(tag, kind)
     return (letter, name) if separator in (None, found) else ("", "")
 
 
 def _split(tag: str, kind: str) -> tuple[str, str, str]:
-    """(position letter, separator, type) of a tag; empty strings if it has another form."""
+    """Return (position letter, separator, type) of a tag; empty strings if it has another form."""
     letter, separator, name = (tag[:1], tag[1:2], tag[2:]) if kind == "letters" else (tag[-1:], tag[-2:-1], tag[:-2])
     if letter.upper() in _LETTERS and separator in _SEPARATORS and any(map(str.isalpha, name)):
         return letter, separator, name
@@ -263,7 +263,7 @@ def _joined(letter: str, name: str, style: Style) -> str:
 
 
 def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> Style | None:
-    """Types without position letters: few different words beside a frequent `O`, none of them codes or answers."""
+    """Return a spelling without position letters: a frequent `O` and few other words, none of them codes or answers."""
     total = sum(counts.values())
     if outside not in ("O", "o") or counts[outside] < _LEAST_OUTSIDE * total:
         return None
@@ -275,7 +275,7 @@ def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> 
 
 
 def _from_brackets(tags: list[str]) -> list[str]:
-    """IOB2 tags of bracketed spans; of nested brackets the outermost."""
+    """Return the IOB2 tags of bracketed spans; nested brackets count as their outermost span."""
     named: list[str] = []
     stack: list[str] = []
     for tag in tags:

@@ -30,6 +30,7 @@ _SILENT = re.compile(
 )
 # Text without any of these has no marks, invisible characters or scripts without blanks, so a fast path handles it.
 _HARD = re.compile(
+    ""
     "[^\0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u20cf\u2100-\u2bff]"
 )
 # A treebank's tokens: "did n't", "can not", "-LRB-".
@@ -105,7 +106,7 @@ def unspaced(text: str) -> bool:
 
 
 def in_unspaced(char: str) -> bool:
-    """Return True for a letter of such a script, and for a mark that belongs to one (a vowel or tone of Thai)."""
+    """Return True for a letter of a script without blanks, and for a mark on it (a vowel or tone of Thai)."""
     return unspaced(char) or (_sign(char) and _OF_UNSPACED.match(char) is not None)
 
 
@@ -206,7 +207,7 @@ def _ranges(points: Iterable[int]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Shows if a text is already tokenised. n: commas, and final full stops. spaced: those after a blank."""
+    """Shows if a text is already tokenised. n: commas and final full stops. spaced: number of them after a blank."""
 
     n: int
     spaced: int
