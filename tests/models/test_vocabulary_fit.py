@@ -47,7 +47,7 @@ def test_the_shares_are_those_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("pieces", "lower", "lost", "cased", "words"),
     [
-        (LOWER, True, 1.0, False, "Uncased: of the words with a capital 100%"),
+        (LOWER, True, 1.0, False, "Uncased: 100% of the words with a capital"),
         (BOTH, True, 1.0, True, "tokenizer lower-cases 100%"),
         (BOTH, False, 0.0, True, ""),
     ],

@@ -119,7 +119,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     ),
     "calibrate": (
         replace(TIMED, mlm=(0.1, 0.0005)),
-        "A processor: pre-training reads about 2,000 pieces per second",
+        "A processor: pre-training processes about 2,000 pieces per second",
     ),
 }
 

@@ -38,7 +38,7 @@ def ranked(name: str, proposal: Proposal) -> EncoderRank:
         layers=[scores(1, 20.0), scores(2, 30.5), scores(3, 21.5)],
         proposal=proposal,
         fit=fit,
-        remarks=["Uncased: of the words with a capital 100% are read as if they had none."],
+        remarks=["Uncased: 100% of the words with a capital letter are lower-cased."],
         seconds=4.5,
     )
 

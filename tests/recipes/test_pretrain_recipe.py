@@ -165,5 +165,5 @@ def test_the_command_line_holds_out_what_is_judged_by_unless_told_otherwise(
     assert run_main() == 2
     read = {"": (judges.fingerprint,) * 2, "none": None, "other": (other.fingerprint,)}[typed]
     assert [(options["corpora"], options.get("holdout")) for options in asked] == [((text.fingerprint,), read)]
-    said = "Sentences of judges and judges (dev and test sets) are not read; --holdout none reads them too."
+    said = "Sentences of judges and judges (dev and test sets) are not used for training; --holdout none uses them too."
     assert (said in capsys.readouterr().err) == (not typed)
