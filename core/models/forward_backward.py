@@ -28,8 +28,8 @@ class Scores(NamedTuple):
 class Sums(NamedTuple):
     """Logarithms of sums.
 
-    ahead, behind: `(b, l, k)`, over paths to a tag and over paths from it, its own emission in both. total: `(b,)`,
-    over all sequences.
+    ahead, behind: `(b, l, k)` sums over all paths to a tag and from it; both include the tag's own emission. total:
+    `(b,)` sums over all sequences.
     """
 
     ahead: Tensor
@@ -77,7 +77,7 @@ def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Return the same as `_products` by `logsumexp` over `(2, b, k, k)` at every place."""
+    """Do the same as `_products` with `logsumexp` over `(2, b, k, k)` at every place."""
     sources = follow.transpose(1, 2).contiguous()[:, None]
     rows = [first + emissions[0]]
     for here in emissions[1:].unbind():

@@ -19,7 +19,7 @@ from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 
 BOS, UNK, EOS = 0, 1, 2
-FALLBACK = (0.5, 1.0, 1.5)  # those of KenLM's --discount_fallback
+FALLBACK = (0.5, 1.0, 1.5)  # the discounts of KenLM's --discount_fallback
 
 Discounts = tuple[float, float, float]
 Ids = npt.NDArray[np.int32]
@@ -43,7 +43,7 @@ class NgramTable:
         return len(self.keys)
 
     def find(self, keys: IntArray) -> tuple[BoolArray, IntArray]:
-        """Return a mask of the `keys` that the table has, and the rows of those."""
+        """Return True for each of `keys` that the table contains, and the rows of the keys found."""
         rows = np.searchsorted(self.keys, keys)
         hit = rows < len(self.keys)
         hit[hit] = self.keys[rows[hit]] == keys[hit]
@@ -89,7 +89,7 @@ def fit_tables(
     keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0: the root context
     while levels:
         report.check()
-        # Popped, so that the counts, which need most memory, are released once the order is smoothed.
+        # Pop the level to release its counts, which need most memory, once the order is smoothed.
         level = levels.pop(0)
         # Numbers of n-grams that occur once to four times; 5 collects all others, which the form does not use.
         formed.append(closed_form(*np.bincount(np.minimum(level.counts, 5), minlength=6)[1:5].tolist()))
@@ -152,7 +152,7 @@ def _smooth(
 ) -> tuple[_Float64, _Float64]:
     """Return P of each n-gram, `(m,)`, and the weight that each context leaves to the order below, `(contexts,)`."""
     context = level.keys >> bits
-    # Clipped, because three and more occurrences share D3+.
+    # Clip the counts, because three and more occurrences share D3+.
     discounted = np.array([0, *discounts]).take(level.counts, mode="clip")
     total = np.bincount(context, weights=level.counts, minlength=contexts)
     withheld = np.bincount(context, weights=discounted, minlength=contexts)

@@ -107,7 +107,7 @@ def _mix(x: IntArray) -> IntArray:
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
     """Move isolated chosen pieces next to each other, as in CrossNER's spans; the number of chosen pieces stays."""
     joined = chosen.copy()
-    waiting = -1  # an isolated chosen piece that may move beside the next one in its row
+    waiting = -1  # index of an isolated chosen piece that may move next to a later one in its row; -1 for none
     for piece in np.flatnonzero(chosen).tolist():
         if waiting < 0 or rows[waiting] != rows[piece]:
             alone = piece == 0 or not joined[piece - 1] or rows[piece - 1] != rows[piece]

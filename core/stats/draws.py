@@ -21,7 +21,7 @@ def uniform(ids: IntArray, seed: int) -> FloatArray:
 
 
 def stratified(strata: IntArray, n: int, seed: int) -> IntArray:
-    """Draw up to `n` indices, in equal shares from all strata as far as they last; ascending.
+    """Draw up to `n` indices, ascending: equally many from each stratum, unless a stratum has too few.
 
     strata: `(m,)` small numbers from 0. A larger `n` only adds indices.
     """

@@ -112,7 +112,7 @@ def chance_f1(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> fl
     """Return the micro F1, percent, that randomly placed spans exceed in about one of 40 cases.
 
     Each predicted span keeps its type and length and is placed at random in a sentence as long as its own. A tagger
-    that gives every word the same label scores exactly the mean of this.
+    that gives every word the same label scores exactly the mean of such placements.
     """
     lengths = [len(sentence.tokens) for sentence in gold]
     labelled = _kinds(lengths, (sentence.entities or () for sentence in gold))
