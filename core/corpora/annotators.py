@@ -1,4 +1,4 @@
-"""Several annotators in one export: who labelled which texts, their agreement, and whose labels are taken."""
+"""Several annotators in one export: find who labelled which texts, measure their agreement, and choose the labels."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from core.text.words import clean
 
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of every annotation of a text
 _SHARED = 0.5  # share of the smaller file's texts; files that share more come from two annotators
-# Columns that name who labelled a row. Not "user", which is the author of a text in data from the web.
+# Columns that hold the annotator of a row. "user" is missing because in web data it is the author of the text.
 _COLUMNS = frozenset(
     {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}
     | {"coder", "coder_id", "rater", "rater_id", "labeler", "labeller"}
@@ -20,7 +20,7 @@ _CURATED = ("curation", "curation_user", "consensus", "adjudicated")
 
 
 def is_annotator(column: str) -> bool:
-    """Return True for a column that names who labelled a row."""
+    """Return True if a column of this name holds the annotator of each row."""
     return column.strip().lower().replace(" ", "_") in _COLUMNS
 
 
@@ -28,9 +28,9 @@ def is_annotator(column: str) -> bool:
 class Agreement:
     """Agreement of several annotators.
 
-    annotators: number of texts per annotator. shared: texts that several labelled; equal: shared texts on which all
-    agree. f1: F1 of one annotator's spans against another's, over all pairs on the shared texts. taken: the annotator
-    whose labels are taken if they differ, "" if they never do.
+    annotators: number of texts per annotator. shared: number of texts with several annotators. equal: number of shared
+    texts on which all annotators agree. f1: span F1 between two annotators, over all pairs on the shared texts. taken:
+    name of the annotator whose labels are kept if the labels differ; "" if they never differ.
     """
 
     annotators: Mapping[str, int] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Agreement:
 
     @property
     def in_words(self) -> str:
-        """Return sentences on the number of texts per annotator and on the agreement."""
+        """Describe the number of texts per annotator and the agreement, in two sentences."""
         people = ", ".join(f"{name} ({n:,})" for name, n in list(self.annotators.items())[:8])
         more = f" and {len(self.annotators) - 8} more" if len(self.annotators) > 8 else ""
         return (
@@ -51,10 +51,10 @@ class Agreement:
 
 
 class Panel:
-    """Collects every annotation of an export first (`hearing`), then decides which labels to take.
+    """Collects every annotation of an export in a first pass (`hearing`), then chooses the labels to keep.
 
-    A text of one annotator is taken, and a text on which all agree is taken once. Of any other text, the labels of the
-    chosen annotator are taken; a text that the chosen annotator did not label is left out.
+    A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
+    labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out.
     """
 
     def __init__(self, chosen: str | None) -> None:
@@ -64,7 +64,7 @@ class Panel:
         self._names: dict[str, str] = {}
 
     def takes(self, text: str, labels: Labels, who: str | None, file: str) -> bool:
-        """Return True if these labels of a text are taken; while `hearing`, note them and return False."""
+        """Return True if these labels of a text are kept. During the first pass, record them and return False."""
         key = blake2b(clean(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         if self.hearing:
             heard = self._by_file if who is None else self._heard
@@ -79,7 +79,7 @@ class Panel:
         return len(set(votes.values())) <= 1 and name == next(iter(votes), name)
 
     def settle(self) -> Agreement | None:
-        """End the collection and return the agreement, None if no text has several annotators."""
+        """End the first pass and return the agreement; None if no text has several annotators."""
         self.hearing = False
         if not self._heard:
             names = self._names = annotators_of(self._by_file)
@@ -100,7 +100,7 @@ class Panel:
 
 
 def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
-    """Return the F1 of spans between annotators, counted over all pairs on all shared texts; 1 without any span."""
+    """Return the span F1 between annotators, over all pairs on all shared texts; 1 if there is no span."""
     common = total = 0
     for votes in shared:
         for one, other in combinations(votes.values(), 2):
@@ -110,7 +110,7 @@ def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
 
 
 def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
-    """Return {file: annotator} of files with the same texts; {} if the files are parts of one data set.
+    """Return {file: annotator} for files that share texts; {} if no two files share enough texts.
 
     The annotator is the file's name, or its folder if the names are equal.
     """

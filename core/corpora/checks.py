@@ -1,7 +1,7 @@
-"""Checks of data before a run: each item is green, amber or red, with one sentence and one cure.
+"""Checks of data before a run: each check is green, amber or red, and has one sentence and one remedy.
 
-The counts come from a corpus's description and from single columns of its file. They are cached per process; a corpus
-never changes under its folder's name. Samples are 500 sentences from 10 places of the corpus.
+The counts come from a corpus's description and from single columns of its file. They are cached per process, because
+the content of a corpus folder never changes. Samples are 500 sentences from 10 places of the corpus.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,24 +31,29 @@ PART_NAMES: Mapping[str, str] = {
 LABELS = ("train", "dev", "test")
 
 TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C; from here on the check is amber
-TYPE_ENTITIES = 10  # per type and part: fewer give no usable F1 of that type
+TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not usable
 DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
-UPPER_CASE = 0.9  # share of sentences in capitals
-LONG_TOKENS, LONG_SHARE = 200, 0.1  # a sentence of a contract rarely has more than 100 tokens
-NAMED = 4  # names listed in one sentence
-_PLACES, _PER_PLACE = 10, 50  # of a sample: it reads one row group per place, so that its cost is independent of n
+UPPER_CASE = 0.9  # share of sentences in capitals; from here on the check is amber
+# Tokens, and the share of longer sentences from which the check is amber. Sentences of contracts rarely exceed 100.
+LONG_TOKENS, LONG_SHARE = 200, 0.1
+NAMED = 4  # names listed in one sentence; further names are only counted
+# A sample reads 50 sentences at each of 10 places: one row group per place, so its cost does not grow with the corpus.
+_PLACES, _PER_PLACE = 10, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradictions:
-    """texts: texts that occur with different labels. sentences: sentences that have one of these texts."""
+    """Counts of contradictory labels.
+
+    texts: number of texts that occur with different labels. sentences: number of sentences with one of these texts.
+    """
 
     texts: int = 0
     sentences: int = 0
 
     @property
     def in_words(self) -> str:
-        """Return one sentence for a summary, "" if there are none."""
+        """Describe the counts for a summary; "" without contradictions."""
         if not self.texts:
             return ""
         several = self.texts > 1
@@ -61,7 +66,7 @@ class Contradictions:
 
 
 class ContradictionCounter:
-    """Counts contradictory labels while sentences pass; keeps two small numbers per different text."""
+    """Counts contradictory labels in a stream of sentences; stores two small numbers per distinct text."""
 
     def __init__(self) -> None:
         self._first: dict[str, int] = {}
@@ -78,7 +83,7 @@ class ContradictionCounter:
             self._contradicted.add(sentence.id)
 
     def watched(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Yield the same sentences, each counted."""
+        """Yield `sentences` unchanged and count each one."""
         for sentence in sentences:
             self.add(sentence)
             yield sentence
@@ -91,7 +96,7 @@ class ContradictionCounter:
 
 
 def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
-    """Count the texts that occur with different labels, for example in `corpus.batches()` of one or several sets."""
+    """Count the texts that occur with different labels, in one or several sets."""
     counter = ContradictionCounter()
     for sentence in sentences:
         counter.add(sentence)
@@ -99,18 +104,20 @@ def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
 
 
 def labels_of(sentence: Sentence) -> tuple[tuple[int, int, str], ...]:
-    """Return (start, end, type) of the entities, in characters without white space, to compare two tokenisations."""
+    """Return (start, end, type) of each entity.
+
+    Positions count characters without white space, so that two tokenisations of a text can be compared.
+    """
     at = list(accumulate(map(len, sentence.tokens), initial=0))
     return tuple(sorted((at[e.start], at[e.end], e.type) for e in sentence.entities or ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One checked item.
+    """Result of one check.
 
-    sentence: what is the case. cure: label of the button that leads to the cure, on `page` (corpora, selection or
-    training). command: the same cure on the command line. final: the run would fail, so that it cannot be started
-    anyway.
+    sentence: the finding. cure: label of the button that leads to the remedy on `page`. command: the remedy on the
+    command line. final: the run would certainly fail, so the user cannot start it despite the check.
     """
 
     name: str
@@ -123,12 +130,12 @@ class Check:
 
 
 def worst(checks: Iterable[Check]) -> Level:
-    """Return the worst level, green for no checks."""
+    """Return the worst level; green without checks."""
     return max((check.level for check in checks), key=LEVELS.index, default="green")
 
 
 def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
-    """Check the number of sentences of T_C. strategies: {name: sentences that it needs at least}."""
+    """Check the number of sentences of T_C. strategies: {name: minimum number of sentences it needs}."""
     n, what = len(task), f"The {PART_NAMES['task']} has {count(len(task), 'sentence')}"
     lacking = [name for name, least in strategies.items() if n < least]
     green = Check(name="task size", level="green", sentence=f"{what}.", cure="Add task sentences")
@@ -142,7 +149,7 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
 
 
 def task_in_domain(task: Corpus, domain: Corpus) -> Check:
-    """Check whether T_C is D_C, or inside it. Compares the sentences' hashes, all of them."""
+    """Check whether T_C equals D_C or overlaps with it, by the hashes of all sentences."""
     inside, covered = _shared(task.path, domain.path)
     words = f"{PART_NAMES['task']} and the {PART_NAMES['domain']}"
     found = Check(
@@ -160,7 +167,7 @@ def task_in_domain(task: Corpus, domain: Corpus) -> Check:
 
 
 def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
-    """Check whether D_C holds as much as each budget asks for."""
+    """Check that D_C is large enough for each budget."""
     size = {"sentences": domain.n_sentences, "tokens": domain.n_tokens}
     found = Check(
         name="budget",
@@ -179,12 +186,12 @@ def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
 
 
 def entities_present(parts: Mapping[str, Corpus]) -> Check:
-    """Check that every labelled part holds an entity."""
+    """Check that every labelled set contains an entity."""
     empty = [PART_NAMES.get(role, role) for role, corpus in parts.items() if not sum(corpus.types.values())]
     found = Check(
         name="entities",
         level="green",
-        sentence="Every labelled part holds entities.",
+        sentence="Every labelled set contains entities.",
         cure="Import labelled data with entities",
     )
     if plain := [PART_NAMES.get(role, role) for role, corpus in parts.items() if not corpus.labelled]:
@@ -198,7 +205,7 @@ def entities_present(parts: Mapping[str, Corpus]) -> Check:
 
 
 def types_covered(parts: Mapping[str, Corpus]) -> Check:
-    """Check that every type has enough entities in every part that holds entities at all."""
+    """Check that every type has enough entities in every set that contains entities."""
     parts = {role: corpus for role, corpus in parts.items() if sum(corpus.types.values())}
     types = sorted({name for corpus in parts.values() for name in corpus.types})
     few = [
@@ -212,7 +219,7 @@ def types_covered(parts: Mapping[str, Corpus]) -> Check:
     found = Check(
         name="types",
         level="green",
-        sentence=f"Every entity type has at least {TYPE_ENTITIES} entities in every part.",
+        sentence=f"Every entity type has at least {TYPE_ENTITIES} entities in every set.",
         cure="Add labelled sentences",
     )
     if few:
@@ -333,8 +340,11 @@ def _is(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texture:
-    """upper: share of the sampled sentences with letters of two cases that are in capitals. long: share of all
-    sentences."""
+    """Shares of conspicuous sentences.
+
+    upper: share of sentences in capitals, among sampled sentences in a script with two cases. long: share of sentences
+    with more than `LONG_TOKENS` tokens, among all sentences.
+    """
 
     upper: float
     long: float
@@ -363,7 +373,7 @@ def _sample(path: Path, n: int) -> tuple[str, ...]:
 
 @lru_cache(512)
 def _shared(one: Path, other: Path) -> tuple[float, float]:
-    """Share of the different sentences of each corpus that occur in the other one."""
+    """Return the share of each corpus's distinct sentences that also occur in the other corpus."""
     if one == other:
         return 1.0, 1.0
     ours, theirs = (np.unique(_at(path, 0).ids()) for path in (one, other))
@@ -377,5 +387,5 @@ def _contradictions(path: Path) -> Contradictions:
 
 
 def _at(path: Path, n: int) -> Corpus:
-    """A handle on the corpus of a folder, to read columns from: its folder is named after its content."""
+    """Return a handle on the corpus in a folder, only for reading columns. The folder's name is the fingerprint."""
     return Corpus(fingerprint=path.name, name=path.name, n_sentences=n, n_tokens=0, labelled=False, path=path)

@@ -1,4 +1,4 @@
-"""Whole columns of a corpus, cached in memory, and search in them."""
+"""Load whole columns of a corpus, cache them in memory, and search in them."""
 
 import os
 import re
@@ -17,11 +17,14 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
-SAMPLE = 10_000  # texts that decide the order of a search's tests
+SAMPLE = 10_000  # texts in which a search counts each word, to test rare words first
 
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """Return a whole column (`text`, `doc`, `id`, `n_tokens`); the last 12 are cached, 130 MB per million texts."""
+    """Return a whole column, for example `text`, `doc`, `id` or `n_tokens`.
+
+    The 12 columns used last are cached; a text column takes about 130 MB per million texts.
+    """
     return _column(corpus.path.parents[1], corpus.fingerprint, name)
 
 
@@ -44,7 +47,7 @@ def _value_names(home: Path, fingerprint: str) -> list[str]:
 
 
 def values(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """Return the values of a further column, shape (n,), strings; null for a row without a value."""
+    """Return the values of a further column as strings, shape (n,); null for a row without a value."""
     return _values(corpus.path.parents[1], corpus.fingerprint, name)
 
 
@@ -60,26 +63,27 @@ def distinct_values(corpus: Corpus, name: str) -> set[str]:
 
 
 def placed(corpus: Corpus) -> bool:
-    """Return True if any sentence has a file."""
+    """Return True if the source file of any sentence is known."""
     return int(stored(corpus, "file").null_count) < len(corpus)
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return the columns among doc, group, file and page that have a value; page comes with file."""
+    """Return the names of the columns doc, group, file and page that have a value; page is included with file."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 
 
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
-    """Return the rows whose text contains `query` (substring) or all of its words, in any order (words); any case.
+    """Return the rows whose text matches `query`, ignoring case.
 
-    Every core searches a part of the texts, because one core takes longer than 0.3 s for a million texts.
+    mode: "substring" finds the query as it is, "words" finds all of its words in any order. The texts are divided among
+    all cores, because one core takes longer than 0.3 s for a million texts.
     """
     query = clean(query)
     if not query or not len(texts):
         return np.empty(0, dtype=np.int64)
     tests = _tests(query.split() if mode == "words" else [query], texts.slice(0, SAMPLE), whole=mode == "words")
-    # A column is one chunk, so dividing by chunks would use one core only.
+    # A column is a single chunk, so a division by chunks would use one core only.
     cores = os.cpu_count() or 1
     size = -(-len(texts) // cores)
     starts = range(0, len(texts), size)
@@ -89,10 +93,10 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
 
 
 def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> list[tuple[str, bool]]:
-    """Return tests (needle, whole word or not) that a text with all needles passes, in the fastest order.
+    """Return tests (needle, True for a whole word) in the fastest order. A text with all needles passes all tests.
 
-    A test for whole words takes three times as long, so a plain search for rare needles comes first. It is left out for
-    a needle that is in half of the sample, because it would exclude few texts.
+    A test for a whole word takes three times as long as a plain test, so plain tests come first, rarest needle first.
+    With `whole`, a needle in half of the sample gets no plain test, because it would exclude few texts.
     """
     held = {needle: pc.mean(_holds(sample, needle)).as_py() or 0.0 for needle in needles}
     rarest = sorted(held, key=held.__getitem__)
@@ -101,7 +105,7 @@ def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> l
 
 
 def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntArray:
-    """Return the rows of one part that pass all tests, ascending."""
+    """Return the indices of `texts` that pass all tests, ascending."""
     rows = np.arange(len(texts))
     for needle, alone in tests:
         hit = _holds(texts, needle, alone=alone)
@@ -110,7 +114,7 @@ def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntAr
 
 
 def _holds(texts: pa.ChunkedArray, needle: str, *, alone: bool = False) -> pa.ChunkedArray:
-    """Return a mask (n,) of texts that contain `needle`, in any case. alone: as a whole word."""
+    """Return a mask (n,) of texts that contain `needle`, ignoring case. alone: match whole words only."""
     if alone:
         return pc.match_substring_regex(texts, rf"(?i)(?:^|[^\pL\pN_]){re.escape(needle)}(?:$|[^\pL\pN_])")
     return pc.match_substring(texts, needle, ignore_case=True)

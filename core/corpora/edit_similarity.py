@@ -1,15 +1,15 @@
-"""Pairs of texts with an edit similarity of at least `similarity`, by default .9: a Levenshtein distance of at most a
-tenth of the longer text. Finds all pairs, except among very many texts that share a segment (see below).
+"""Find pairs of texts with an edit similarity of at least `similarity`.
 
-Texts of few words are compared by letters, others by words; "letter" below means either.
+The default is .9: a Levenshtein distance of at most a tenth of the longer text. All pairs are found, except if very
+many texts share a segment (see below). Short texts are compared by letters, others by words; "letter" means either.
 
-PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments; d edits leave at least one segment unchanged, and
-it occurs in the other text within a few places. Texts that share such a segment are compared, first by their counts of
-letters, then by the distance itself, many pairs at a time.
+PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments. After d edits at least one segment is unchanged; it
+occurs in the other text, shifted by a few positions. Texts that share a segment are compared, many pairs at a time:
+first by their letter counts, then by their distance.
 
-One approximation: if more than `_MEET` texts share a segment, a text is only compared with its neighbours in
-alphabetical order, read forwards and backwards. A thousand variants of one short text then form ten clusters instead of
-one: 990 of them are flagged, not 999.
+One approximation: if more than `_MEET` texts share a segment, each text is compared only with its neighbours in
+alphabetical order, spelt forwards and spelt backwards. A thousand variants of one short text then form ten clusters
+instead of one, so 990 of them are flagged instead of 999.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from core.corpora.grams import Gathered, UIntArray, mix
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
-LONGEST = 160  # letters (or words) of a text; a longer text has exact duplicates only
+LONGEST = 160  # letters (or words) of a text; near duplicates of a longer text are not searched here
 SIMILARITY = 0.9
-_MEET = 64  # texts that share a segment and are compared all with all
-_FEW = 1 << 12  # pairs; fewer are compared directly, which is faster than a search by segments
+_MEET = 64  # largest number of texts with a common segment that are all compared with each other
+_FEW = 1 << 12  # up to this many pairs, comparing all of them is faster than a search by segments
 _NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held in memory
 _PAIRS = 1 << 15  # candidates compared at a time
-_HAIR = 1e-9  # guards against rounding: (1 - .9) * 10 is slightly below 1
+_HAIR = 1e-9  # added against rounding errors: (1 - .9) * 10 is slightly below 1
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
 _POWERS, _INVERSES = (
@@ -46,11 +46,11 @@ def near_texts(
 ) -> Iterator[Pairs]:
     """Yield pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
 
-    texts: code points or hashes of words, at most `LONGEST` per row; an empty row is near to none.
+    texts: code points or word hashes, at most `LONGEST` per row; an empty row has no near duplicates.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
-    # The distance is at least long - short and may be (1 - similarity) of long, so long <= short / similarity.
+    # The distance is at least long - short and at most (1 - similarity) * long, so long <= short / similarity.
     reach = {
         short: [
             long
@@ -79,8 +79,8 @@ def near_texts(
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:
     """Return a mask (n,) of pairs whose Levenshtein distance is at most `edits`.
 
-    left: (n, a); right: (n, b), with a <= b.
-    A path of at most `edits` steps leaves the main diagonals by at most `aside` diagonals (Ukkonen 1985).
+    left: shape (n, a); right: shape (n, b), with a <= b. A path of at most `edits` edits strays at most `aside`
+    diagonals from the main ones, so only these are computed (Ukkonen 1985).
     """
     (n, a), b = left.shape, right.shape[1]
     hopeful = np.arange(n)
@@ -103,7 +103,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
                 np.minimum(best, before[d + 2] + np.int16(1), out=best)
                 np.minimum(best, now[d] + np.int16(1), out=best)
                 now[d + 1] = np.minimum(best, far)
-        # Only every eighth letter, because dropping hopeless pairs copies the others.
+        # Drop hopeless pairs only at every eighth letter, because it copies the remaining pairs.
         if i % 8 == 0 and not (kept := (now <= edits).any(axis=0)).all():
             hopeful, now, a_columns, b_columns = hopeful[kept], now[:, kept], a_columns[:, kept], b_columns[:, kept]
             if not len(hopeful):
@@ -114,7 +114,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
 
 
 class _Side:
-    """All texts of one length, shape (n, length), with cached values for their comparison."""
+    """All texts of one length, shape (n, length), with values cached for comparisons."""
 
     def __init__(self, rows: IntArray, text: Texts) -> None:
         self.rows, self.text, self.length = rows, text, text.shape[1]
@@ -129,7 +129,10 @@ class _Side:
 
     @cached_property
     def _sums(self) -> UIntArray:
-        """Return polynomial hashes of all prefixes, shape (n, length + 1); a piece's hash is a difference of two."""
+        """Return polynomial hashes of all prefixes, shape (n, length + 1).
+
+        The difference of two prefix hashes is the hash of the piece between them.
+        """
         sums = np.zeros((len(self.rows), self.length + 1), np.uint64)
         np.cumsum(self._hashes * _POWERS[: self.length], axis=1, out=sums[:, 1:])
         return sums
@@ -141,7 +144,7 @@ class _Side:
 
 
 def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterator[Pairs]:
-    """Yield the near pairs, as positions in `left` and `right`."""
+    """Yield pairs of near duplicates, as positions in `left` and `right`."""
     pending: list[IntArray] = []
     for candidates in _candidates(left, right, edits):
         report.check()
@@ -154,13 +157,14 @@ def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterato
 
 
 def _weigh(left: _Side, right: _Side, edits: int, candidates: IntArray, report: Reporter) -> Iterator[Pairs]:
-    """Yield the candidates within `edits`, each once."""
+    """Yield each candidate pair with a distance of at most `edits` once."""
     more = right.length - left.length
     pairs = np.unique(candidates)
     for done in range(0, len(pairs), _PAIRS):
         report.check()
         i, j = (part.astype(np.int64) for part in np.divmod(pairs[done : done + _PAIRS], np.int64(len(right.rows))))
-        # A cheap bound first: a substitution changes two letter counts, an insertion one; `more` edits are insertions.
+        # Test a cheap bound first. A substitution changes two letter counts, an insertion one. At least `more` edits
+        # are insertions.
         alike = np.abs(left.letters[i] - right.letters[j]).sum(axis=1) <= 2 * edits - more
         if alike.any():
             i, j = i[alike], j[alike]
@@ -188,10 +192,10 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
             pieces = right.piece(start + shift, stop + shift)
             low, high = np.searchsorted(key, pieces), np.searchsorted(key, pieces, "right")
             n = high - low
-            # A text always finds itself; a segment that no other text has gives no pair.
+            # Every text matches itself, so a count of 1 means that no other text has the segment.
             if left is right and shift == 0:
                 n = np.where(n > 1, n, 0)
-            # For a segment that many texts share, only neighbours are compared, not all pairs.
+            # If many texts share a segment, compare neighbours instead of all pairs.
             crowd = np.flatnonzero(n > _MEET)
             n[crowd] = 0
             j = np.repeat(np.arange(len(n)), n)
@@ -210,10 +214,10 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
 def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> Iterator[IntArray]:
     """Yield candidates from crowded buckets: neighbours in two alphabetical orders.
 
-    rows: of `left` and of `right`. bucket: bucket of each row, first of `left`'s rows, then of `right`'s.
+    rows: row numbers in `left` and in `right`. bucket: bucket of each row, first for `left`, then for `right`.
     """
     rows_left, crowd = rows
-    # Backwards too: texts that differ near their beginning are neighbours only if read backwards.
+    # Sort reversed texts too: texts that differ near their beginning are neighbours only in reverse order.
     for step in (1, -1):
         texts = (side.text[rows, ::step] for side, rows in ((left, rows_left), (right, crowd)))
         words = [np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0] for text in texts]  # sortable strings

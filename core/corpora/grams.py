@@ -1,4 +1,4 @@
-"""Words and word n-grams as numbers, block by block; every process and machine computes the same numbers."""
+"""Hash words and word n-grams, block by block. Every process and machine computes the same hashes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from core.results import BoolArray, IntArray
 UIntArray = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.unsignedinteger]
 
-HASH_BITS = 40  # of a 5-gram; two 5-grams of a pair collide less than once in a billion pairs
-_KNOWN_WORDS = 1 << 20  # cached hashes: about 150 MB of words
+HASH_BITS = 40  # bits of a 5-gram's hash; fewer than one in a billion pairs of sentences has a collision
+_KNOWN_WORDS = 1 << 20  # words whose hashes are cached, about 150 MB
 
 
 def mix(values: UIntArray) -> UIntArray:
@@ -32,7 +32,10 @@ _ODD = mix(np.arange(1, 33, dtype=np.uint64)) | np.uint64(1)
 
 
 def text_keys(texts: Sequence[str]) -> UIntArray:
-    """Return a 64-bit key per text, shape (n,); with 5 million texts, P(two share a key) is below one in a million."""
+    """Return a 64-bit key per text, shape (n,).
+
+    Among 5 million texts, the probability that two different ones share a key is below one in a million.
+    """
     return np.frombuffer(b"".join(blake2b(t.encode(), digest_size=8).digest() for t in texts), dtype="<u8")
 
 
@@ -44,7 +47,10 @@ class _Hashes(dict[str, int]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The words of a block of sentences. hashes: `(words,)`; starts: `(n + 1,)`, where each sentence begins."""
+    """Words of a block of sentences.
+
+    hashes: hash of each word, shape (words,). starts: index of each sentence's first word, shape (n + 1,).
+    """
 
     hashes: UIntArray
     starts: IntArray
@@ -55,7 +61,7 @@ class Words:
         return np.diff(self.starts)
 
     def grams(self, n: int) -> tuple[UIntArray, IntArray]:
-        """Return the hashes of all word n-grams, shape (m,), and the sentence of each, shape (m,), ascending."""
+        """Return the hashes of all word n-grams and their sentences' indices (ascending), each of shape (m,)."""
         rows = np.repeat(np.arange(len(self.starts) - 1), self.counts)
         inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
         total = np.zeros(len(inside), np.uint64)
@@ -82,7 +88,7 @@ class WordHasher:
 
 
 class Lookup:
-    """A fixed set of hashes with a fast test for many others; a bit table excludes most of them."""
+    """A fixed set of hashes with a fast membership test. A bit table excludes most hashes before the exact search."""
 
     def __init__(self, values: UIntArray) -> None:
         self._values = np.unique(values)
@@ -117,15 +123,15 @@ class Gathered:
         return self.values[at], counts
 
     def some(self, rows: IntArray) -> "Gathered":
-        """Return a copy of these rows."""
+        """Return a copy with only `rows`."""
         values, counts = self.gather(rows)
         return Gathered(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
 
 
 class Ragged(Gathered):
-    """Rows in an unnamed temporary file; needs 8 bytes of memory per row.
+    """Rows of numbers in an unnamed temporary file, with 8 bytes of memory per row.
 
-    Append blocks, `seal`, then `gather` any rows.
+    `append` blocks, call `seal`, then `gather` any rows.
     """
 
     def __init__(self, dtype: type[np.unsignedinteger]) -> None:
@@ -141,7 +147,7 @@ class Ragged(Gathered):
         self._counts.append(counts)
 
     def seal(self) -> None:
-        """Open the file for reading, after the last row."""
+        """Open the file for reading. Call it after the last row was appended."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
         self.starts = np.cumsum(counts)
         self._counts.clear()

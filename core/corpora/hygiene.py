@@ -1,13 +1,15 @@
-"""Flags for sentences that a selection should not take: duplicates, leaks, too short, too long. Nothing is deleted.
+"""Flag sentences that a selection should not take: duplicates, test leaks, too short, too long. Nothing is deleted.
 
-Two texts are exact duplicates if they fold to the same text, blanks aside (`core.text.words`). They are near duplicates
-if at most a tenth of up to 60 words differ (edit similarity of at least .9), or if their sets of word 5-grams have a
-Jaccard of at least .8. If one has fewer than ten words and the other fewer than twelve, letters decide instead, with an
-edit similarity of at least .9 (SOURCES.md, Near duplicates).
+Two texts are exact duplicates if they fold to the same text, ignoring blanks (`core.text.words`). They are near
+duplicates if one of two rules holds (SOURCES.md, Near duplicates):
+- Both have at most 60 words, and their edit similarity in words is at least .9.
+- Their sets of word 5-grams have a Jaccard similarity of at least .8.
+If one text has fewer than ten words and the other fewer than twelve, they are also compared by letters: an edit
+similarity of at least .9 makes them near duplicates.
 
-In a script without blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar), 5-grams and the limits on length count
-every letter as a word. The limit for short sentences counts five letters as a word: edit similarity finds a changed
-letter below 50 letters, 5-grams find it from 49 on. Quotations count two letters as a word.
+Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). There, 5-grams and the limits on
+length count every letter as a word. The rule for short sentences counts five letters as a word: edit similarity finds a
+changed letter in texts below 50 letters, 5-grams find it from 49 letters on. Quotations count two letters as a word.
 """
 
 import json
@@ -31,13 +33,13 @@ from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
 SHORT = 10  # words; a shorter sentence has too few 5-grams and is compared by letters
-_MORE = 2  # words that the near duplicate of a short sentence may have beyond `SHORT`
-_MANY = 60  # words; in a longer sentence one changed word leaves a Jaccard of .8 or more
+_MORE = 2  # a near duplicate of a short sentence may have fewer than `SHORT` + 2 words
+_MANY = 60  # words; in a longer sentence the Jaccard stays at .8 or more after one changed word
 _SHINGLE = 5
 _LETTERS_A_WORD = 5
-# (words in a row that count as a quotation, least and most words of the held-out sentence, written without blanks).
-# A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide. A shorter one only shares common phrases
-# (SOURCES.md, Leaks).
+# (consecutive words that are a quotation, minimum and maximum words of the held-out sentence, script without blanks).
+# A held-out sentence of 8 to 12 words has no 13 consecutive words, so 8 are enough there. Shorter held-out sentences
+# are not tested for quotations, because they share common phrases with many texts (SOURCES.md, Leaks).
 _QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
 Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # numbers of all sentences, and their count per sentence
@@ -49,9 +51,10 @@ FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  
 class Numbers:
     """Keys, counts and hashes of `n` sentences.
 
-    keys: (n,), equal for sentences that fold to the same text. n_words: (n,); five letters of a script without blanks
-    count as a word. n_tokens: (n,), -1 for scripts with blanks. quoting: (n,) mask of sentences that quote a held-out
-    one. shingles: 5-grams, ascending. words: hashes of words. letters: code points of short sentences.
+    keys: (n,), equal for sentences that fold to the same text. n_words: (n,), number of words; five letters of a script
+    without blanks count as a word. n_tokens: (n,), number of tokens in scripts without blanks, else -1. quoting: (n,),
+    mask of sentences that quote a held-out sentence. shingles: hashes of 5-grams, ascending. words: hashes of words.
+    letters: code points of short sentences.
     """
 
     keys: UIntArray
@@ -65,24 +68,24 @@ class Numbers:
 
 @dataclass(slots=True)
 class Reading:
-    """Reads blocks of sentences; the held-out ones first, because others may quote them."""
+    """Computes the numbers of blocks of sentences. Held-out sentences come first, because others may quote them."""
 
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
     hasher: WordHasher = field(default_factory=WordHasher)
 
     def numbers(self, texts: Sequence[str]) -> tuple[Numbers, dict[int, UIntArray]]:
-        """Return a block's numbers and, if it is held out, the stretches of words that count as quotations of it."""
+        """Return a block's numbers and, for a held-out block, hashes of the word n-grams that detect a quotation."""
         folded = [fold(text) for text in texts]
         whole = [joined(text) for text in folded]
         words = self.hasher(folded)
         n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
         n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
         dense = n_letters > words.counts - n_letters
-        # Compare without the blanks that `fold` puts between letters: they would halve the weight of every edit.
+        # Remove the blanks that `fold` puts between letters, because they would halve the weight of every edit.
         lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
         n_tokens = (len(tokenize(text)) if unspaced(text) else -1 for text in texts)
         numbers = Numbers(
-            # A text without any word (a row of dashes) only equals the same text.
+            # A text without words (for example a row of dashes) has only exact copies as duplicates.
             keys=text_keys([one or text for one, text in zip(whole, texts, strict=True)]),
             n_words=n_words.astype(np.int32),
             n_tokens=np.fromiter(n_tokens, np.int32, len(texts)),
@@ -94,7 +97,7 @@ class Reading:
         return numbers, {} if self.lookups else _stretches(words, dense)
 
     def _quotes(self, words: Words, dense: BoolArray) -> BoolArray:
-        """Return a mask (n,) of rows that quote words of a held-out sentence. dense: written without blanks."""
+        """Return a mask (n,) of rows that quote a held-out sentence. dense: mask of rows written without blanks."""
         hit = np.zeros(len(words.counts), np.bool_)
         for n, *_, of_letters in _QUOTATIONS:
             if n in self.lookups and (dense == of_letters).any():
@@ -115,7 +118,7 @@ def _stretches(words: Words, dense: BoolArray) -> dict[int, UIntArray]:
 def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
     """Return the distinct word 5-grams of each sentence, ascending, and their count per sentence."""
     grams, row = words.grams(_SHINGLE)
-    # Any 40 bits do, because the mixing spreads every word over all bits; these are the upper ones.
+    # Keep the upper 40 bits. Any 40 would do, because the mixing spreads every word over all bits.
     key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
     # No key has all bits set, so the first key is kept.
     key = key[np.diff(key, prepend=~np.uint64(0)) != 0]
@@ -124,20 +127,20 @@ def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
 
 
 def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """Return the words of sentences of 9 to `_MANY` words as numbers; none of other sentences.
+    """Return 32-bit word hashes of sentences with 9 to `_MANY` words; other sentences get an empty row.
 
-    dense: written without blanks, where a letter is not a word. Two words share a number once in four billion pairs.
+    dense: mask of sentences without blanks; they get an empty row too. One in four billion pairs of words collides.
     """
-    # From nine words on: a near duplicate of a sentence of ten words may lack one.
+    # The minimum is nine, because a near duplicate of a sentence of ten words may lack one word.
     kept = (words.counts >= SHORT - 1) & (words.counts <= _MANY) & ~dense
     values = words.hashes[np.repeat(kept, words.counts)] >> np.uint64(32)
     return values.astype(np.uint32), np.where(kept, words.counts, 0)
 
 
 def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """Return the code points of texts with few words; none of other texts."""
+    """Return the code points of short texts; other texts get an empty row."""
     lengths = np.fromiter(map(len, folded), np.int64, len(folded))
-    # Slightly longer texts too: a near duplicate of a short one may have an inserted word.
+    # Include slightly longer texts, because a near duplicate of a short text may have an inserted word.
     kept = (n_words < SHORT + _MORE) & (lengths <= LONGEST)
     text = "".join(text for text, keep in zip(folded, kept.tolist(), strict=True) if keep)
     return np.frombuffer(text.encode("utf-32-le"), "<u4"), np.where(kept, lengths, 0)
@@ -153,7 +156,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pile:
-    """Numbers of the held-out sentences, then of the corpus: row r of the corpus is row n_held + r here."""
+    """Numbers of the held-out sentences, followed by those of the corpus: its row r is row n_held + r here."""
 
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))
@@ -173,7 +176,7 @@ class Pile:
         self.n_held += len(texts)
 
     def reading(self) -> Reading:
-        """Return the `Reading` of the corpus, after all held-out sentences were added."""
+        """Return the `Reading` for the corpus. Call it after all held-out sentences were added."""
         lookups = {n: Lookup(np.concatenate([each[n] for each in self.stretches])) for n in (self.stretches or [{}])[0]}
         return Reading(lookups)
 
@@ -184,7 +187,7 @@ class Pile:
         self.n_tokens.append(numbers.n_tokens)
 
     def tokens(self, lengths: IntArray) -> IntArray:
-        """Return the lengths of the corpus's sentences, shape (n,), counted here for scripts without blanks."""
+        """Return the tokens per sentence, shape (n,): `lengths`, except in scripts without blanks (counted here)."""
         counted = np.concatenate(self.n_tokens)
         return np.where(counted < 0, lengths, counted)
 
@@ -196,12 +199,12 @@ class Pile:
         self.letters.append(*numbers.letters)
 
     def settle(self, threshold: float, similarity: float, report: Reporter) -> Findings:
-        """Find duplicates and leaks, after all sentences were added."""
+        """Find duplicates and leaks. Call it after all sentences were added."""
         for store in (self.shingles, self.words, self.letters):
             store.seal()
         keys, n_words, held = np.concatenate(self.keys), np.concatenate(self.n_words), self.n_held
         first, kind = _first_of_kind(keys[held:])
-        # Compare exact copies once; otherwise a thousand copies of a disclaimer would be half a million pairs.
+        # Compare only one of several exact copies: a thousand copies of a disclaimer would be half a million pairs.
         live = np.concatenate([_first_of_kind(keys[:held])[0], held + first])
         leak_near, edited = np.zeros((2, len(keys) - held), np.bool_)
         edges = []
@@ -209,7 +212,7 @@ class Pile:
             for i, j in pairs:
                 low, high = np.minimum(i, j), np.maximum(i, j)
                 leak_near[high[(low < held) & (high >= held)] - held] = True
-                # Edges within the corpus alone: a held-out sentence must not bind two of its rows into one cluster.
+                # Drop edges to held-out sentences, which must not join two rows of the corpus into one cluster.
                 edges.append(np.stack([low, high])[:, low >= held] - held)
                 if rule == "edited":
                     edited[edges[-1]] = True
@@ -219,7 +222,7 @@ class Pile:
             "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
             "ngram": np.concatenate(self.quoting),
         }
-        # Only the first of several exact copies was compared; the others leak if it does.
+        # Only the first of several exact copies was compared; its result applies to the other copies.
         leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
         exact = first[kind] != rows
         near = ~exact & (cluster != rows)
@@ -237,7 +240,7 @@ class Pile:
     def _near(
         self, live: IntArray, n_words: IntArray, threshold: float, similarity: float, report: Reporter
     ) -> Iterator[tuple[str, Iterator[Pairs]]]:
-        """Yield each rule and the near pairs that it finds."""
+        """Yield (rule, pairs): each rule's name and the near duplicates that it finds."""
         yield "overlapping", near_sets(self.shingles, live, threshold, report)
         yield "edited", near_texts(self.words, live, "comparing word by word", report, similarity)
         yield (
@@ -272,7 +275,7 @@ def _first_of_kind(keys: UIntArray) -> tuple[IntArray, IntArray]:
 
 
 def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> IntArray:
-    """Return the first row of each row's cluster, shape (n,). edges: (2, m) first rows of near duplicates."""
+    """Return the first row of each row's cluster, shape (n,). edges: near duplicates as pairs of rows, shape (2, m)."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -280,16 +283,16 @@ def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> Int
     left, right = kind[pairs]
     graph = coo_array((np.ones(len(left), np.bool_), (left, right)), shape=(len(first), len(first)))
     _, group = connected_components(graph, directed=False)
-    # A cluster is named after its earliest row, the only one that is not flagged as a duplicate.
+    # A cluster's number is its earliest row, the only row that is not flagged as a duplicate.
     head = np.full(len(first), np.iinfo(np.int64).max)
     np.minimum.at(head, group, first)
     return head[group][kind]
 
 
 def counted_once(mask: IntArray, flags: Sequence[str] = FLAGS) -> dict[str, int]:
-    """Return the number of rows per flag, each row under one flag: leak first, then in the order of `flags`.
+    """Count the rows per flag, each row under its first flag only: leak first, then in the order of `flags`.
 
-    The counts add up to the number of flagged rows, and every leak counts as a leak.
+    The counts add up to the number of flagged rows, and every leak is counted as a leak.
     """
     rest, counts = mask, dict.fromkeys(flags, 0)
     for flag in sorted(flags, key=lambda flag: flag != "leak"):
@@ -303,11 +306,11 @@ def counted_once(mask: IntArray, flags: Sequence[str] = FLAGS) -> dict[str, int]
 class Audit:
     """Flags and clusters of a corpus, row by row.
 
-    corpus: fingerprint of the corpus. mask: (n,) uint8; bit i is set if `FLAGS[i]` applies. cluster: (n,) int64, the
-    first row of the chain of exact and near duplicates around a row, or the row itself; that first row is not flagged
-    as a duplicate. An exact duplicate is never also flagged as near. leak_rules: rows found by each rule, {exact,
-    ngram, near}; a row may be found by `ngram` and by one of the others. near_rules: near duplicates by rule: edited
-    (few words or letters differ), overlapping (only the 5-grams are similar).
+    corpus: fingerprint of the corpus. mask: (n,) uint8; bit i is set if `FLAGS[i]` applies. An exact duplicate is never
+    also flagged as a near duplicate. cluster: (n,) int64, first row of each row's cluster of exact and near duplicates;
+    this first row is not flagged as a duplicate. leak_rules: number of rows found by each rule, {exact, ngram, near};
+    `ngram` and one other rule may find the same row. near_rules: number of near duplicates by rule: edited (few words
+    or letters differ), overlapping (only the 5-grams are similar).
     """
 
     corpus: str
@@ -341,7 +344,7 @@ class Audit:
         with read_back(folder, ABOUT, MASK, CLUSTER):
             about = read_json(folder / ABOUT)
             mask, cluster = (np.load(folder / name, allow_pickle=False) for name in (MASK, CLUSTER))
-            near = about.get("near_rules", {})  # those of older versions have none
+            near = about.get("near_rules", {})  # audits by older versions lack it
             leaks = about["leak_rules"]
             return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=leaks, near_rules=near)
 
@@ -358,9 +361,10 @@ def audit(
 ) -> Audit:
     """Flag the rows of `corpus`.
 
-    held_out: dev and test sets. A row leaks if it equals one of their sentences, is its near duplicate, or shares 13
-    consecutive words with it (8 if that sentence has 8 to 12 words; twice as many letters in scripts without blanks).
-    near_threshold: minimum Jaccard of near duplicates. near_words: minimum edit similarity of words.
+    held_out: dev and test sets. A row is a leak if it is an exact or near duplicate of a held-out sentence, or shares
+    13 consecutive words with one. For held-out sentences of 8 to 12 words, 8 consecutive words are enough. In scripts
+    without blanks, twice as many letters are needed. near_threshold: minimum Jaccard of near duplicates. near_words:
+    minimum edit similarity in words.
 
     Memory: about 300 MB and 150 bytes per sentence. Temporary disk space: about 14 bytes per word.
     """
@@ -394,7 +398,7 @@ def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:
 
 
 def differing(text: str, other: str, most: int = 3) -> str:
-    """Describe up to `most` differences of two texts, as `own words -> other words`; "" for none."""
+    """Describe up to `most` differences of two texts, as `words -> other words`; "" if they are equal."""
     own, others = tokenize(text), tokenize(other)
     places = [
         f"{' '.join(own[a:b]) or '(nothing)'} -> {' '.join(others[c:d]) or '(nothing)'}"

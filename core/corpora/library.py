@@ -21,7 +21,7 @@ from core.shown import shown
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked first, because a long name is not a valid part of a path
+_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked before a path is built, because a long name is no valid file name
 
 
 class Library:
@@ -42,9 +42,10 @@ class Library:
     ) -> Corpus:
         """Write a stream of sentences in blocks, and name the corpus by the fingerprint of its content.
 
-        tokens: see `Corpus`. describe: called at the end; its result (a reader's report) is added to `origin`. A corpus
-        with the same content keeps its place and its name, and is found by `name` too. A name that another corpus has
-        is numbered: "contracts (2)". A stream that fails leaves no files. Errors: CorpusError for an empty stream.
+        tokens: see `Corpus`. describe: called at the end; its result (a reader's report) is added to `origin`.
+        If a corpus with the same content exists, it keeps its folder and gets `name` as a further name. If another
+        corpus has the name, a number is added: "contracts (2)". If the stream fails, no files remain.
+        Errors: CorpusError for an empty stream.
         """
         name = shown(name)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +60,7 @@ class Library:
             sync(draft / SENTENCES)
             if _renamed(draft, target):
                 sync(self.folder)
-            elif spoilt := _spoilt(target, draft):  # repair the stored corpus by the new files
+            elif spoilt := _spoilt(target, draft):  # replace damaged files of the stored corpus by the new ones
                 for part in spoilt:
                     (draft / part).replace(target / part)
                 sync(target)
@@ -68,7 +69,7 @@ class Library:
         return self._add_name(target, name)
 
     def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, object]) -> Corpus:
-        """Seal the sentences at `rows`, in that order, as another corpus; ids and texts stay the same."""
+        """Seal the sentences at `rows`, in the order of `rows`, as a new corpus. Ids and texts stay the same."""
         sentences = (s for i in range(0, len(rows), BLOCK) for s in corpus.take(rows[i : i + BLOCK]))
         return self.seal(sentences, name=name, origin=origin, labelled=corpus.labelled, tokens=corpus.tokens)
 
@@ -82,16 +83,16 @@ class Library:
         return [corpus for *_, corpus in sorted(sealed, key=itemgetter(0, 1))]
 
     def holds(self, fingerprint: str) -> bool:
-        """Return True if the corpus of this full fingerprint is here and readable."""
+        """Return True if the corpus with this full fingerprint exists and is readable."""
         return _FINGERPRINT.fullmatch(fingerprint) is not None and _readable(self.folder / fingerprint) is not None
 
     def unreadable(self) -> Sequence[Path]:
-        """Return the files of unreadable or missing descriptions; `list` skips these corpora."""
+        """Return the paths of unreadable or missing descriptions (about.json); `list` skips these corpora."""
         folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
         return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
 
     def find(self, reference: str) -> Corpus:
-        """Return a corpus by name or by fingerprint (at least 6 digits of it).
+        """Return a corpus by its name, or by at least the first 6 digits of its fingerprint.
 
         Errors: CorpusError if no corpus, or more than one, has this name or fingerprint.
         """
@@ -117,7 +118,7 @@ class Library:
         return matches[0]
 
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
-        """Return a corpus by fingerprint; for a removed one, a handle with its size that raises when it is read."""
+        """Return a corpus by fingerprint. For a removed corpus, return a handle with its size; reading it raises."""
         try:
             return self.find(fingerprint)
         except CorpusError:
@@ -138,7 +139,7 @@ class Library:
         shutil.rmtree(removed)
 
     def rename(self, reference: str, name: str) -> Corpus:
-        """Rename a corpus; its old names still find it. Errors: CorpusError if another corpus has the name."""
+        """Rename a corpus. `find` still accepts its old names. Errors: CorpusError if another corpus has the name."""
         path, name = self.find(reference).path, shown(name)
         if self._free(name, path.name) != name:
             raise CorpusError(f"name: another corpus is called {name!r} already; choose another name.")
@@ -149,14 +150,14 @@ class Library:
         return _names(path, lambda names: [*names, name] if free and name not in names else names)
 
     def _free(self, name: str, fingerprint: str = "") -> str:
-        """Return `name`, numbered if another corpus than `fingerprint` has it."""
+        """Return `name`, with a number if a corpus other than `fingerprint` has it."""
         taken = {bearer for corpus in self.list() if corpus.fingerprint != fingerprint for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
         return next(candidate for candidate in numbered if candidate not in taken)
 
 
 def _renamed(draft: Path, target: Path) -> bool:
-    """Move a draft to its place; return False if the place is taken, perhaps only now."""
+    """Rename a draft to its final folder. Return False if the folder exists, even if it was created just now."""
     try:
         draft.rename(target)
     except OSError as error:
@@ -175,7 +176,7 @@ def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
 
 
 def _last_changed(path: str) -> tuple[int, Corpus]:
-    """Return the time of the last change of a corpus's description, in ns, and the corpus.
+    """Return the time at which a corpus's description last changed, in ns, and the corpus.
 
     Descriptions are replaced as a whole, so a cached one is valid until the file changes.
     """
@@ -205,7 +206,7 @@ def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
 
 
 def _dated(path: str) -> tuple[int, Corpus] | None:
-    """See `_last_changed`; None if there is no corpus, or if its description cannot be read (torn write, bad disk)."""
+    """Return `_last_changed`, or None if there is no corpus or its description is unreadable (torn write, bad disk)."""
     try:
         return _last_changed(path)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -213,13 +214,13 @@ def _dated(path: str) -> tuple[int, Corpus] | None:
 
 
 def _readable(path: Path) -> Corpus | None:
-    """Return a sealed corpus, None as in `_dated`."""
+    """Return a sealed corpus; None if there is none or its description is unreadable."""
     dated = _dated(str(path))
     return dated and dated[1]
 
 
 def _spoilt(path: Path, again: Path) -> Sequence[str]:
-    """Return the files of a corpus's folder that a failing disk damaged. again: the same corpus, just written."""
+    """Return the damaged files in a corpus's folder. again: folder with a fresh copy of the same corpus."""
     if _readable(path) is None:
         return (SENTENCES, ABOUT)
     return () if cmpfiles(path, again, [SENTENCES], shallow=False)[0] else (SENTENCES,)

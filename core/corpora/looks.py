@@ -1,6 +1,6 @@
-"""Looks at the beginning of each of several files, for `proposal`, in a separate process.
+"""Look at the beginning of each of several files, for `proposal`, in a separate process.
 
-If a file kills that process, each file is read in its own process, so that the look at the bad file reports it.
+If a file kills this process, each file is read in its own process, so that the fatal file can be reported.
 """
 
 import time
@@ -23,21 +23,21 @@ from core.text.content import is_content
 from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
-SECONDS = 60  # for all files together
+SECONDS = 60  # time limit for all files together
 MOST_FILES = 2_000
-MOST_ALONE = 30  # files that are read in one process each, after a shared process died
-LOOKED_INTO = 8  # files read per ending and folder, if there are many
+MOST_ALONE = 30  # largest number of files that get a process each, after a shared process died
+LOOKED_INTO = 8  # files read per ending and folder, if there are more than 24
 _READ = 8_000  # sentences read per file
 _SECONDS = 1.5  # seconds per file
-_SAMPLE, _WORDS = 500, 1_500  # per file: sentences whose words are counted, and different words that are kept
-_LONG = 80  # tokens: rows are documents if half of them are longer
+_SAMPLE, _WORDS = 500, 1_500  # sentences per file whose words are counted, and most frequent words that are kept
+_LONG = 80  # tokens; if half of the rows are longer, the rows are documents
 
 _process = Isolated(__name__, "import it separately, with all options", SECONDS)
 ready = _process.ready
 
 
 def looks(paths: Sequence[Path]) -> list[Look]:
-    """Look at each file of some files, folders and archives. Errors: those of listing them; ResourceError."""
+    """Look at every file in `paths` (files, folders and archives). Errors: those of `files_of`; ResourceError."""
     try:
         return _asked(paths, None)
     except ResourceError:
@@ -61,7 +61,7 @@ def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
 
 
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Look at files in the other process. only: names of the files to read; None chooses them."""
+    """Look at files; runs in the separate process. only: names of the files to read; None reads a few of each kind."""
     listing = files_of([Path(path) for path in paths])
     ends, seen = time.monotonic() + SECONDS / 2, dict[Path, Look]()
     for file in _few_of_each(listing) if only is None else listing.files:
@@ -69,14 +69,14 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
             seen[file] = look(file, listing)
     unread = list[Look]()
     for name, why in listing.left_out.items():
-        inside = (Path(path) / name for path in paths)  # not inside an archive, where the size is unknown
+        inside = (Path(path) / name for path in paths)  # finds no file of an archive, whose size stays unknown
         size = next((file.stat().st_size for file in inside if file.is_file()), 0)
         unread.append(Look(name=name, bytes=size, problem=why))
     return [asdict(each) for each in (*_with_others(seen, listing), *unread)]
 
 
 def files_of(paths: Sequence[Path]) -> Listing:
-    """List all files of some files, folders and archives. Errors: those of listing them; ReadError for too many."""
+    """List all files in `paths` (files, folders and archives). Errors: those of `listed`; ReadError for too many."""
     options = ReadOptions(others=tuple(str(path) for path in paths[1:]), part=ALL_PARTS)
     listing = listed(paths[0], options)
     if len(listing.files) > MOST_FILES:
@@ -88,7 +88,7 @@ def files_of(paths: Sequence[Path]) -> Listing:
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """Return the files to read: all files of an ending and a folder if they are few, else the first ones."""
+    """Return the files to read: per folder and ending, all files if there are at most 24, else the first ones."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)
@@ -96,7 +96,7 @@ def _few_of_each(listing: Listing) -> list[Path]:
 
 
 def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
-    """Return a look for every file; one that was not read gets an estimate from files like it in its folder."""
+    """Return a look for every file. For files that were not read, estimate it from similar files in their folder."""
     by_kind = defaultdict[tuple[Path, str], list[Look]](list)
     for file, each in seen.items():
         if not each.problem:
@@ -109,7 +109,7 @@ def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
 def _like(others: Sequence[Look], file: Path, name: str) -> Look:
     size = file.stat().st_size
     if not others:
-        # Assume 100 bytes per sentence if no file like it was read.
+        # Assume 100 bytes per sentence if no similar file was read.
         return Look(name=name, bytes=size, sentences=max(size // 100, 1))
     a_byte = sum(each.sentences for each in others) / max(sum(each.bytes for each in others), 1)
     about = max(round(a_byte * size), 1)
@@ -153,7 +153,7 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
     sentences, ends = list[Sentence](), time.monotonic() + _SECONDS
     for sentence in sentences_of(file, kind, _scheme(file, kind), ledger):
         sentences.append(sentence)
-        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")  # those are read already
+        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")  # documents were read as a whole
         if len(sentences) == _READ or late:
             break
     else:
@@ -162,12 +162,12 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
             first = ledger.report.problems[0]
             raise ReadError(file.name, first.line, f"{first.reason}; none of its rows could be kept.")
         return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
-    # Below 1, because 1 means that all sentences were counted.
+    # Keep the share below 1, because 1 means that all sentences were counted.
     return sentences, min(max(*done, 1) / size, 0.999)
 
 
 def _scheme(file: Path, kind: Kind) -> Scheme:
-    """Return the first label scheme that the tags fit. Errors: ReadError if none does."""
+    """Return the first label scheme that fits the tags. Errors: ReadError if none fits."""
     if kind.format not in TAGGED:
         return "io"
     proposal = proposed_scheme([file], [kind], Ledger(ReadOptions()), limit=2_000)

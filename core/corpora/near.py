@@ -1,14 +1,14 @@
-"""Pairs of rows whose sets of word 5-grams have a Jaccard of at least `threshold`: all pairs, except in large buckets.
+"""Find pairs of rows whose sets of word 5-grams have a Jaccard similarity of at least `threshold`.
 
-Prefix filtering (Chaudhuri 2006; Bayardo 2007) replaces MinHash bands, which miss pairs (SOURCES.md, Near duplicates).
-Sort every set by one common order, rarest members first; two sets of Jaccard >= t then share one of the first
-n - ceil(t n) + 1 members of each. This is cheap because rare members come first: the first 5-grams of most sentences
-occur in no other sentence. Every candidate is then checked by its true Jaccard. At J = .8, 14 bands of 8 hashes find
-92% of the pairs and compute 112 hashes per 5-gram.
+All pairs are found, except in large buckets. Prefix filtering (Chaudhuri 2006; Bayardo 2007) sorts every set in one
+common order, rarest members first. Two sets with a Jaccard >= t then share one of the first n - ceil(t n) + 1 members
+of each. Few candidates remain, because the first 5-grams of most sentences occur in no other sentence. Each candidate
+is checked by its true Jaccard. MinHash bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of the pairs
+and compute 112 hashes per 5-gram (SOURCES.md, Near duplicates).
 
-The exception: rows of buckets larger than `BUCKET` (a template's thousand variants) are dealt into new buckets by two
-MinHashes, six times. In a bucket that is still large, each row is compared with the first row and its neighbours only.
-That binds a template together and keeps the work linear.
+The exception: buckets of more than `BUCKET` rows (for example a template's thousand variants) are divided into new
+buckets by two MinHashes, six times. In a bucket that is still large, each row is compared only with the first row and
+with its neighbours. This keeps a template in one cluster and the time linear.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,19 +22,22 @@ from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
 from core.reporter import Reporter
 from core.results import IntArray
 
-BUCKET = 64  # rows that share a rare 5-gram and are compared all with all
-_NEIGHBOURS = 4
-_ROWS = 1 << 14  # rows, or pairs of rows, of one pass
+BUCKET = 64  # largest number of rows with a common rare 5-gram that are all compared with each other
+_NEIGHBOURS = 4  # next rows that a row of a large bucket is compared with
+_ROWS = 1 << 14  # rows, or pairs of rows, processed at a time
 _PAIRS = 1 << 17  # candidates compared at a time
 
 Pairs = tuple[IntArray, IntArray]
-RANGE = 1 << 16  # rows of a block of prefixes; there are as many ranges of hashes as blocks
-_SPLITS = 6  # at J = .8, (1 - .8**2)**6: one pair in 460 is separated every time
+RANGE = 1 << 16  # rows per block of prefixes; there are as many ranges of hashes as blocks
+_SPLITS = 6  # at J = .8, one pair in 460 is separated in all six: (1 - .8**2)**6
 
 
 @dataclass(frozen=True, slots=True)
 class Bucketed:
-    """Entries `hash << row_bits | place`, and the row number and set at each place."""
+    """Rows in buckets.
+
+    packed: entries `hash << row_bits | place`. rows, sets: row number and 5-grams at each place.
+    """
 
     packed: UIntArray
     rows: IntArray
@@ -44,9 +47,9 @@ class Bucketed:
 def find_pairs(
     bucketed: Bucketed, threshold: float, row_bits: int, report: Reporter, *, all_large: bool
 ) -> tuple[Pairs, IntArray]:
-    """Return the near pairs in buckets, each once, and the rows of large buckets.
+    """Return the near duplicates within buckets, each pair once, and the rows of large buckets.
 
-    all_large: compare some pairs of large buckets, too.
+    all_large: also compare some pairs within large buckets.
     """
     candidates = _candidates(bucketed.packed, row_bits, all_large=all_large)
     near = [np.stack(each) for each in _weigh(bucketed.sets, candidates, threshold, report)]
@@ -61,7 +64,7 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
     assert len(i) < 1 << (64 - HASH_BITS)
     left, n_left = sets.gather(i)
     right, n_right = sets.gather(j)
-    # The pair's number in the upper bits makes one ascending list of all pairs, so that one binary search is enough.
+    # With the pair's number in the upper bits, the members of all pairs form one ascending list for one binary search.
     number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
     haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
     # If every row on the left is empty, the index below would be -1.
@@ -72,7 +75,10 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
 
 
 def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[Pairs]:
-    """Yield candidate pairs: all of a small bucket; of a large one none, or those with the first row and neighbours."""
+    """Yield candidate pairs: all pairs of a small bucket, and with `all_large` some pairs of a large one.
+
+    In a large bucket, each row is paired with the first row and with the next `_NEIGHBOURS` rows.
+    """
     key = packed >> np.uint64(row_bits)
     rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
     sizes, starts = run_sizes(key), run_starts(key)
@@ -96,13 +102,13 @@ def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterato
 
 
 def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Yield the near pairs among the candidates, each once per batch."""
+    """Yield the near duplicates among the candidates, each pair once per batch."""
     sizes = sets.counts
     for i, j in candidates:
         report.check()
         low, high = np.minimum(i, j), np.maximum(i, j)
         smaller, larger = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
-        # The sizes bound the Jaccard by smaller / larger.
+        # The Jaccard is at most smaller / larger.
         fits = (low < high) & (smaller >= threshold * larger - 1e-9)
         both = np.unique(low[fits].astype(np.uint64) << np.uint64(32) | high[fits].astype(np.uint64))
         for done in range(0, len(both), _ROWS):
@@ -115,14 +121,14 @@ def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report
 
 
 def run_starts(key: UIntArray) -> IntArray:
-    """Return the start of the run of equal keys around each position, shape (n,)."""
+    """For each position, return where its run of equal keys starts, shape (n,)."""
     first = np.ones(len(key), np.bool_)
     first[1:] = key[1:] != key[:-1]
     return np.maximum.accumulate(np.where(first, np.arange(len(key)), 0))
 
 
 def run_sizes(key: UIntArray) -> IntArray:
-    """Return the length of the run of equal keys around each position, shape (n,)."""
+    """For each position, return the length of its run of equal keys, shape (n,)."""
     starts = run_starts(key)
     return np.bincount(starts, minlength=len(key))[starts] if len(key) else starts
 
@@ -130,7 +136,7 @@ def run_sizes(key: UIntArray) -> IntArray:
 def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter) -> Iterator[Pairs]:
     """Yield pairs `(i, j)`, i < j, of `live` rows with Jaccard >= threshold; a pair may come more than once.
 
-    sets: each row ascending, without repeats, below `2**HASH_BITS`; an empty row is near to none.
+    sets: distinct hashes below `2**HASH_BITS` per row, ascending. An empty row has no near duplicates.
     """
     if not len(live):
         return
@@ -142,7 +148,7 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter
         report.progress(start, len(live), "sentences")
         entries.append(_prefixes(sets, live[start : start + RANGE], order, report))
     report.stage("comparing runs of words")
-    # First compare all rows of each small bucket. Then deal the rows of large buckets into new ones.
+    # First compare all rows of each small bucket. Then divide the rows of large buckets into new buckets.
     crowded: list[IntArray] = [np.zeros(0, np.int64)]
     bounds = _bounds(entries, row_bits)
     for part, (low, high) in enumerate(pairwise(bounds)):
@@ -165,7 +171,7 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The common order of members for all prefixes. seen: occurrences of each member, see `_rarity`."""
+    """The common order of members, by rarity. seen: table of counts, see `_rarity`."""
 
     threshold: float
     row_bits: int
@@ -173,10 +179,10 @@ class _Order:
 
 
 def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
-    """Return the starts of ranges of hashes, and the end of the last.
+    """Return the starts of the ranges of hashes, followed by the end of the last range.
 
-    Each range holds about the same number of the largest block's entries. Hashes are not spread evenly, because a
-    prefix takes the lowest of equally rare ones.
+    The largest block has about the same number of entries in each range. Equal ranges would not achieve this, because
+    prefixes prefer low hashes among equally rare members.
     """
     hashes = max(entries, key=len) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes
@@ -184,9 +190,9 @@ def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
 
 
 def _bucketed(entries: Sequence[UIntArray], low: int, high: int, sets: Gathered, row_bits: int) -> Bucketed:
-    """Return the rows that share a hash in one range. entries: sorted, of each block."""
+    """Return the rows that share a hash between `low` and `high`. entries: sorted entries of each block."""
     packed = np.sort(_between(entries, low, high, row_bits))
-    # A member of only one prefix gives no pair.
+    # A hash with a single entry gives no pair.
     packed = packed[run_sizes(packed >> np.uint64(row_bits)) > 1]
     own = packed & np.uint64((1 << row_bits) - 1)
     rows, place = np.unique(own.astype(np.int64), return_inverse=True)
@@ -194,7 +200,7 @@ def _bucketed(entries: Sequence[UIntArray], low: int, high: int, sets: Gathered,
 
 
 def _between(entries: Sequence[UIntArray], low: int, high: int, row_bits: int) -> UIntArray:
-    """Return the entries of all blocks whose hashes lie in a range."""
+    """Return the entries of all blocks with a hash from `low` to below `high`."""
     parts = [np.zeros(0, np.uint64)]
     for entry in entries:
         start = np.searchsorted(entry, np.uint64(low << row_bits))
@@ -204,10 +210,10 @@ def _between(entries: Sequence[UIntArray], low: int, high: int, row_bits: int) -
 
 
 def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -> UIntArray:
-    """Return `hash << row_bits | row`, sorted, for the members of each row's prefix that another row may share."""
+    """Return sorted entries `hash << row_bits | row` of each row's prefix, without members that occur only once."""
     row_bits, low_bits = order.row_bits, np.uint64(len(order.seen) - 1)
-    # Hash and row share 64 bits. If rows need more than 24, the hash loses its lowest bits: collisions then cost a
-    # comparison, but no pair is lost.
+    # Hash and row share 64 bits. If row numbers need more than 24 bits, the hash loses its lowest bits. A collision
+    # then costs a comparison, but no pair is lost.
     drop = np.uint64(max(0, HASH_BITS + row_bits - 64))
     packed = []
     for done in range(0, len(live), _ROWS):
@@ -216,13 +222,13 @@ def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -
         values, counts = sets.gather(rows)
         row = np.repeat(np.arange(len(rows), dtype=np.uint64), counts)
         rarity = order.seen[values & low_bits].astype(np.uint64)
-        # One sort puts each row's members rarest first, ties by hash: the common order that the filter needs.
+        # Sort each row's members by rarity, then by hash. The filter needs this order to be the same for all rows.
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
         rank = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
         # Prefix filter: two sets of Jaccard >= t share one of the (1 - t) n + 1 rarest members of each. 1e-9 is
         # subtracted before rounding up, because .55 * 100 is slightly above 55, and 56 would lose a member.
         kept = rank < np.repeat(counts - np.ceil(order.threshold * counts - 1e-9).astype(np.int64) + 1, counts)
-        # A member that occurs once is in no other row.
+        # Drop members that occur once, because no other row has them.
         kept &= (key >> np.uint64(HASH_BITS)) & np.uint64(255) != 1
         key, row = key[kept] & np.uint64((1 << HASH_BITS) - 1), row[kept]
         packed.append((key >> drop) << np.uint64(row_bits) | rows[row].astype(np.uint64))
@@ -230,9 +236,9 @@ def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -
 
 
 def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Count each member, up to 255, in a table of `2**k` slots addressed by its low bits.
+    """Return a table of `2**k` counts, up to 255 each; a member's low bits are its slot.
 
-    Two members in one slot seem more frequent than they are, which costs time but loses no pair.
+    If two members share a slot, they seem more frequent than they are. This costs time but loses no pair.
     """
     seen = np.zeros(slots(int(sets.starts[-1])), np.uint8)
     for done in range(0, len(live), _ROWS):
@@ -248,14 +254,17 @@ def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tupl
 def slots(members: int) -> int:
     """Return the number of slots (bytes) of the rarity table: one to two per member, so that few members share a slot.
 
-    With 44 members per slot nothing is rare any more, and four times as many pairs are compared. At most 2**32 (4 GB),
-    enough for 100 million sentences of 29 members.
+    With 44 members per slot no member is rare, and four times as many pairs are compared. The maximum is 2**32 slots
+    (4 GB), enough for 100 million sentences with 29 members each.
     """
     return 1 << min(max(members, 1).bit_length(), 32)
 
 
 def _split(sets: Gathered, rows: IntArray, row_bits: int, salt: int, report: Reporter) -> UIntArray:
-    """Return `key << row_bits | row`, sorted. A key is two MinHashes; rows of Jaccard J share it with chance J**2."""
+    """Return sorted entries `key << row_bits | row`.
+
+    A key combines two MinHashes, so two rows with Jaccard J have the same key with probability J**2.
+    """
     packed = np.zeros(len(rows), np.uint64)
     for done in range(0, len(rows), _ROWS):
         report.check()

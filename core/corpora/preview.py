@@ -1,4 +1,4 @@
-"""Files that a separate process reads first, since a forged one may kill its reader: previews, and Arrow files."""
+"""Read previews and Arrow files in a separate process, because a forged file may kill its reader."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ ready = _process.ready
 
 
 def preview(path: Path, options: ReadOptions) -> Preview:
-    """Return `readers.sniff` of a file, within 20 seconds. Errors: those of `sniff` and of `Isolated.ask`."""
+    """Return the result of `readers.sniff`, within 20 seconds. Errors: those of `sniff` and `Isolated.ask`."""
     from pydantic import TypeAdapter  # loaded here because the other process starts faster without it
 
     answered = _process.ask(path.name, path=str(path), options=asdict(options), whole=False)
@@ -28,9 +28,9 @@ def preview(path: Path, options: ReadOptions) -> Preview:
 
 
 def dry_run(path: Path, options: ReadOptions) -> None:
-    """Read every Parquet and Arrow file of `path` to its end once, before the import does.
+    """Read every Parquet and Arrow file in `path` to its end once, in a separate process, before the import does.
 
-    Native code reads these files. Errors: ResourceError if a file kills its reader.
+    Native code reads these files, and a forged file may crash it. Errors: ResourceError if a file kills its reader.
     """
     for file in files_of(path, options):
         if looks_like_arrow(file):
@@ -38,7 +38,10 @@ def dry_run(path: Path, options: ReadOptions) -> None:
 
 
 def answer(path: str, options: Mapping[str, Any], *, whole: bool) -> dict[str, object] | None:
-    """Read a file in the other process. whole: read it to its end; the import reports any other error itself."""
+    """Read a file; runs in the separate process.
+
+    whole: read the file to its end and ignore errors, because the import reports them.
+    """
     file, asked = Path(path), ReadOptions(**options)
     if not whole:
         return asdict(sniff(file, asked))

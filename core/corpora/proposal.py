@@ -1,4 +1,4 @@
-"""Proposal of a part for each of several files, by labels, names, sizes and similarity of words. Reads no files.
+"""Propose a role for each of several files, by labels, names, sizes and similarity of words. Reads no files.
 
 The similarity of two texts is the Bhattacharyya coefficient of their content words' frequencies, the sum of sqrt(p q):
 1 for equal frequencies, 0 for no common word.
@@ -19,25 +19,26 @@ from core.terms import labels_in_words, part_in_words
 LABELS = ("train", "dev", "test")
 DIVIDE, SOURCE, UNUSED = "divide", "source", ""
 PARTS = ("task", "domain", *LABELS, DIVIDE, SOURCE)
-MOST_SINGLE = 8  # files of a kind in a folder that get a row each
+MOST_SINGLE = 8  # up to this many files of one kind in a folder get a row each; more become one row
 # Whole words of a name. Not \b, because it counts `_` and digits as letters: task_2 contains the word task.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
 }
-SMALL = 5  # a text is small if the largest text is this many times larger
-# A text is the task corpus if its similarity to the labelled text is this multiple of the largest text's similarity:
+SMALL = 5  # a text is small if the domain corpus is at least this many times larger
+# A text becomes the task corpus if its similarity to the labelled text is at least this multiple of the domain corpus's
+# similarity to the labelled text.
 CLEARLY = 1.2
-ROUGHLY = 0.8  # for a small text
+ROUGHLY = 0.8  # the multiple for a small text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What the beginning of a file shows.
+    """Findings from the beginning of a file.
 
-    name: the user's name for it, with folders. sentences: number of sentences, counted if `exact`, else estimated.
-    types: entities seen, by type. words: content words seen, with counts. long: its rows are documents to be cut.
-    problem: why it cannot be read, "" if it can.
+    name: the file's name for the user, with folders. sentences: number of sentences, counted if `exact`, else
+    estimated. types: number of entities seen, by type. words: counts of the content words seen. long: the rows are
+    documents that must be cut into sentences. problem: why the file cannot be read, "" if it can.
     """
 
     name: str
@@ -54,9 +55,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Files with one part. part: one of `PARTS`, or `UNUSED`. seen: the reason, in words. long: see `Look`.
+    """One or more files with a proposed role. The fields are keys of `corpus propose --json`.
 
-    Its fields are keys of `corpus propose --json`.
+    part: the role, one of `PARTS` or `UNUSED`. seen: reason for the role, in words. long: see `Look`.
     """
 
     files: tuple[str, ...]
@@ -72,14 +73,14 @@ class Row:
 
     @property
     def possible_parts(self) -> tuple[str, ...]:
-        """Return the parts that the files can have."""
+        """Return the roles that the files can have."""
         if not self.sentences:  # it cannot be read
             return (UNUSED,)
         return (*PARTS, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
 
 class Group:
-    """Files of one row, and their proposed part."""
+    """Files of one row, and their proposed role."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
         self.looks, self.files = looks, tuple(look.name for look in looks)
@@ -91,25 +92,25 @@ class Group:
         self.part, self.seen = UNUSED, ""
 
     def give(self, part: str, seen: str) -> None:
-        """Set their part. seen: the reason, in words."""
+        """Set the role of the files. seen: reason for the role, in words."""
         self.part, self.seen = part, seen
 
     @property
     def named(self) -> str:
-        """Return train, dev or test if all names contain that word, else ""."""
+        """Return "train", "dev" or "test" if the names of all files contain this word, else ""."""
         names = {named_part(name) or "" for name in self.files}
         return names.pop() if len(names) == 1 else ""
 
     def hints(self, part: str) -> bool:
-        """Return True if all names contain a word for `part` (task or domain)."""
+        """Return True if the names of all files contain a word for the role `part` ("task" or "domain")."""
         return all(_HINTS[part].search(name.lower()) for name in self.files)
 
     def like(self, other: "Group") -> float:
-        """Return the similarity of both, 0 to 1."""
+        """Return the similarity of the two groups' words, from 0 to 1."""
         return likeness(self.words, other.words)
 
     def row(self) -> Row:
-        """Return the row of the proposal."""
+        """Return the group as a row of the proposal."""
         long = any(look.long for look in self.looks)
         return Row(
             files=self.files,
@@ -137,7 +138,7 @@ def size(group: Group) -> int:
 
 
 def grouped(looks: Sequence[Look]) -> list[list[Look]]:
-    """Group the documents of a folder, and its files of one kind if there are more than `MOST_SINGLE`."""
+    """Put the documents of a folder into one group, and more than `MOST_SINGLE` files of one kind into another."""
     groups = defaultdict[tuple[str, ...], list[Look]](list)
     for look in looks:
         path = PurePosixPath(look.name)
@@ -152,7 +153,10 @@ def grouped(looks: Sequence[Look]) -> list[list[Look]]:
 
 
 def apart(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Split file names into sources: the documents of a folder, over `MOST_SINGLE` files of a kind, or one file."""
+    """Divide file names into sources.
+
+    A source is all documents of a folder, more than `MOST_SINGLE` files of one kind in a folder, or a single file.
+    """
     groups = defaultdict[tuple[str, str], list[str]](list)
     for name in names:
         path = PurePosixPath(name)
@@ -178,9 +182,10 @@ def _row_name(looks: Sequence[Look]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A part for every file. ask: files to show the user, who knows which are like the task; () if that is clear.
+    """A role for every file.
 
-    held: roles that corpora of the project have already.
+    ask: files among which the user must choose those similar to the task; () if there is nothing to ask. held: roles
+    that the project's corpora already have.
     """
 
     rows: tuple[Row, ...]
@@ -189,17 +194,17 @@ class Proposal:
 
     @property
     def task_of_train(self) -> bool:
-        """Return True if T_C will be the text of L_C train, because neither the files nor the project have a T_C."""
+        """Return True if the training set's text will be T_C, because neither the files nor the project have a T_C."""
         return task_of_train((*self.files(), *self.held))
 
     @property
     def joined(self) -> tuple[Row, ...]:
-        """Return the rows that become one domain corpus; () unless there are several."""
+        """Return the rows that will be joined into one domain corpus; () if there are fewer than two."""
         rows = tuple(row for row in self.rows if row.part == "domain")
         return rows if len(rows) > 1 else ()
 
     def kept_apart(self) -> "Proposal":
-        """Return the proposal with one domain corpus, the largest; the rows that would join it are sources."""
+        """Return the proposal with the largest row as the domain corpus; the rows that would join it become sources."""
         largest = max(self.joined, key=lambda row: row.sentences, default=None)
         rows = [
             replace(row, part=SOURCE, seen="kept separate, to compare")
@@ -210,7 +215,7 @@ class Proposal:
         return replace(self, rows=_in_order(rows))
 
     def files(self, parts: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
-        """Return {part: its files}. parts: {first file of a row: its changed part}."""
+        """Return {role: its files}. parts: {first file of a row: new role}, for rows that the user changed."""
         files = defaultdict[str, list[str]](list)
         for row in self.rows:
             if part := (parts or {}).get(row.files[0], row.part):
@@ -219,19 +224,19 @@ class Proposal:
 
 
 def task_of_train(parts: Collection[str]) -> bool:
-    """Return True if these parts contain a training set, or labels to divide, but no task corpus."""
+    """Return True if the roles include a training set, or labelled data to divide, but no task corpus."""
     return "task" not in parts and not {"train", DIVIDE}.isdisjoint(parts)
 
 
 def remaining(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the parts to divide a labelled corpus into, without the given ones."""
+    """Return the missing sets among train, dev and test. given: sets that exist."""
     return tuple(part for part in LABELS if part not in set(given))
 
 
 def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str, str] | None = None) -> Proposal:
-    """Propose a part for every file. like: names of files that the user called similar to the task.
+    """Propose a role for every file. like: names of files that the user called similar to the task.
 
-    held: {role: name of the corpus that has it in the project}. A corpus of the project keeps its role.
+    held: {role: name of the project's corpus in this role}. Corpora of the project keep their roles.
     """
     held = held or {}
     usable = [look for look in looks if not look.problem]
@@ -260,7 +265,7 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
 
 
 def _beside(row: Row, held: Mapping[str, str]) -> Row:
-    """Return the row with a part that replaces no corpus of the project."""
+    """Return the row with another role if its role would replace a corpus of the project."""
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:
         seen = f"a further source: {held[needs]} is the {part_in_words(needs)} of this project already"
@@ -271,7 +276,10 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
 
 
 def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:
-    """Set the parts of labelled files. Return the group to train on, None if nothing is labelled."""
+    """Propose roles for labelled files: training, dev and test set, to be divided, or unused.
+
+    Return the files to train on as one group, None if nothing is labelled.
+    """
     if not groups:
         return None
     family, *others = _ranked(_families(groups), largest)
@@ -287,12 +295,12 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
         _named_parts(by_name)
     for group in family:
         if not group.seen:
-            group.give(UNUSED, "labelled, but other files are the three parts already")
+            group.give(UNUSED, "labelled, but other files are already the training, dev and test set")
     return Group([look for group in family if group.part in ("train", DIVIDE) for look in group.looks])
 
 
 def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
-    """Set the parts of labelled files if the names of some contain train, dev or test."""
+    """Propose roles for labelled files if some names contain train, dev or test."""
     given = [part for part in LABELS if by_name.get(part)]
     unnamed = by_name.get("", ())
     for part in given:
@@ -310,11 +318,11 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
 
 
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
-    """Propose to divide labelled files, together, into the missing parts."""
+    """Propose to divide labelled files, joined, into the missing sets."""
     parts = labels_in_words(remaining(given))
     together = ", together" if len(groups) > 1 else ""
     for group in groups:
-        group.give(DIVIDE, f"labelled: divided{together} into {parts}, duplicates in one part only")
+        group.give(DIVIDE, f"labelled: divided{together} into {parts}, duplicates in one set only")
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
@@ -334,10 +342,10 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 
 
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
-    """Sort the families, the task's first.
+    """Sort the families, the one that fits the task best first.
 
-    That is the family with the most named parts, then the largest, unless another is twice as similar to the domain
-    corpus.
+    Families with more of the names train, dev and test come first, then larger families. Among equally named families,
+    one that is at least twice as similar to the largest text as the first family moves to the front.
     """
 
     def near(family: Sequence[Group]) -> float:
@@ -361,7 +369,7 @@ def _types(group: Group) -> str:
 
 
 def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -> None:
-    """Set the parts of unlabelled files: the domain corpus, and the task corpus if names, words or sizes show it."""
+    """Propose roles for unlabelled files: the domain corpus, and the task corpus if names, words or sizes show it."""
     rest = [group for group in groups if not _held_out(group)]
     for group in rest:
         if group.hints("task"):
@@ -382,7 +390,7 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
 
 
 def _held_out(group: Group) -> bool:
-    """Leave out a text with dev or test in its name, because nothing may be trained on it."""
+    """Mark a text with dev or test in its name as unused, because nothing may be trained on it. Return True for one."""
     if group.named not in ("dev", "test"):
         return False
     group.give(UNUSED, f"without labels, and {group.named} is in its name: nothing is trained on it")
@@ -390,7 +398,7 @@ def _held_out(group: Group) -> bool:
 
 
 def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
-    """Return the reason if the words of a text are those of the task, else ""."""
+    """Return a reason if the words of a text are similar to those of the labelled text, else ""."""
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):
@@ -399,5 +407,5 @@ def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
 
 
 def _in_order(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Sort rows by part; unused rows come last."""
+    """Sort rows by role; unused rows come last."""
     return tuple(sorted(rows, key=lambda row: PARTS.index(row.part) if row.part else len(PARTS)))

@@ -1,4 +1,4 @@
-"""Reading files and folders of text, labelled or not: a stream of sentences, and a report of every row."""
+"""Read files and folders of text, labelled or not, as a stream of sentences, and report every problem."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,20 +26,20 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_fo
 
 _DEFAULT = ReadOptions()
 Known = Sequence[tuple[Path, Kind]]
-_COMPARED = 200  # first sentences of each file that are compared with those of the others
-_HEARD = 20_000_000  # bytes of annotated files: a preview searches smaller ones for several annotators
-_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that the proposal of a token rule reads at most
+_COMPARED = 200  # sentences at the start of each file that are compared with the other files
+_HEARD = 20_000_000  # bytes; up to this total size, a preview searches annotated files for several annotators
+_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that are read, at most, to propose a token rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """Preview of `read`, from the first rows only.
 
-    scheme: proposed from the tags of the first rows, None if there are none. rows: the first texts, shown to the user
-    only. encoding: as requested. marks: punctuation in the first rows, which decides how text is cut into tokens; None
-    if the file has its own tokens. problems: first rows that would be rejected, skipped or repaired. n_undecodable:
-    number of lines that are not in the encoding. agreement: of several annotators; None for one, and for files that are
-    too large. notes: how columns and tags were understood.
+    encoding: encoding that was requested. scheme: scheme proposed from the first tags, None without tags. rows: first
+    texts, only to be shown to the user. problems: first rows that would be rejected, skipped or repaired.
+    n_undecodable: number of lines that are not in the encoding. marks: punctuation in the first rows, which decides the
+    token rule; None if the file has its own tokens. agreement: agreement of several annotators; None for one annotator,
+    and for files that are too large. notes: how columns and tags were understood.
     """
 
     format: str
@@ -60,7 +60,7 @@ class Preview:
 def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     """Return format, columns, scheme and the first five rows, without reading the file to its end.
 
-    Errors: those of `read` that show in the first rows.
+    Errors: those of `read` that occur in the first rows.
     """
     path = user_path(path)
     listing = listed(path, options)
@@ -101,7 +101,7 @@ def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreem
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
-    """Return the punctuation in the first rows; the import reports errors in them."""
+    """Return the punctuation in the first rows. Files that cannot be read are skipped; the import reports them."""
     ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
     ledger.first_pages = FIRST_PAGES
     for file in files:
@@ -127,11 +127,11 @@ def read(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a file or folder, in order, in bounded memory.
 
-    report: filled while reading. rejects: file for rejected rows (JSONL: file, line, kind, reason, raw), written only
-    if there are any. progress: called with (bytes done, bytes in all), about once per block. check: called as often,
-    and may raise. stage: called with the name of each stage: tags are read twice, for the scheme and for the
-    sentences. sources: keep the file's own text with each sentence.
-    Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if nothing was kept;
+    report: filled while reading. rejects: file for rejected rows (JSONL: file, line, kind, reason, raw), created only
+    if a row is rejected. progress: called with (bytes done, total bytes), about once per block. check: called once per
+    block, may raise to cancel. stage: called with the name of each stage. Tags are read twice, first for the scheme,
+    then for the sentences. sources: keep the file's own text with each sentence.
+    Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if no row was kept;
     ConfigError for an unknown scheme.
     """
     report = report if report is not None else ReadReport()
@@ -164,14 +164,17 @@ def read(
 
 
 class _BytesDone:
-    """Reports the progress over all files from the bytes read of the current one (`file`, from 0); calls `check`."""
+    """Reports progress over all files and calls `check`. file: index of the current file.
+
+    Called with the number of bytes that were read from the current file.
+    """
 
     def __init__(self, sizes: list[int], progress: Callable[[int, int], None], check: Callable[[], None]) -> None:
         self.sizes, self.progress, self.check, self.file = sizes, progress, check, 0
 
     def __call__(self, done: int) -> None:
         self.check()
-        # Limited to the total, because a file that is still being written may have grown.
+        # Limit it to the total, because a file that is still being written may have grown.
         self.progress(min(sum(self.sizes[: self.file]) + done, sum(self.sizes)), sum(self.sizes))
 
     def end(self) -> None:
@@ -179,10 +182,10 @@ class _BytesDone:
 
 
 def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
-    """Set the ledger to another file of a listing, and return it."""
+    """Prepare the ledger for the next file of a listing, and return the ledger."""
     ledger.file, ledger.format, ledger.page, ledger.sheet = file.name, kind.format, None, ""
     ledger.listed = listing.names[file]
-    # The folder belongs to the document's name, because two folders may hold files of one name.
+    # The document's name includes the folder, because two folders may have files with the same name.
     folder, slash, name = listing.names[file].rpartition("/")
     many = len(listing.files) > 1 or kind.format == "brat"
     ledger.doc = f"{folder}{slash}{name.split('.')[0]}" if many else None
@@ -194,12 +197,15 @@ def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledge
 
 
 def _among_documents(listing: Listing) -> bool:
-    """Return True if any file is a document: sentences then keep file and page, and unreadable files are left out."""
+    """Return True if any file is a document. Sentences then keep file and page, and unreadable files are left out."""
     return any(map(is_document, listing.files))
 
 
 def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]:
-    """Return the first readable file and its kind. Errors: ReadError or ResourceError of the first file if none is."""
+    """Return the kind and path of the first readable file.
+
+    Errors: ReadError or ResourceError of the first file if no file is readable.
+    """
     first: ReadError | ResourceError | None = None
     for file in listing.files:
         try:
@@ -219,7 +225,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of one of several files; a document that cannot be read counts as a rejected row."""
+    """Yield the sentences of one of several files. If a document cannot be read, count it as a rejected row."""
     try:
         yield from sentences
     except (ReadError, ResourceError) as error:
@@ -229,7 +235,7 @@ def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) ->
 
 
 def reason_for(error: Exception, file: str) -> str:
-    """Return the message of an error without the name of its file."""
+    """Return the message of an error without the file's name at its start."""
     reason = error.problem if isinstance(error, ReadError) else str(error)
     return reason.removeprefix(f"{Path(file).name}: ").removesuffix(".")
 
@@ -237,7 +243,7 @@ def reason_for(error: Exception, file: str) -> str:
 def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -> list[Kind | None]:
     """Return the kind of each file and note it in the report; None for an unreadable file among documents.
 
-    Such a file counts as a rejected row. Errors: ReadError for labelled files among unlabelled ones.
+    An unreadable file is counted as a rejected row. Errors: ReadError if labelled and unlabelled files are mixed.
     """
     kinds, report = list[Kind | None](), ledger.report
     report.left_out += len(listing.left_out)
@@ -270,7 +276,7 @@ def _scheme(
     tick: Callable[[int], None],
     stage: Callable[[str], None],
 ) -> Scheme | None:
-    """Return the requested scheme, or the only one that all tags fit. Errors: ReadError if several or none fit."""
+    """Return the requested scheme, or the only one that fits all tags. Errors: ReadError if several or none fit."""
     if options.scheme not in ("auto", *SCHEMES):
         raise ConfigError(f"scheme: {options.scheme!r} is unknown; choose one of auto, {', '.join(SCHEMES)}.")
     if not any(kind.format in TAGGED for _, kind in known):
@@ -294,9 +300,9 @@ def _panel(
     scheme: Scheme,
     stage: Callable[[str], None],
 ) -> tuple[Panel | None, Agreement | None]:
-    """Return the panel that chooses labels, and the agreement of annotators; None if no text has several annotators.
+    """Return the panel that chooses labels and the annotators' agreement; both None if no text has several annotators.
 
-    Errors: OptionsError if annotators disagree and the options do not choose one.
+    Errors: OptionsError if annotators disagree and the options do not choose one of them.
     """
     if not any(kind.format in LABELLED for _, kind in known):
         return None, None
@@ -313,8 +319,8 @@ def _panel(
         raise OptionsError(
             path.name,
             None,
-            f"{agreement.in_words} Choose whose labels to take where they differ: --annotator NAME, or the field"
-            f" Annotator on the page ({names}).",
+            f"{agreement.in_words} Choose the annotator whose labels are kept if they differ: --annotator NAME, or the"
+            f" field Annotator on the page ({names}).",
         )
     return panel, agreement
 
@@ -328,10 +334,10 @@ def _heard(
     scheme: Scheme,
     stage: Callable[[str], None] = lambda name: None,
 ) -> Agreement | None:
-    """Pass every annotated text to `panel`, and settle it. Return None if no text has several annotators.
+    """Pass every annotated text to `panel` and return the agreement; None if no text has several annotators.
 
-    Files with their own tokens are read for this only if they name annotators, or if their first sentences occur in
-    each other, because it takes as long as the import.
+    This takes as long as the import. Files with their own tokens are therefore read only if they name annotators, or if
+    they share sentences at their beginnings.
     """
     marked = [each for each in known if each[1].format in MARKED]
     tagged = [each for each in known if each[1].format in TAGGED]
@@ -360,7 +366,7 @@ def _names_annotators(file: Path, kind: Kind, options: ReadOptions) -> bool:
 
 
 def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme) -> bool:
-    """Return True if the first sentences of some files also occur in others."""
+    """Return True if some files share many of their first sentences."""
     if len(tagged) < 2:
         return False
     ledger = Ledger(options)
@@ -374,7 +380,7 @@ def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme
 
 
 def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:
-    """Return the label schemes that the tags fit. limit: sentences read per file, None for all."""
+    """Return the label schemes that fit the tags. limit: number of sentences to read per file, None for all."""
     detector = Detector()
     for file, kind in zip(files, kinds, strict=True):
         ledger.file = file.name

@@ -1,8 +1,8 @@
-"""Files at an address of the user: s3://, gs://, hdfs:// or file://, by pyarrow's file systems.
+"""Read and write files at an address that the user gave (s3://, gs://, hdfs:// or file://), with pyarrow.
 
 pyarrow finds keys, regions and endpoints in the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL), in the cloud's own
-files, or in the address (s3://bucket/file?region=eu-central-1). Winnow stores no address: a fetched file is a copy,
-like an upload.
+configuration files, or in the address (s3://bucket/file?region=eu-central-1). Winnow stores no address. It copies the
+file, as it does with an upload.
 """
 
 import os
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "file")
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
-# A key before the bucket, or options after the path. A key may contain a slash that should have been escaped.
+# Matches a key before the bucket, and options after the path. A key may contain a slash that was not escaped.
 _SECRET = re.compile(r"//[^/@?]*:[^?]*@|//[^/@]*@|\?.*")
-_FOLDERS = ("local", "hdfs")  # file systems that need a file's folder first; the others only have names
+_FOLDERS = ("local", "hdfs")  # file systems in which a file's folder must exist before the file is written
 BLOCK = 1 << 22  # bytes copied at a time
 
 
@@ -35,14 +35,14 @@ def is_address(text: str) -> bool:
 
 
 def named(address: str) -> str:
-    """Return an address without keys and options, so that it can be shown."""
+    """Return an address without keys and options, safe to show."""
     return _SECRET.sub(lambda match: "//" if match[0].startswith("//") else "", address)
 
 
 def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Copy a file, or all files of a folder, into `folder` under their own names, and return the copies.
+    """Copy the file at `address`, or all files of a folder there, into `folder` and return the copies.
 
-    say: called with the name of each file. Errors: PathError if there is no file, or the address cannot be reached;
+    say: called with a message for each file. Errors: PathError if there is no file, or the address cannot be reached;
     ResourceError if the disk is full.
     """
     system, path = _system(address)
@@ -68,7 +68,7 @@ def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: Non
 
 @contextmanager
 def outgoing(output: str) -> Iterator[Path]:
-    """Return the path to write for `output`; for an address, a temporary path whose files are sent there afterwards.
+    """Yield the path to write for `output`. For an address, it is a temporary path that is uploaded afterwards.
 
     Errors: PathError if the address cannot be reached.
     """
@@ -92,7 +92,7 @@ def outgoing(output: str) -> Iterator[Path]:
 
 
 def reach(address: str) -> "tuple[FileSystem, str]":
-    """Return the file system of an address and the path in it, after a first request. Errors: PathError."""
+    """Return the file system of an address and the path in it. Errors: PathError if a first request fails."""
     system, path = _system(address)
     try:
         system.get_file_info(path)
@@ -102,14 +102,15 @@ def reach(address: str) -> "tuple[FileSystem, str]":
 
 
 def _system(address: str) -> "tuple[FileSystem, str]":
-    """Return the file system of an address and the path in it. Errors: PathError, also offline and in the app."""
+    """Return the file system of an address and the path in it. Errors: PathError; always if offline or in the app."""
     from pyarrow.fs import FileSystem  # loads the libraries of the clouds
 
     if confined():
         raise PathError("Addresses work on the command line only; choose a file.")
     if offline() and not address.lower().startswith("file:"):
         raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); choose a file.")
-    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # otherwise pyarrow asks another host for a missing key
+    # Without a key, pyarrow would otherwise ask a host that the user did not name.
+    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     try:
         system, path = FileSystem.from_uri(address)
     except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are subclasses of these
@@ -133,14 +134,17 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
 
 
 def _path_below(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
-    """Return the path of a copy inside `folder`, for any name on the other side."""
+    """Return the path for a copy, inside `folder` whatever the remote name is."""
     inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
     name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))
     return folder / name
 
 
 def _free(path: Path) -> Path:
-    """Return `path`, numbered before its ending if it exists: a/b.txt and a_b.txt get the same name."""
+    """Return `path`, with a number before its extension if it exists.
+
+    Names can collide, because a/b.txt and a_b.txt get the same local name.
+    """
     free, n = path, 2
     while free.exists():
         free, n = path.with_name(f"{path.stem} ({n}){path.suffix}"), n + 1
@@ -150,6 +154,6 @@ def _free(path: Path) -> Path:
 def _unreachable(address: str, error: Exception) -> PathError:
     reason = str(error).splitlines()[0].replace(address, named(address))
     keys = (match for match in _SECRET.findall(address) if match.startswith("//"))
-    for part in re.split(r"[/:@]", "".join(keys)):  # the reason may quote one part only
+    for part in re.split(r"[/:@]", "".join(keys)):  # the reason may quote only a part of the key
         reason = reason.replace(part, "...") if len(part) > 3 else reason
     return PathError(f"{named(address)}: cannot be reached ({reason[:300]}); check the address and its keys.")

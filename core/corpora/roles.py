@@ -1,6 +1,6 @@
-"""Roles of the corpora of a project: `roles.json`, {role: fingerprint}.
+"""Roles of a project's corpora, stored in `roles.json` as {role: fingerprint}.
 
-Its key "before" holds the roles before the last change, so that the change can be undone.
+The file's key "before" holds the roles before the last change, so that the change can be undone.
 """
 
 import json
@@ -19,7 +19,7 @@ ROLES = ("task", "domain", "train", "dev", "test")
 
 
 def read(home: Path) -> dict[str, str]:
-    """Return {role: fingerprint} of the corpora in use, without roles whose corpus was removed."""
+    """Return {role: fingerprint}, without roles whose corpus was removed."""
     return _of_corpora_here(home, read_object(home / FILE))
 
 
@@ -41,7 +41,7 @@ def _of_corpora_here(home: Path, stored: Mapping[str, object] | None) -> dict[st
 
 
 def give(home: Path, given: Mapping[str, str | None]) -> None:
-    """Give roles to corpora; None empties a role. Other roles stay as they are."""
+    """Assign corpora to roles. None empties a role; roles that are not in `given` keep their corpus."""
     with locked(home / _LOCK, patience=5):  # two windows may change roles at the same time
         former = read(home)
         after = {role: mark for role, mark in {**former, **given}.items() if mark is not None}
@@ -50,7 +50,7 @@ def give(home: Path, given: Mapping[str, str | None]) -> None:
 
 
 def undo(home: Path) -> None:
-    """Restore the roles before the last change; a second call restores the change."""
+    """Undo the last change of roles. A second call makes the change again."""
     with locked(home / _LOCK, patience=5):
         former = before(home)
         if former is not None:

@@ -1,4 +1,4 @@
-"""Sentences of a document, cut by rules that are the same for every language with punctuation.
+"""Split a document into sentences, by rules that are the same for every language with punctuation.
 
 A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic counterparts) with any closing quotes and
 brackets, if white space and a possible start of a sentence follow: a capital, a digit, a letter of a script without
@@ -11,7 +11,7 @@ A full stop does not end a sentence
 - after Inc. Ltd. etc. a.m. and the like, unless a common opener follows;
 - after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
 - in a date, or after a number that a German word makes an ordinal (12. 3. 2019, am 3. Tag, im 2. Stock).
-The rules make errors: split important text before you import it.
+The rules make errors. Important text should be split by hand before the import.
 """
 
 import re
@@ -48,7 +48,7 @@ _NEVER = _words("""
     urt v var vgl viz vol vols vs z.b av bspw civ crim dipl dña entspr evtl exkl fr frl geb ggf ggfs jur lat phil
     zzgl
 """)
-# These do not end a sentence only before a number, a Roman number, § or a bracket: "Art. 5", "state of the art. The".
+# These end a sentence ("state of the art. The") unless a number, a Roman number, § or a bracket follows ("Art. 5").
 _BEFORE_NUMBER = _words("""
     abd ap apdo app apps apt art az bl buchst cláus cr creat div encl encls exh fol fols hb hct krea lit no nota pág
     págs plt randnr rdnr reg regs rn rz segm tab temp wbc ziff
@@ -122,7 +122,7 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -> bool:
     """Return True if a full stop after a word ends a sentence, given that the next word could begin one."""
-    # 40 characters are longer than all words of the lists; without a limit, text without blanks takes quadratic time.
+    # Every word of the lists is shorter than 40 characters. Without a limit, text without blanks takes quadratic time.
     low = max(start, match.start() - 40)
     word = _last_word(text, low, match.start())
     before = text[low : match.start() - len(word)].rstrip()

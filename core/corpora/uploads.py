@@ -1,6 +1,6 @@
-"""Temporary copies in the home: uploads, `uploads/<token>/<file>`, and unpacked zip archives, `unpacked/<key>/`.
+"""Temporary copies in the home: uploads in `uploads/<token>/<file>`, unpacked zip archives in `unpacked/<key>/`.
 
-They are deleted after the import, or after a day without use. Archives are unpacked within limits.
+They are deleted after the import, or after a day without use. Limits apply to the size and paths of unpacked files.
 """
 
 import json
@@ -20,18 +20,20 @@ from core.files import read_object, write_atomic
 from core.paths import home, opened
 from core.shown import shown
 
-MAX_UNPACKED = 2 << 30  # bytes
+MAX_UNPACKED = 2 << 30  # bytes of all files in an archive, unpacked
 _LEFT_OUT = ".left-out.json"
-_LONGEST = 200  # bytes of one part of a name
-_LONGEST_PATH, _DEEPEST = 1_000, 40  # bytes, folders; Linux takes paths of 4,096 bytes, the home's own included
+_LONGEST = 200  # bytes of the name of a file or folder
+# Bytes and folders of a path in an archive. Linux limits a whole path, with the home, to 4,096 bytes.
+_LONGEST_PATH, _DEEPEST = 1_000, 40
 _BLOCK = 1 << 20
 STALE = 24 * 3600  # seconds without use after which a copy is deleted
 
 
 def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
-    """Unpack an archive, unless it is unpacked already. Return its folder, and {name: reason} of files left out.
+    """Unpack an archive unless this was done before. Return its folder, and {name: reason} for files left out.
 
-    wanted: decides by a file's name. Errors: ReadError for a damaged or locked archive and for a bomb; PathError.
+    wanted: returns True for a file that should be unpacked. Errors: ReadError if the archive is damaged, protected by a
+    password or a zip bomb; PathError.
     """
     folder = place(path)
     if not (folder / _LEFT_OUT).exists():
@@ -49,7 +51,7 @@ def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[
 
 
 def place(path: Path) -> Path:
-    """Return the folder of an unpacked archive; its name depends on the file's path, size and time of change."""
+    """Return the folder for an archive's files. Its name depends on the archive's path, size and time of change."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -77,7 +79,7 @@ def _unpack(path: Path, folder: Path, wanted: Callable[[Path], bool]) -> dict[st
 
 
 def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Path], bool]) -> str:
-    """Write one file of an archive. Return why it was left out, "" if it was written or is a hidden file."""
+    """Write one file of an archive. Return why it was left out; "" if it was written, and for a hidden file."""
     inside = PurePosixPath(member.filename.replace("\\", "/"))
     if any(part.startswith((".", "__MACOSX")) and part != ".." for part in inside.parts):
         return ""
@@ -87,22 +89,22 @@ def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Pa
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        return "its folder is another file's name"
+        return "its folder has the same name as another file; rename one of them"
     with archive.open(member) as source, target.open("wb") as out:
         shutil.copyfileobj(source, out, _BLOCK)
     return ""
 
 
 def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
-    """Return why a file of an archive must not be written, by its name; "" if it may be."""
+    """Return why a file of an archive must not be written, judged by its name; "" if it may be written."""
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return "its name leads out of the archive"
     if inside.suffix.lower() == ARCHIVE:
         return "a zip archive inside another; unpack it, and add it separately"
     if not wanted(Path(inside)):
-        return "not a kind of file that is read"
+        return "this kind of file cannot be imported"
     if len(inside.parts) > _DEEPEST + 1:
-        return f"it lies more than {_DEEPEST} folders deep; move it up, and pack the archive again"
+        return f"it is more than {_DEEPEST} folders deep; move it up, and pack the archive again"
     lengths = [len(part.encode("utf-8", "replace")) for part in inside.parts]
     if max(lengths) > _LONGEST or sum(lengths) + len(lengths) > _LONGEST_PATH:
         return "its name or path is too long; shorten it, and pack the archive again"
@@ -113,18 +115,18 @@ def forget(path: Path, home: Path) -> None:
     """Delete an upload's copy. Deletes nothing outside `home/uploads`."""
     uploads = (home / "uploads").resolve()
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
-        with suppress(FileNotFoundError):  # a process that was killed here may have deleted it
+        with suppress(FileNotFoundError):  # another process may have deleted it before it was killed
             shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
 
 
 def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
-    """Delete the files of an upload except `names`; delete all of it if there are none."""
+    """Delete the files of an upload except `names`. Without names, delete the whole upload."""
     if not names:
         forget(path, home)
     elif path.is_dir() and (home / "uploads").resolve() in path.resolve().parents:
         for file in _files(path):
             name = file.relative_to(path)
-            # brat's annotation stays with its text, and an archive with the files in it.
+            # Keep a brat annotation if its text is kept, and an archive if a file in it is kept.
             needed = {str(name), str(name.with_suffix(".txt"))} & set(names)
             within = f"{name.with_suffix('')}/"
             if not needed and not (_is_archive(file) and any(each.startswith(within) for each in names)):
@@ -143,7 +145,7 @@ def _is_archive(file: Path) -> bool:
 
 
 def uploaded(path: Path) -> list[Path]:
-    """Return the files of an upload of several, sorted by name; [] for any other path."""
+    """Return the files of an upload with several files, sorted by name; [] for any other path."""
     is_upload = path.parent == home() / "uploads" and path.is_dir()
     return _files(path) if is_upload else []
 
@@ -166,7 +168,7 @@ def sweep(home: Path) -> None:
 
 
 def is_stale(path: Path) -> bool:
-    """Return True if nothing was written there for a day."""
+    """Return True if nothing was written to `path` for a day."""
     return time.time() - _last_written(path) > STALE
 
 

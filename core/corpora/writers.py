@@ -1,4 +1,4 @@
-"""Exports: a selection or a corpus as txt, jsonl, csv or parquet, a data card, labelled sentences as CoNLL.
+"""Write exports: a selection or a corpus (txt, jsonl, csv, parquet), a data card, labelled sentences (CoNLL).
 
 Every file is written under a temporary name and renamed when it is complete.
 """
@@ -24,12 +24,15 @@ from core.text.sentence import PLACE, Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
-KEPT = ("doc", "group", *PLACE)  # columns of an export whose corpus has them
+KEPT = ("doc", "group", *PLACE)  # columns that an export has if its corpus has them
 
 
 class Row(TypedDict):
-    """A selected sentence. row: in its corpus. score: None if it has none. rank: from 1, the best. doc, group, file,
-    page: see `Sentence`. more: {further column: value}."""
+    """A selected sentence.
+
+    row: row number in its corpus. score: None for a sentence without a score. rank: 1 for the best. doc, group, file,
+    page: see `Sentence`. more: {further column: value}.
+    """
 
     id: str
     text: str
@@ -59,14 +62,14 @@ _SCHEMA = pa.schema(
         ("tags", pa.list_(pa.string())),
     ]
 )
-_Values = dict[str, object]  # of a row, by column
-_ENDING = re.compile(r"\.[A-Za-z]\w*")  # ".doc" is an ending; the ".2pct" of "20.2pct" is not
+_Values = dict[str, object]  # {column: value} of a row
+_ENDING = re.compile(r"\.[A-Za-z]\w*")  # matches a file extension such as ".doc", but not the ".2pct" of "20.2pct"
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
 _CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
 def format_of(path: Path) -> Format:
-    """Return the format for a file's ending, "folder" without an ending. Errors: ConfigError for an unknown ending."""
+    """Return the format for a file's extension; "folder" without one. Errors: ConfigError for an unknown extension."""
     if format_by_ending := FORMATS.get(path.suffix.lower()):
         return format_by_ending
     if _ENDING.fullmatch(path.suffix) and not path.is_dir():
@@ -79,7 +82,7 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}; a name that is taken gets the prefix "column_"."""
+    """Return {further column: its name in an export}. A name in use by another column gets the prefix "column_"."""
     taken = {*columns, *kept}
     return {name: f"column_{name}" if name in taken else name for name in names}
 
@@ -94,9 +97,10 @@ def write_selection(
 ) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file and return their number.
 
-    kept: names among doc, group, file and page. more: names of further columns. format: None for that of `path`'s
-    ending. A txt holds only the texts, one per line. In a csv, a quote comes before text that a spreadsheet would
-    compute. Errors: ConfigError for another ending; PathError if it cannot be written, and no file remains.
+    kept: columns to write among doc, group, file and page. more: names of further columns. format: None takes the
+    format from `path`'s extension. A txt has only the texts, one per line. In a csv, a quote is put before text that a
+    spreadsheet would compute. If writing fails, no file remains.
+    Errors: ConfigError for another extension; PathError if the file cannot be written.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
@@ -112,8 +116,9 @@ def write_corpus(
 ) -> int:
     """Write the sentences of a corpus to a file and return their number.
 
-    Two further columns hold the tokens and IOB2 tags of labelled sentences. kept, names: of the corpus, by `kept_names`
-    and `value_names`. Errors: ConfigError for another ending and for labels in a .csv; CorpusError, PathError.
+    Labelled sentences get two further columns, their tokens and IOB2 tags. kept, names: results of `kept_names` and
+    `value_names` for the corpus. Errors: ConfigError for another extension, and for labels in a .csv; CorpusError;
+    PathError.
     """
     if path.suffix.lower() == ".conll":
         return write_conll(sentences, path)
@@ -131,7 +136,7 @@ def write_corpus(
 
 
 def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[str, str]) -> _Values:
-    """Return the columns of a sentence as Python values. further: {further column: its name in the export}."""
+    """Return {column: value} for a sentence. further: {further column: its name in the export}."""
     tags = None if sentence.entities is None else encode(sentence.entities, len(sentence.tokens), "iob2")
     known: _Values = {
         "id": sentence.id,
@@ -145,7 +150,7 @@ def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[st
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:
-    """Write `token<TAB>tag` lines, an empty line after each sentence, and return the number of sentences.
+    """Write `token<TAB>tag` lines with an empty line after each sentence. Return the number of sentences.
 
     Errors: CorpusError for an unlabelled sentence.
     """
@@ -161,22 +166,22 @@ def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob
 
 
 def write_file(data: bytes, path: Path) -> None:
-    """Write bytes to a file. Errors: PathError if it cannot be written, and no file remains."""
+    """Write bytes to a file. If writing fails, no file remains. Errors: PathError if the file cannot be written."""
     with _replacing(path) as out:
         out.write(data)
 
 
 def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, object]) -> Path:
-    """Write `README.md`, a data card with which `datasets.load_dataset(folder)` finds `data_file`.
+    """Write the data card `README.md`. It tells `datasets.load_dataset(folder)` to load `data_file`.
 
-    about: rows of the card's table (strategy, budget, corpora, seed ...).
+    about: {name: value} of the rows in the card's table (strategy, budget, corpora, seed ...).
     """
     header = json.dumps({"config_name": "default", "data_files": [{"split": "train", "path": data_file}]})
     table = "".join(f"| {_cell(key)} | {_cell(value)} |\n" for key, value in about.items())
-    legend = "\n`row` is the sentence's row in its corpus, `score` in the strategy's own unit, `rank` 1 is the best.\n"
+    legend = "\n`row`: row number in the corpus. `score`: score in the strategy's own unit. `rank`: 1 is the best.\n"
     columns = "" if data_file.endswith(".txt") else legend
     card = folder / "README.md"
-    # JSON is valid YAML, so file names need no further rule for quoting.
+    # JSON is valid YAML, so JSON's quoting is enough for file names.
     text = f"---\nconfigs:\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
     with _replacing(card) as out:
         out.write(text.encode())
@@ -206,9 +211,9 @@ def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
 
 
 def harmless(value: object) -> object:
-    """Return a cell of a .csv, with a quote before text that a spreadsheet would compute.
+    """Return a cell for a .csv, with a quote before text that a spreadsheet would compute.
 
-    A German Excel separates cells by semicolons, so text after a semicolon is guarded too.
+    Text after a semicolon gets a quote too, because a German Excel separates cells by semicolons.
     """
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 
@@ -225,7 +230,7 @@ def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> 
 
 
 def _values(row: Row, columns: Sequence[str]) -> _Values:
-    """Return the columns as Python values; NaN becomes None, because JSON has no NaN."""
+    """Return {column: value} for a selected sentence. NaN becomes None, because JSON has no NaN."""
     score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
     values: _Values = {
         "id": str(row["id"]),

@@ -33,13 +33,16 @@ from core.shown import count, in_utf8, shown
 from core.text.sentence import Sentence
 from core.text.words import Marks, unspaced
 
-BEFORE = "sealed.json"  # the result, kept because a resumed run cannot read a deleted upload again
-_PLACES = 10  # files whose pages without text are named
-LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every table
+BEFORE = "sealed.json"  # stores the result, because a resumed run cannot read an upload that was deleted
+_PLACES = 10  # files whose pages without text are listed
+LONGEST_NAME = 80  # characters; with a longer name, tables would not show their numbers
 
 
 def proposed_name(path: Path, n_more: int = 0) -> str:
-    """Return a corpus's name by that of its file, without endings, cut to `LONGEST_NAME`. n_more: further files."""
+    """Return a corpus's name made from its file's name, without extensions, cut to `LONGEST_NAME`.
+
+    n_more: number of further files.
+    """
     files = [file for file in uploaded(path) if readable(file)] or uploaded(path)
     if files:
         path, n_more = files[0], len(files) - 1
@@ -49,66 +52,66 @@ def proposed_name(path: Path, n_more: int = 0) -> str:
 
 
 class AddConfig(Config):
-    """Options of an import: what to read and how."""
+    """Options of an import: which files to read, and how."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
-    names: tuple[str, ...] = option((), "Names to report for these files in place of their own.", hidden=True)
+    names: tuple[str, ...] = option((), "Names to report for these files instead of their own.", hidden=True)
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
-    format: Format = option("auto", "The file's format; auto looks at its name and its beginning.")
+    format: Format = option("auto", "The file's format; auto recognises it by its name and its beginning.")
     text_column: str = option(
         "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
     )
     doc_column: str = option(
-        "", "The column that names a row's document; doc, doc_id, document_id or docid of a table if left out."
+        "", "The column with a row's document; if left out, a table's column doc, doc_id, document_id or docid."
     )
     group_column: str = option(
-        "", "A further column to keep, such as a contract's kind or a hospital, for `corpus split --by column`."
+        "", "A further column to keep, for example a contract's kind or a hospital, for `corpus split --by column`."
     )
     scheme: Literal["auto", "iob1", "iob2", "bioes", "bilou", "io"] = option(
-        "auto", "The label scheme; auto takes the only one that fits, and asks if several do."
+        "auto", "The label scheme; auto takes the only one that fits, and asks if several fit."
     )
     entity_type: str = option(
-        "", "Type of entities whose tags name none (B, I and O alone); ENTITY if left out.", max_length=60
+        "", "Entity type for tags without a type (only B, I and O); ENTITY if left out.", max_length=60
     )
     tag_column: str = option(
-        "", "The column of the tags if a file has several, or none that is recognised: its number from 1, or its name."
+        "", "The tag column, by number from 1 or by name, if a file has several or if it is not recognised."
     )
-    split: bool = option(False, "Cut every row into sentences, if rows are documents.")
-    unit: Literal["line", "paragraph"] = option("line", "What a row of a .txt file is.")
+    split: bool = option(False, "Split every row into sentences, if rows are documents.")
+    unit: Literal["line", "paragraph"] = option("line", "Unit that is a row of a .txt file.")
     tokens: Literal["auto", "words", "blanks"] = option(
         "auto",
-        "Rule that cuts text without tokens. words: runs of letters, and single marks; blanks: text between blanks, "
-        "for text that was tokenised before; auto: blanks if there are blanks before commas and full stops.",
+        "Rule that cuts text into tokens. words: each run of letters and each mark is a token. blanks: text between "
+        "blanks is a token, for text that was tokenised before. auto: blanks if commas and full stops follow blanks.",
     )
-    part: str = option("", "Part (train, dev or test) to read from a labelled folder that holds several.")
-    encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
+    part: str = option("", "The set (train, dev or test) to read from a labelled folder with several sets.")
+    encoding: str = option("utf-8", "The file's encoding; utf-8 also reads UTF-16 with a byte order mark.")
     keep_lost: bool = option(
         False,
-        "Keep labelled sentences that lost an annotation or have binary answers only (the rest then counts as O); they "
-        "are left out otherwise.",
+        "Keep labelled sentences that lost an annotation or have only binary answers; all other words are then O. "
+        "Otherwise these sentences are left out.",
     )
-    annotator: str = option("", "Whose labels to take if several annotators labelled a text differently.")
-    move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
+    annotator: str = option("", "Annotator whose labels are kept if several annotators labelled a text differently.")
+    move: bool = option(False, "Delete the file after the import (used for uploads, which are copies).")
 
     @field_validator("path", "others")
     @classmethod
     def _named_in_utf8(cls, paths: str | tuple[str, ...]) -> str | tuple[str, ...]:
         if not in_utf8("".join(paths)):
-            raise ValueError("its name is not written in UTF-8; rename the file")
+            raise ValueError("its name is not in UTF-8; rename the file")
         return paths
 
 
 def run(config: AddConfig, job: Job) -> AddResult | Result:
     """Import a file. Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
 
-    The copy of an upload is deleted after the import, or if no option can make it readable. A failed import keeps no
-    row.
+    The copy of an upload is deleted after the import, and after a failure that no option can avoid. A failed import
+    stores no rows.
     """
     before = job.context.run.chunks / BEFORE
-    result: AddResult | Result | None = read_object(before)  # from an attempt that was killed after the import
+    result: AddResult | Result | None = read_object(before)  # stored if this run was killed after the import
     if result is None:
         result = _imported(config, job)
         write_atomic(before, json.dumps(asdict(result), ensure_ascii=False).encode())
@@ -135,20 +138,20 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
 
 
 class _Scripts:
-    """Counts sentences without blanks, and samples texts for the encoder's vocabulary, while sentences pass."""
+    """Counts unspaced sentences in a stream, and samples its texts to check the encoder's vocabulary."""
 
     def __init__(self) -> None:
         self.unspaced = 0
         self.sample: list[str] = []
 
     def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-        """Yield the same sentences."""
+        """Yield `sentences` unchanged, count and sample them."""
         step = 1
         for i, sentence in enumerate(sentences):
             self.unspaced += unspaced(sentence.text)
             if i % step == 0:
                 self.sample.append(sentence.text)
-                # The total is unknown, so every second text is dropped when the sample is full.
+                # The number of sentences is unknown. If the sample is full, drop every second text.
                 if len(self.sample) == 2 * SAMPLE:
                     self.sample[:], step = self.sample[::2], 2 * step
             yield sentence
@@ -216,10 +219,10 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
 
 
 def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
-    """Leave out files that cannot be read, if the user gave several.
+    """Leave out files that cannot be read, if the user gave several files.
 
-    Return the config with the other files, the first of them, and a problem per file that is left out.
-    Errors: that of the first file if none can be read; OptionsError if another option would make a file readable.
+    Return the config with the readable files, the first of them, and a problem per file that is left out.
+    Errors: the first file's error if no file can be read; OptionsError if another option would make a file readable.
     """
     options = reading(config)
     if not config.others:
@@ -253,30 +256,30 @@ def _try(path: Path, options: ReadOptions) -> None:
 
 
 def _called(path: Path, config: AddConfig) -> str:
-    """Return the name of the file, or that of the first file and the number of others."""
+    """Return the name of the file; for several files, the name of the first and the number of others."""
     files = uploaded(path) or [path, *map(Path, config.others)]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def _of_documents(report: ReadReport) -> Iterator[str]:
-    """Yield sentences about pages without text, margins, unmapped letters and files that were left out."""
+    """Yield notes about pages without text, margins, unmapped letters and files that were left out."""
     if report.blank_pages:
         places = ", ".join(report.blank_places[:_PLACES]) + (" ..." if len(report.blank_places) > _PLACES else "")
         yield f"{report.blank_pages:,} of {report.pages:,} pages have no text (scanned?): {places}."
     if report.margins:
-        yield f"{report.margins:,} running heads, feet and page numbers were left out."
+        yield f"{report.margins:,} running heads, footers and page numbers were left out."
     if report.unmapped:
         left = report.unmapped - report.restored
         yield (
             f"{report.unmapped:,} letters of PDFs map to no character; {report.restored:,} were restored from other"
-            " words" + (f", {left:,} stay unreadable: the report names the files." if left else ".")
+            " words" + (f", {left:,} remain unreadable; the report names the files." if left else ".")
         )
     if report.left_out:
         yield f"{count(report.left_out, 'file')} left out; the report gives the reason."
 
 
 def _cut(config: AddConfig, marks: Marks | None) -> Cut:
-    """Return the rule that cuts the text, and the reason. marks: None if the file has its own tokens."""
+    """Return the rule that cuts the text into tokens, and the reason. marks: None if the file has its own tokens."""
     if marks is None:
         return Cut(rule="own", why="the file has them")
     if config.tokens != "auto":

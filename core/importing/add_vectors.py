@@ -1,4 +1,4 @@
-"""`vectors-import`: read word vectors that others trained from a file (Dai et al. 2019, Table 5)."""
+"""`vectors-import`: read pre-trained word vectors from a file (Dai et al. 2019, Table 5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,16 +22,17 @@ from core.results import FloatArray
 from core.runs.store import RunStore, is_run_id
 from core.shown import in_utf8, shown
 
-MOST_NUMBERS = 10_000  # of a vector
-LONGEST = 200  # bytes of a word; anything longer is an address or a table
+MOST_NUMBERS = 10_000  # numbers of a vector
+LONGEST = 200  # bytes of a word; a longer one is not a word, but for example an address
 
 
 @dataclass(slots=True, kw_only=True)
 class VectorTable:
-    """Content of a file: distinct words in its order, and the length of their vectors.
+    """Content of a file with vectors.
 
-    again: number of lines that repeat a word; the first line counts. unusable: number of lines whose word cannot be a
-    token: empty, with a blank, or too long. whole: the file was read to its end.
+    words: distinct words, in the order of the file. dimension: numbers per vector. again: number of lines that repeat a
+    word; the first one is used. unusable: number of lines whose word cannot be a token, because it is empty, has a
+    blank or is too long. whole: True if the file was read to its end.
     """
 
     words: list[str] = field(default_factory=list)
@@ -44,14 +45,14 @@ class VectorTable:
 def read_vectors(
     path: Path, rows: BinaryIO, *, most_words: int = 0, tick: Callable[[int], None] = lambda _: None
 ) -> VectorTable:
-    """Read line by line, and write each vector to `rows` (float32) at once, so that memory holds only the words.
+    """Read a file line by line, and write each vector to `rows` (float32) at once, so that only words are in memory.
 
     most_words: number of words to read, 0 for all. tick: called with the packed bytes read so far.
 
     Errors: PathError; ReadError for the first wrong line, and for a header with a wrong number of words.
     """
     if path.name.lower().removesuffix(".gz").endswith(".bin"):
-        raise ReadError(path.name, None, "is binary by its name; save the vectors as text (word2vec's, .vec, .txt).")
+        raise ReadError(path.name, None, "has the extension of a binary file; save the vectors as text (.vec, .txt).")
     with open_stream(path, "utf-8", tick) as stream:
         return _table(path.name, stream, rows, most_words)
 
@@ -60,7 +61,7 @@ def _table(file: str, stream: IO[bytes], rows: BinaryIO, most_words: int) -> Vec
     table, known, promised, read = VectorTable(), set[str](), None, 0
     for number, line, fits in lines(stream):
         if not fits:
-            raise ReadError(file, number, "is longer than 1 MB; write one word and its numbers on each line.")
+            raise ReadError(file, number, "is longer than 1 MB; write one word and its numbers per line.")
         fields = line.rstrip(b" \t\r\n").replace(b"\t", b" ").split(b" ")
         if number == 1 and (header := _header(fields)):
             promised, table.dimension = header
@@ -86,10 +87,10 @@ def _table(file: str, stream: IO[bytes], rows: BinaryIO, most_words: int) -> Vec
             table.words.append(text)
             rows.write(vector.tobytes())
     if promised is not None and read != promised:
-        what = f"announces {promised:,} words, but {read:,} follow; get the file again, or correct this line."
+        what = f"announces {promised:,} words, but {read:,} follow; download the file again, or correct this line."
         raise ReadError(file, 1, what)
     if not table.words:
-        raise ReadError(file, None, "holds no word with a vector; write a word and its numbers on each line.")
+        raise ReadError(file, None, "has no word with a vector; write one word and its numbers per line.")
     return table
 
 
@@ -108,7 +109,7 @@ def _check_dimension(file: str, number: int, dimension: int) -> None:
 
 
 def _parted(file: str, number: int, fields: list[bytes], dimension: int) -> tuple[bytes, FloatArray]:
-    """Return a line's word and vector. A word may have blanks (GloVe), but no numbers after its first part."""
+    """Return a line's word and vector. A word may have blanks (GloVe), unless all parts after the first are numbers."""
     n = len(fields) - dimension
     between = fields[1:n]
     if n < 1 or (between and all(_number(part) is not None for part in between)):
@@ -142,11 +143,11 @@ def _text(file: str, number: int, word: bytes) -> str:
 class AddVectorsConfig(Config):
     """Options: the file to read, and the name of its vectors."""
 
-    path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), perhaps packed as .gz.")
+    path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), also packed as .gz.")
     name: str = option("", "Name for --imported-vectors; the file's name if left out.", max_length=LONGEST_NAME)
     most_words: int = option(
         200_000,
-        "Number of words to read, the most frequent come first; 0 reads all. Taggers keep them all.",
+        "Number of words to read (the most frequent ones are first in most files); 0 reads all. Taggers store all.",
         unit="words",
         ge=0,
     )
@@ -155,19 +156,19 @@ class AddVectorsConfig(Config):
     @classmethod
     def _named_in_utf8(cls, path: str) -> str:
         if not in_utf8(path):
-            raise ValueError("its name is not written in UTF-8; rename the file")
+            raise ValueError("its name is not in UTF-8; rename the file")
         return path
 
     @field_validator("name")
     @classmethod
     def _no_run_id(cls, name: str) -> str:
         if is_run_id(name) or "," in name:
-            raise ValueError("is a run's id or contains a comma; choose another name")
+            raise ValueError("is the id of a run or contains a comma; choose another name")
         return name
 
 
 def run(config: AddVectorsConfig, job: Job) -> ImportResult:
-    """Import vectors. Artifacts: `words.txt`, one per line, in the file's order; `vectors.npy`, (n, d) float32."""
+    """Import vectors. Artifacts: `words.txt`, one word per line in the file's order; `vectors.npy`, (n, d) float32."""
     path = user_path(config.path)
     name = shown(config.name) or proposed_name(path).replace(",", " ")
     if others := [run_id for run_id, other in vectors.imports(RunStore(job.home)).items() if other.name == name]:
@@ -180,14 +181,14 @@ def run(config: AddVectorsConfig, job: Job) -> ImportResult:
         draft.unlink(missing_ok=True)
     if result.again or result.unusable:
         job.context.note(
-            f"{result.again:,} lines repeat a word, and the first counts; {result.unusable:,} lines were left out "
-            "because their words are empty, too long or have blanks."
+            f"{result.again:,} lines repeat a word, of which the first was used; {result.unusable:,} lines were left "
+            "out because their words are empty, too long or have blanks."
         )
     return result
 
 
 def _read(config: AddVectorsConfig, job: Job, path: Path, draft: Path, name: str) -> ImportResult:
-    size = path.stat().st_size if path.is_file() else 0  # reading raises the error for anything else
+    size = path.stat().st_size if path.is_file() else 0  # if it is no file, `read_vectors` raises an error
     with draft.open("wb") as rows:
         tick = partial(_progress, job.context, size)
         table = read_vectors(path, rows, most_words=config.most_words, tick=tick)

@@ -1,6 +1,6 @@
-"""`audit`: flag rows of a corpus as duplicates, leaks of held-out data, too short or too long.
+"""`audit`: flag rows of a corpus that are duplicates, leaks of held-out data, too short or too long.
 
-Also `learnable`: a corpus without its leaks, for every run that learns from text (SOURCES.md, Leaks).
+`learnable` returns a corpus without its leaks. Every run that trains on text uses it (SOURCES.md, Leaks).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from core.shown import count
 
 
 class Flagging(Config):
-    """Limits beyond which a sentence is too short, too long, or a near duplicate."""
+    """Limits that decide if a sentence is too short, too long, or a near duplicate."""
 
     min_tokens: int = option(5, "Sentences with fewer tokens are flagged too short.", unit="tokens", ge=0)
     max_tokens: int = option(128, "Sentences with more tokens are flagged too long.", unit="tokens", ge=1)
@@ -34,7 +34,9 @@ class AuditConfig(Flagging):
     """Options of an `audit` run: the corpus to check, and the held-out data that must not occur in it."""
 
     corpus: str = option(..., "The corpus to check.", corpus=True)
-    held_out: tuple[str, ...] = option((), "Dev and test sets, whose sentences count as leaks.", corpus=True)
+    held_out: tuple[str, ...] = option(
+        (), "Dev and test sets; sentences of the corpus that also occur in them are flagged as leaks.", corpus=True
+    )
 
 
 def run(config: AuditConfig, job: Job) -> AuditResult:
@@ -49,7 +51,7 @@ def run(config: AuditConfig, job: Job) -> AuditResult:
 
 
 def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArray | None:
-    """Return a mask of the rows that are no leak of `held_out`, shape (n,); None if nothing is held out."""
+    """Return a mask of the rows that are not leaks of `held_out`, shape (n,); None if nothing is held out."""
     if not held_out:
         return None
     run = job.child("audit", corpus=reference, held_out=tuple(held_out), **Flagging().model_dump())
@@ -58,9 +60,9 @@ def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArr
 
 
 def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
-    """Return the corpus or, if rows of it are leaks, its other rows sealed as a new corpus.
+    """Return the corpus if it has no leaks; otherwise seal its other rows as a new corpus and return it.
 
-    Errors: CorpusError if nothing is left.
+    Errors: CorpusError if every row is a leak.
     """
     corpus = job.corpus(reference)
     keep = learnable_rows(reference, held_out, job)
@@ -68,10 +70,10 @@ def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
         return corpus
     if not keep.any():
         raise CorpusError(
-            f"{corpus.name}: every sentence is in held-out data, so none is left to learn from; give a corpus with "
-            "other sentences (the task corpus may be learnt from transductively, if that is allowed)."
+            f"{corpus.name}: every sentence is in held-out data, so none is left to train on; give a corpus with other "
+            "sentences (or train on the task corpus, if transductive training is allowed)."
         )
-    job.context.note(f"{int((~keep).sum()):,} sentences of {corpus.name} are in held-out data and are not learnt from.")
+    job.context.note(f"{int((~keep).sum()):,} sentences of {corpus.name} are in held-out data and are left out.")
     name = f"{corpus.name} without held-out sentences"
     return job.library.subset(corpus, np.flatnonzero(keep), name=name, origin={"from": corpus.fingerprint})
 

@@ -20,10 +20,10 @@ from core.kinds import KINDS
 from core.projects import runs
 from core.shown import count
 
-PROBLEMS = 5  # rejected rows whose reason is printed
-RED = 2  # exit status, the same as for input that cannot be used
+PROBLEMS = 5  # rejected rows that are printed with the reason
+RED = 2  # exit status for a red item, the same as for invalid input
 run_anyway_option = click.option(
-    "--run-anyway", is_flag=True, help="Start although the data check has red items; the run notes them."
+    "--run-anyway", is_flag=True, help="Start the run although the data check has red items. They are noted in the run."
 )
 
 
@@ -41,7 +41,7 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
     """Read files, folders or zip archives and seal them as one corpus.
 
     Text, tables, annotations, and documents: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel (.xlsx).
-    A file or a folder may be elsewhere: s3://, gs:// or hdfs://, with the keys of your environment.
+    A file or a folder may have an address (s3://, gs:// or hdfs://). Keys are taken from your environment.
     """
     options = {name: value for name, value in values.items() if value not in (None, ())}
     if elsewhere := [path for path in paths if remote.is_address(path)]:
@@ -54,7 +54,7 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
 
 
 def _added(run_id: str) -> list[str]:
-    """Return lines about an import for people: what was read, what was left out and why, what to check."""
+    """Return lines that describe an import: what was read, what was left out and why, and what to check."""
     added = corpora.import_result(run_id)
     kind = "labelled" if added.types else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
@@ -95,13 +95,14 @@ def _n(n: int, what: str) -> str:
 @corpus.command("propose")
 @click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
 @click.option("--like", multiple=True, callback=several, metavar="FILE,...", help="Files that are like the task.")
-@click.option("--use", is_flag=True, help="Import them this way: a corpus for each part, with its role.")
+@click.option("--use", is_flag=True, help="Import the files as proposed: one corpus per role.")
 @config_options(KINDS["intake"].config, leave_out=("path", "others", "move"))
 @json_option
 def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_json: bool, **values: object) -> None:
-    """Propose a part for each of several files, folders or archives, by labels, names, sizes and similarity.
+    """Propose a role for each of several files, folders or archives, by labels, names, sizes and similarity.
 
-    With --task, --domain and the like you choose the parts yourself; then only those parts are imported.
+    With --task, --domain and similar options you give the roles yourself; then only the files that you name are
+    imported.
     """
     places = [Path(path).absolute() for path in paths]
     proposed = intake.proposal(places, like)
@@ -119,12 +120,12 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
         + row.seen
         for row in proposed.rows
     ]
-    asks = ["Which of these files are like your task? Name them with --like FILE,..."] if proposed.ask else []
+    asks = ["Which of these files are similar to your task? Name them: --like FILE,..."] if proposed.ask else []
     report({"rows": rows, "ask": proposed.ask, "task_of_train": proposed.task_of_train}, as_json, [*lines, *asks])
 
 
 def _taken(result: Mapping[str, object]) -> list[str]:
-    """Return one line per part, then the roles in use."""
+    """Return one line per imported role, then the roles in use."""
     taken = intake.result(str(result["run"]))
     lines = []
     for each in taken.parts:
@@ -141,7 +142,7 @@ def _taken(result: Mapping[str, object]) -> list[str]:
 @corpus.command("list")
 @json_option
 def corpus_list(as_json: bool) -> None:
-    """List every corpus: imported ones, then those that Winnow made, each newest first."""
+    """List every corpus: first imported ones, then those that Winnow made. In both groups, the newest comes first."""
     rows = [corpora.describe(corpus) for corpus in corpora.listed()]
     if as_json:
         echo_json({"corpora": rows})
@@ -153,7 +154,7 @@ def corpus_list(as_json: bool) -> None:
 @click.argument("reference", type=CORPUS)
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
-    """Show a corpus, by name, fingerprint or path: counts, density, and size relative to the others in use."""
+    """Show a corpus (name, fingerprint or path): counts, density, and its size relative to the corpora in use."""
     corpus = corpora.find(runs.fingerprint_of(reference, progress))
     against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in corpora.ratios(corpus)}
     report({**corpora.describe(corpus), **corpora.density(corpus), "ratios": against}, as_json)
@@ -163,11 +164,11 @@ def corpus_show(reference: str, as_json: bool) -> None:
 @click.option("--task", type=CORPUS, required=True, help="Task corpus (T_C).")
 @click.option("--domain", type=CORPUS, required=True, help="Domain corpus (D_C).")
 @click.option(
-    "--labelled", type=CORPUS, multiple=True, callback=several, metavar="CORPUS,...", help="Held-out labelled splits."
+    "--labelled", type=CORPUS, multiple=True, callback=several, metavar="CORPUS,...", help="Dev and test sets."
 )
 @json_option
 def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
-    """Flag duplicates, leaks of held-out sentences, and sentences that are too short or too long. Deletes nothing."""
+    """Flag duplicates, test leaks, and sentences that are too short or too long. Nothing is deleted."""
     config = KINDS["audit"].config
     flags: dict[str, object] = {}
     for part, reference in (("", domain), ("task_", task)):
@@ -183,16 +184,16 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 @config_options(KINDS["split"].config, leave_out=("corpus",))
 @json_option
 def corpus_split(as_json: bool, **values: object) -> None:
-    """Seal parts of a corpus as corpora: training, dev and test set, or task corpus (T_C) and domain corpus (D_C).
+    """Divide a corpus into training, dev and test set, or into task corpus (T_C) and domain corpus (D_C).
 
-    Duplicates of a sentence go into one part.
+    Each part is sealed as a corpus. Duplicates of a sentence are in one part only.
     """
     options = given(values, KINDS["split"].config)
     finish(runs.execute("split", options, progress), as_json, plain=_parts)
 
 
 def _parts(result: Mapping[str, object]) -> list[str]:
-    """Return one line per part, and one about duplicates."""
+    """Return one line per part, and one line about duplicates."""
     split = corpora.split_result(str(result["run"]))
     lines = [
         f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
@@ -211,18 +212,18 @@ def _parts(result: Mapping[str, object]) -> list[str]:
 @click.argument("name")
 @json_option
 def corpus_rename(reference: str, name: str, as_json: bool) -> None:
-    """Rename a corpus; its old names still find it. Fails for a name that another corpus has."""
+    """Rename a corpus. Its old names still work. Fails if another corpus has the name."""
     report(corpora.describe(corpora.rename(reference, name)), as_json)
 
 
 @corpus.command("export")
 @click.argument("reference")
 @click.option(
-    "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .csv .parquet .conll); s3:// too."
+    "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .csv .parquet .conll) or s3:// address."
 )
 @json_option
 def corpus_export(reference: str, output: str, as_json: bool) -> None:
-    """Write a corpus with its labels, documents, groups and further columns; .txt holds the text, .conll the labels."""
+    """Write a corpus with labels, documents, groups and further columns. A .txt has only text, a .conll only labels."""
     named, written = corpora.find(reference).fingerprint, remote.named(output)
     with remote.outgoing(output) as path:
         count = corpora.export(named, path)
@@ -231,13 +232,13 @@ def corpus_export(reference: str, output: str, as_json: bool) -> None:
 
 @corpus.command("remove")
 @click.argument("reference")
-@click.option("--force", is_flag=True, help="Delete it even if a running run needs it; that run then fails.")
+@click.option("--force", is_flag=True, help="Delete the corpus even if a running run needs it. The run then fails.")
 @click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -> None:
     """Delete a corpus, and list the runs that cannot be repeated without it. Fails while a running run needs it.
 
-    Runs that read it keep some of its text; --with-runs deletes these too, and asks first on a terminal.
+    Runs that used the corpus keep some of its text. --with-runs deletes these runs too; on a terminal, it asks first.
     """
     if with_runs:
         remove_everything(reference, as_json)
@@ -255,8 +256,8 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 @click.command()
 @json_option
 def samples(as_json: bool) -> None:
-    """Add the sample corpora that ship with Winnow, to a project that has no corpora yet."""
-    if corpora.listed():  # the user chose what is here and which roles it has
+    """Add the sample corpora that ship with Winnow, if the project has no corpora yet."""
+    if corpora.listed():  # samples must not replace the user's corpora and roles
         note = "note: no sample was added, because this project has corpora; `project new NAME` makes one for them"
         echo(note, err=True)
         report({"samples": []}, as_json, "")
@@ -264,7 +265,7 @@ def samples(as_json: bool) -> None:
     added = list(reversed(corpora.samples()))
     for sample in added[:-1]:
         corpora.add_sample(sample.name)
-    corpora.open_sample(added[-1].name)  # one change of roles, so there is no earlier one to go back to
+    corpora.open_sample(added[-1].name)  # the only change of roles, so there is nothing to undo
     rows = [{"name": sample.name, "title": sample.title} for sample in added]
     report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])
 
@@ -274,9 +275,9 @@ def samples(as_json: bool) -> None:
 @json_option
 @click.pass_context
 def check(context: click.Context, /, as_json: bool, **values: object) -> None:
-    """Check the data of the project before anything runs: one line per item, green, amber or red.
+    """Check the project's data before a run. Print one line per item: green, amber or red.
 
-    Ends with status 2 if an item is red.
+    The exit status is 2 if an item is red.
 
     \b
     python -m core check --task T.txt --domain D.txt --budget 20%
@@ -290,7 +291,7 @@ def check(context: click.Context, /, as_json: bool, **values: object) -> None:
 
 
 def in_lines(found: Sequence[Check]) -> list[str]:
-    """One line per item, red first, with the cure below an amber or a red one."""
+    """Return one line per item, red items first, with the remedy below each amber or red item."""
     lines = []
     for one in sorted(found, key=lambda one: -LEVELS.index(one.level)):
         lines.append(f"{one.level:<6} {one.sentence}")

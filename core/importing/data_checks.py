@@ -1,4 +1,4 @@
-"""Corpora that are checked before a run of each kind, and the checks themselves."""
+"""Choose the corpora to check before a run of each kind, and check them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,16 +17,16 @@ from core.results import Role
 from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
 
-BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: amber above the first, red from the second on
-BYTES = 1.0  # pieces per character: above, letters fall into bytes
+BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: above the first it is amber, from the second on red
+BYTES = 1.0  # pieces per character; with more, the vocabulary cuts letters into bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """Corpora and options to check.
 
-    parts: corpora by role, or by name without a role. strategies: {name: sentences of T_C that it needs}. encoder: ""
-    if the run reads none. labels: also check labelled corpora without a role.
+    parts: {role, or name of a corpus without a role: corpus}. strategies: {name: minimum number of sentences of T_C}.
+    encoder: "" if the run uses none. labels: also check the labels of corpora without a role.
     """
 
     parts: Mapping[str, Corpus]
@@ -37,7 +37,7 @@ class Subject:
 
 
 def checked(subject: Subject) -> list[Check]:
-    """Check a subject, item by item; items whose corpora are missing are left out."""
+    """Run all checks whose corpora are given."""
     parts = subject.parts
     task, domain, dev = parts.get("task"), parts.get("domain"), parts.get("dev")
     labelled = {
@@ -50,7 +50,7 @@ def checked(subject: Subject) -> list[Check]:
         found.append(checks.entities_present(labelled))
         if any(corpus.types for corpus in labelled.values()):
             found.append(checks.types_covered(labelled))
-    found += [checks.dev_size(dev)] if dev and dev.types else []  # without an entity the item above is red
+    found += [checks.dev_size(dev)] if dev and dev.types else []  # without entities, `entities_present` is red
     others = {role: parts[role] for role in ("dev", "test") if role in parts}
     found += [checks.train_in_others(parts["train"], others)] if "train" in parts and others else []
     if parts:
@@ -61,7 +61,7 @@ def checked(subject: Subject) -> list[Check]:
 
 
 def encoder_fits(parts: Mapping[str, Corpus], encoder: str) -> Check:
-    """Check how much of each corpus an encoder's vocabulary covers."""
+    """Check that an encoder's vocabulary covers the text of each corpus."""
     found = Check(
         name="encoder",
         level="green",
@@ -94,7 +94,7 @@ def _coverage_of(encoder: str, texts: tuple[str, ...]) -> Coverage | None:
 
 
 def subject(kind: str, options: Mapping[str, object], library: Library) -> Subject:
-    """Return what to check before a run of `kind`, without corpora that are missing or not chosen yet."""
+    """Return the corpora and options to check before a run of `kind`. Missing corpora are left out."""
     match kind:
         case "select":
             return _selection(options, library)
@@ -119,7 +119,7 @@ def _selection(options: Mapping[str, object], library: Library) -> Subject:
     roles = ("task", "domain", *(("train", "dev") if learns else ()))
     parts = _corpora({role: options.get(role) for role in roles}, library)
     if "train" in parts and not parts["train"].labelled:
-        del parts["train"]  # a list of names
+        del parts["train"]  # a list of names, not a labelled corpus
     own = options.get("options")
     needs = {name: needed(name, own if isinstance(own, Mapping) else {})}
     encoder = str(options.get("encoder", BUNDLED)) if embeds else ""
@@ -143,14 +143,17 @@ def _experiment(options: Mapping[str, object], library: Library) -> Subject:
 
 
 def _comparison(options: Mapping[str, object], library: Library) -> Subject:
-    """Return what to check before a comparison of corpora, which selects and trains nothing."""
+    """Return the corpora to check before a comparison, which needs no budget, strategy or encoder."""
     task = _corpora({"task": _first(options.get("target"))}, library)
     others = (_find(reference, library) for reference in _all(options.get("source")))
     return Subject(parts={**task, **{corpus.name: corpus for corpus in others if corpus}})
 
 
 def needed(strategy: str, options: Mapping[str, object]) -> int:
-    """Return the minimum sentences of T_C for a strategy: its folds if it has folds, else 2; 0 if it reads no T_C."""
+    """Return the minimum number of sentences of T_C for a strategy.
+
+    It is the number of folds if the strategy has folds, else 2; 0 if the strategy does not use T_C.
+    """
     known = STRATEGIES.get(strategy)
     if known is None or not known.topical:
         return 0
@@ -160,7 +163,7 @@ def needed(strategy: str, options: Mapping[str, object]) -> int:
 
 
 def _encoder(options: Mapping[str, object]) -> str:
-    """Return the encoder that a training starts from; "" for a run's model and for networks without one."""
+    """Return the encoder from which the training starts; "" for a run's model and for networks without an encoder."""
     if options.get("network", "encoder") not in ("encoder", "span"):
         return ""
     init = str(options.get("init") or BUNDLED)
@@ -187,5 +190,5 @@ def _first(value: object) -> str:
 
 
 def red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """Return the red items of a run's data check. options: of the run's config, complete."""
+    """Return the red items of a run's data check. options: all options of the run."""
     return [check for check in checked(subject(kind, options, library)) if check.level == "red"]

@@ -1,7 +1,7 @@
-"""`intake`: import several files as the corpora of a project, each with its part.
+"""`intake`: import several files as the corpora of a project, each with its role.
 
-Each part is a separate `add` run, so that a failure affects only one part. Files to divide go through `split`. The
-roles are given last; a run that is killed earlier gives them when it is resumed.
+The files of each role are a separate `add` run, so that a failure affects only one role. Labelled files to be divided
+also go through a `split` run. Roles are assigned last. If the run is killed before, it assigns them when resumed.
 """
 
 import json
@@ -33,50 +33,50 @@ _DOCUMENTS = 10  # minimum number of documents to divide by documents instead of
 
 
 class IntakeConfig(Config):
-    """Options of an `intake` run: the files of each part, by the names that `corpus propose` lists."""
+    """Options of an `intake` run: the files of each role, by the names that `corpus propose` lists."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")
     task: tuple[str, ...] = option(
-        (), "Task corpus (T_C): text like what is to be labelled; the text of train if left out."
+        (), "Task corpus (T_C): text like the text that you will label; the training set's text if left out."
     )
     domain: tuple[str, ...] = option((), "Domain corpus (D_C), to select from.")
     train: tuple[str, ...] = option((), "Training set: labelled sentences (L_C train).")
     dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
     test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
-    divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
-    source: tuple[str, ...] = option((), "Further sources, to compare: each is kept as a corpus without a role.")
+    divide: tuple[str, ...] = option((), "Labelled files to divide into the missing sets among train, dev and test.")
+    source: tuple[str, ...] = option((), "Further sources, to compare. Each becomes a corpus without a role.")
     documents: tuple[str, ...] = option(
-        (), "Parts (task, domain) or files of source with a document per row, to be cut into sentences."
+        (), "Roles (task, domain) or files of source whose rows are documents, to be split into sentences."
     )
-    annotator: str = option("", "Whose labels to take if several annotators labelled a text differently.")
-    move: bool = option(False, "Delete the files once they are sealed (used for uploads, which are copies).")
+    annotator: str = option("", "Annotator whose labels are kept if several annotators labelled a text differently.")
+    move: bool = option(False, "Delete the files after the import (used for uploads, which are copies).")
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if not self.files:
-            raise ValueError("no file has a part; give at least one file a part")
+            raise ValueError("no file has a role; give at least one file a role")
         if self.divide and self.train:
-            raise ValueError("divide makes a training set, and train is given too; leave one of them out")
+            raise ValueError("divide makes a training set, but train is given too; leave one of them out")
         names = [name for files in self.files.values() for name in files]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"{twice[0]} is in two parts; give it one part")
+            raise ValueError(f"{twice[0]} has two roles; give it one role")
         return self
 
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
-        """Return {part: its files} without empty parts."""
+        """Return {role: its files}, without roles that have no files."""
         return {part: files for part in PARTS if (files := getattr(self, part))}
 
 
 def run(config: IntakeConfig, job: Job) -> IntakeResult:
-    """Import every part; no artifacts. Errors: that of the first part, if no part can be imported."""
+    """Import the files of every role; no artifacts. Errors: the first error, if no files can be imported."""
     before = job.context.run.chunks / BEFORE
     known = read_object(before)  # from an attempt that was killed after the imports
     result = _taken(config, job) if known is None else TypeAdapter(IntakeResult).validate_python(known)
     if known is None:
         write_atomic(before, json.dumps(as_json(result), ensure_ascii=False).encode())
-    if config.move:  # keep only failed files, which other options may read
+    if config.move:  # keep only failed files, because other options may make them readable
         failed = [each.part for each in result.parts if each.problem]
         keep_only(Path(config.path), job.home, [name for part in failed for name in config.files[part]])
     for path in (config.path, *config.others):
@@ -99,7 +99,7 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
             taken = replace(taken, run=child.id)
             corpora |= _parts(job, part, read(child, AddResult).corpus, remaining(config.files))
         except (InputError, ResourceError) as error:
-            if isinstance(error.__cause__, OSError):  # a fault of the disk, not of the file
+            if isinstance(error.__cause__, OSError):  # caused by the disk, not by the file
                 raise
             problems.append(error)
             taken = replace(taken, problem=str(error))
@@ -108,7 +108,7 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
     if problems and all(each.problem for each in parts):
         raise problems[0]
     task_of_train = "task" not in config.files and "train" in corpora and _is_of_train(roles.read(job.home))
-    if task_of_train:  # the same text, without what is held out of it
+    if task_of_train:  # T_C is the training set's text, without dev and test sentences
         corpora["task"] = corpora["train"]
     here = {corpus.fingerprint for corpus in job.library.list()}
     given = {role: mark for role, mark in corpora.items() if mark in here}
@@ -117,14 +117,14 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
 
 
 def _pieces(config: IntakeConfig) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (part, files) per corpus to import: one per part, and one per source."""
+    """Return (role, files) per corpus to import: one corpus per role, and one per source."""
     return [
         (part, names) for part, files in config.files.items() for names in (apart(files) if part == SOURCE else [files])
     ]
 
 
 def _is_of_train(held: Mapping[str, str]) -> bool:
-    """Return True if the project has no T_C but the text of its L_C train."""
+    """Return True if the project has no T_C, or its T_C is the text of its training set."""
     return "task" not in held or held["task"] == held.get("train")
 
 
@@ -139,10 +139,10 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
     first, *others = named.values()
     options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
     options["split"] = part in config.documents or not named.keys().isdisjoint(config.documents)
-    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # its parts are named after it
+    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # avoids sets named "train-train"
         options["name"] = "labels"
     preview = sniff(first, ReadOptions())
-    if preview.scheme and preview.scheme.candidates:  # all candidates give the same spans
+    if preview.scheme and preview.scheme.candidates:  # any candidate will do, because all give the same spans
         options["scheme"] = preview.scheme.candidates[0]
     if config.annotator:
         agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
@@ -152,7 +152,7 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
 
 
 def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
-    """Return {role: fingerprint} of an imported part; divide it by documents if it has enough of them."""
+    """Return {role: fingerprint} for an imported corpus. If it must be divided, use documents if there are enough."""
     if part == SOURCE:
         return {}
     if part != DIVIDE:
@@ -164,7 +164,7 @@ def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str
     shares = {"shares": tuple(SHARES[name] for name in missing), "names": tuple(missing)}
     try:
         child = job.child("split", corpus=corpus, by="document" if by_document else "sentence", **shares)
-    except ConfigError:  # whole documents may leave a part empty
+    except ConfigError:  # a division by whole documents may leave a set empty
         if not by_document:
             raise
         child = job.child("split", corpus=corpus, by="sentence", **shares)

@@ -1,4 +1,4 @@
-"""Import of several files for pages and commands: propose a part per file, build the run's options."""
+"""Import several files, for pages and commands: propose a role per file, and build the run's options."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -25,25 +25,25 @@ PART_TITLES = {
     SOURCE: "Further source, kept apart",
     UNUSED: "Not used",
 }
-warm_proposal = looks.ready  # starts what makes the next `proposal` quick, and returns at once
+warm_proposal = looks.ready  # starts the process that reads files, so that the next `proposal` is fast; returns at once
 
 
 def is_several(path: Path) -> bool:
-    """Return True if a path may hold files of several parts."""
+    """Return True if a path (folder or archive) may have files for several roles."""
     return path.is_dir() or path.suffix.lower() == ARCHIVE
 
 
 def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
-    """Propose a part for every file of some files, folders and archives, beside the corpora of the project.
+    """Propose a role for every file in `paths` (files, folders and archives). The project's corpora keep their roles.
 
     A separate process reads the beginnings of the files. like: names of files that the user called similar to the
-    task. Errors: those of listing the files; ResourceError.
+    task. Errors: those of `looks.looks`.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
 
 
 def held() -> dict[str, Corpus]:
-    """Return {role: the corpus of the project that has it}; roles whose corpus cannot be read are left out."""
+    """Return {role: corpus} of the project, without roles whose corpus cannot be read."""
     here = dict[str, Corpus]()
     for role, mark in corpora.roles().items():
         with suppress(WinnowError):
@@ -52,7 +52,7 @@ def held() -> dict[str, Corpus]:
 
 
 def agreement(path: Path) -> Agreement | None:
-    """Agreement of several annotators in the labelled files of a folder or an archive, None for one annotator."""
+    """Return the annotators' agreement in the labelled files of a folder or archive; None for one annotator."""
     return _agreement(path, _stamp(path))
 
 
@@ -69,7 +69,7 @@ def _looks(paths: tuple[Path, ...], stamps: tuple[int, ...]) -> list[Look]:
 
 
 def _stamp(path: Path) -> int:
-    """Return a number that changes when a file, or a file of a folder, changes."""
+    """Return a number that changes when the file, or a file in the folder, changes."""
     files = [path, *islice(path.rglob("*"), looks.MOST_FILES)] if path.is_dir() else [path]
     return hash(tuple((file.name, file.stat().st_mtime_ns) for file in files if file.exists()))
 
@@ -77,7 +77,10 @@ def _stamp(path: Path) -> int:
 def options(
     proposed: Proposal, paths: Sequence[Path], parts: Mapping[str, str] | None = None, *, move: bool = False
 ) -> dict[str, object]:
-    """Return the options of the run that imports a proposal. parts: {first file of a row: its changed part}."""
+    """Return the options of the run that imports a proposal.
+
+    parts: {first file of a row: new role}, for rows that the user changed.
+    """
     first, *others = map(str, paths)
     files = proposed.files(parts)
     long = {name for row in proposed.rows if row.long for name in row.files}

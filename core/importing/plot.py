@@ -1,4 +1,4 @@
-"""Figures of `1_Corpora`, in Vega-Lite: every new tab loads its code, which is a sixth the size of plotly's."""
+"""Figures of the page `1_Corpora`. Every new tab loads the code for figures, and Vega-Lite's is a sixth of plotly's."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -22,7 +22,10 @@ from core.results import IntArray
 
 
 def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spec:
-    """Draw the number of sentences by length. lengths: (n,) tokens. role: T_C, D_C, L_C or S_C, for the colour."""
+    """Draw the number of sentences by length.
+
+    lengths: number of tokens per sentence, shape (n,). role: T_C, D_C, L_C or S_C; it decides the colour.
+    """
     edges = length_edges(lengths, 30)
     counts = binned(lengths, edges).tolist()
     rows = [
@@ -50,7 +53,7 @@ def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spe
 
 
 def type_bars(types: Mapping[str, int], limit: int = 12, *, dark: bool = False) -> Spec:
-    """Draw the number of entities per type, most frequent first; one bar for all types beyond `limit`."""
+    """Draw the number of entities per type, most frequent first. All types beyond `limit` share one bar."""
     ordered = sorted(types.items(), key=lambda item: -item[1])
     shown, rest = ordered[:limit], ordered[limit:]
     if rest:
@@ -58,7 +61,7 @@ def type_bars(types: Mapping[str, int], limit: int = 12, *, dark: bool = False) 
     colours = [shade(colour, dark=dark) for colour in ENTITY_COLOURS]
     rows = [{"name": name, "n": n, "colour": colours[i % len(colours)]} for i, (name, n) in enumerate(shown)]
     top = max((n for _, n in shown), default=1)
-    # Without this, Streamlit's theme makes Vega leave out names that are close to each other.
+    # Otherwise, with Streamlit's theme, Vega leaves out labels that are close to each other.
     named = {"labelLimit": 200, "labelOverlap": False}
     encoding: Spec = {
         "x": number("n", "entities", scale={"domain": [0, 1.15 * top]}),

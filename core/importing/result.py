@@ -1,4 +1,4 @@
-"""Results of the kinds of run that import, check and split corpora.
+"""Results of runs that import, check and split corpora.
 
 An `add` run writes artifacts/rejects.jsonl (file, line, kind, reason, raw) if it rejected any row.
 An `audit` run writes artifacts/audit/, see `corpora.hygiene.Audit.save`.
@@ -34,12 +34,12 @@ class Cut:
 class AddResult:
     """Result of an `add` run; rows are counted as in `ledger.ReadReport`.
 
-    corpus: fingerprint. name: the corpus's name; it differs from `asked_name` if the text `was_here` or another corpus
-    has that name. sentences, tokens: numbers in the sealed corpus. types: entities by type. unspaced: sentences in a
-    script without spaces between words. problems: the first rows that were rejected, repaired or skipped. cut: None
-    in results of older versions. contradictory_texts: texts that occur with different labels, in
-    `contradictory_sentences` sentences. lost: sentences left out because they lost an annotation. partial: texts with
-    binary answers only. agreement: None for a single annotator.
+    corpus: fingerprint. name: the corpus's name; it differs from `asked_name` if the text was imported before
+    (`was_here`), or if another corpus has the name. sentences, tokens: numbers in the sealed corpus. types: number of
+    entities by type. unspaced: number of sentences in a script without blanks between words. problems: first rows that
+    were rejected, repaired or skipped. cut: None in results of older versions. contradictory_texts: number of texts
+    that occur with different labels, in `contradictory_sentences` sentences. lost: number of sentences left out because
+    they lost an annotation. partial: number of texts with only binary answers. agreement: None for a single annotator.
     """
 
     corpus: str
@@ -79,12 +79,10 @@ class AddResult:
 
     @property
     def of_labels(self) -> Sequence[str]:
-        """Return sentences about problems of the labels that the user should know before training on them."""
+        """Describe problems of the labels that the user should know before training on them."""
         contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
         agreement = self.agreement
-        taken = (
-            f" Where they differ, the labels of {agreement.taken} were taken." if agreement and agreement.taken else ""
-        )
+        taken = f" If they differ, the labels of {agreement.taken} were kept." if agreement and agreement.taken else ""
         found = [
             _lost(self.lost) if self.lost else "",
             _partial(self.partial) if self.partial else "",
@@ -97,21 +95,21 @@ class AddResult:
 def _lost(n: int) -> str:
     were = "s were" if n > 1 else " was"
     return (
-        f"{n:,} labelled sentence{were} left out because an annotation in it was lost: a span that overlaps, has a gap,"
-        " or does not fit the text. To keep such sentences, import with keep-lost."
+        f"{n:,} labelled sentence{were} left out because of a lost annotation: a span that overlaps another, has a gap,"
+        " or does not fit the text. To keep these sentences, import with keep-lost."
     )
 
 
 def _partial(n: int) -> str:
     have = "s have" if n > 1 else " has"
     return (
-        f"{n:,} text{have} binary answers only: what was not asked is unknown, not O. Such texts are left out unless"
-        " you import with keep-lost. Label them in full before you train or test on them."
+        f"{n:,} text{have} only binary answers, so the labels of all other words are unknown, not O. These texts are"
+        " left out unless you import with keep-lost. Label them in full before you train or test on them."
     )
 
 
 def rejects_path(run: Run) -> Path:
-    """Return the path of the rows that an `add` run rejected; the file exists only if there are any."""
+    """Return the path of the file with the rows that an `add` run rejected. It exists only if rows were rejected."""
     return run.artifacts / "rejects.jsonl"
 
 
@@ -135,7 +133,7 @@ def write_audit(run: Run, audit: Audit) -> None:
 
 
 def read_audit(run: Run) -> Audit:
-    """Read what `write_audit` wrote."""
+    """Read the flags that `write_audit` wrote."""
     return Audit.load(run.artifacts / "audit")
 
 
@@ -143,8 +141,8 @@ def read_audit(run: Run) -> Audit:
 class Part:
     """One part of a split corpus.
 
-    corpus: its fingerprint. units: number of documents, values, or groups of duplicates in it. left_out: sentences left
-    out because a smaller part has a duplicate of them. types: entities by type.
+    corpus: fingerprint of the part. units: number of documents, values, or groups of duplicates in it. left_out: number
+    of sentences left out because a smaller part has a duplicate of them. types: number of entities by type.
     """
 
     name: str
@@ -160,9 +158,10 @@ class Part:
 class SplitResult:
     """Result of a `split` run.
 
-    parts: in the order of their names. units: number of documents, values of the column, or sentences with their
-    duplicates, each kept whole. copies: sentences that have a duplicate or near duplicate. divided: groups of
-    duplicates that fell into several parts; `left_out` of each part counts the sentences removed because of that.
+    parts: parts in the order of the option `names`. units: number of units that stay whole (documents, values of the
+    column, or sentences with their duplicates). copies: number of sentences with a duplicate or near duplicate.
+    divided: number of groups of duplicates that were drawn into several parts; `left_out` counts the sentences that
+    each part lost because of this.
     """
 
     parts: Sequence[Part]
@@ -173,9 +172,10 @@ class SplitResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Files of one part of an `intake` run.
+    """Files with one role in an `intake` run.
 
-    run: the `add` run that read them, "" if none could start. problem: why they were not imported, "" if they were.
+    part: the role. run: id of the `add` run that read the files, "" if it did not finish. problem: why the files were
+    not imported, "" if they were.
     """
 
     part: str
@@ -188,7 +188,7 @@ class Taken:
 class IntakeResult:
     """Result of an `intake` run.
 
-    roles: roles that were given. task_of_train: the text of the training set became the task corpus.
+    roles: roles that were assigned. task_of_train: True if the training set's text became the task corpus.
     """
 
     parts: Sequence[Taken]
@@ -197,7 +197,7 @@ class IntakeResult:
 
 
 def parts_in_words(parts: Sequence[str]) -> str:
-    """Name the parts of an import and count equal ones: `task corpus, 2 further sources`."""
+    """Name the roles of an import, and count equal ones: `task corpus, 2 further sources`."""
     words = {**{role: term.word for role, term in ROLES.items()}, DIVIDE: "labelled corpus"}
     named = Counter(words.get(part, "further source" if part == SOURCE else part) for part in parts)
     plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}

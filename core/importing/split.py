@@ -21,7 +21,7 @@ from core.results import BoolArray, IntArray
 from core.stats.draws import dealt, kept_in_smallest
 
 USUAL_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
-BY_VALUE = ("task", "domain")  # names of the parts if split by values: the task's sentences, all others
+BY_VALUE = ("task", "domain")  # names of the parts for a split by values: sentences with the values, all others
 
 
 class SplitConfig(Config):
@@ -29,27 +29,25 @@ class SplitConfig(Config):
 
     corpus: str = option(..., "The corpus to split, labelled or not.", corpus=True)
     by: Literal["document", "sentence", "column"] = option(
-        "document", "What stays whole: a document, a sentence, or all of one value of the column kept at import."
+        "document", "The unit that stays whole: a document, a sentence, or all rows with one value of the kept column."
     )
     shares: tuple[float, ...] = option(
-        (70.0, 10.0, 20.0), "Sizes of the parts in sentences, in any unit: 70,10,20 or 35100,2000."
+        (70.0, 10.0, 20.0), "Relative sizes of the parts, for example in percent (70,10,20) or sentences (35100,2000)."
     )
     values: tuple[str, ...] = option(
-        (), "With --by column: sentences with these values are the first part, all others the second; without shares."
+        (), "With --by column: sentences with these values are the first part, all others the second. Ignores shares."
     )
     names: tuple[str, ...] = option(
-        (), "Names of the parts; if left out, train,dev,test for three, train,test for two, task,domain for values."
+        (), "Names of the parts. Default: train,dev,test for three parts, train,test for two, task,domain for values."
     )
-    keep_copies: bool = option(
-        False, "Keep duplicates of a sentence in every part that they are drawn for, and only count them."
-    )
-    seed: int = option(0, "Seed of the draw.", ge=0)
+    keep_copies: bool = option(False, "Keep duplicates of a sentence in several parts, and only count them.")
+    seed: int = option(0, "Seed of the random division.", ge=0)
 
     @field_validator("shares")
     @classmethod
     def _shares(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
         if len(shares) < 2 or not all(0 < share < float("inf") for share in shares):
-            raise ValueError("expected two shares or more, all above 0, for example 70,10,20")
+            raise ValueError("expected at least two shares, all above 0, for example 70,10,20")
         return shares
 
     @model_validator(mode="after")
@@ -70,7 +68,7 @@ class SplitConfig(Config):
 
 
 def run(config: SplitConfig, job: Job) -> SplitResult:
-    """Seal each part as a corpus, rows in their old order; no artifacts."""
+    """Seal each part as a corpus, with the rows in their original order; no artifacts."""
     corpus = job.corpus(config.corpus)
     units = _units(corpus, config.by)
     job.context.part(1, 2, "copies")
@@ -112,9 +110,9 @@ def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
     """Return the error for a part that would be empty."""
     what = {"document": "documents", "sentence": "sentences without duplicates", "column": "values"}[config.by]
     return (
-        f"shares: nothing of {corpus.name} is left for {name}: it has {units:,} {what} for {len(config.parts)} parts, "
-        "and duplicates stay in one part; ask for fewer parts, split by smaller units, or keep duplicates "
-        "(--keep-copies)."
+        f"shares: no sentence of {corpus.name} is left for {name}, because it has {units:,} {what} for "
+        f"{len(config.parts)} parts, and duplicates stay in one part; give fewer parts, split by smaller units, or "
+        "keep duplicates (--keep-copies)."
     )
 
 
@@ -133,7 +131,7 @@ def _units(corpus: Corpus, by: str) -> IntArray:
     if column.null_count == len(column):
         nothing = "document" if by == "document" else "value of a column"
         raise ConfigError(
-            f"by: no sentence of {corpus.name} has a {nothing}; import it again with its column named "
+            f"by: no sentence of {corpus.name} has a {nothing}; import it again and name the column "
             f"({'doc' if by == 'document' else 'group'}_column), or split it by sentence."
         )
     numbers: IntArray = pc.fill_null(column.combine_chunks().dictionary_encode().indices, -1).to_numpy()
@@ -143,7 +141,7 @@ def _units(corpus: Corpus, by: str) -> IntArray:
 
 
 def _by_value(corpus: Corpus, values: Sequence[str]) -> IntArray:
-    """Return the part of each row, shape (n,): 0 if its value is chosen, else 1."""
+    """Return the part of each row, shape (n,): 0 if its value is in `values`, else 1."""
     column = corpus.column("group")
     here = set(column.unique().to_pylist()) - {None}
     if missing := sorted(set(values) - here):

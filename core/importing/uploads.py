@@ -1,4 +1,4 @@
-"""Uploaded and downloaded files: kept on disk until they are imported or discarded."""
+"""Keep uploaded and downloaded files on disk until they are imported or discarded."""
 
 import os
 import re
@@ -13,27 +13,27 @@ from core.errors import PathError, ReadError, ResourceError
 from core.paths import home
 from core.projects.home import store
 
-_LONGEST_NAME = 240  # bytes; a file system takes 255
-_DEEPEST = 8  # folders of a dropped folder that are kept: all of them must fit in a path
+_LONGEST_NAME = 240  # bytes; file systems allow 255
+_DEEPEST = 8  # inner folders of a dropped folder that a file's path keeps, so that the path is not too long
 
 
 def spool(name: str, stream: BinaryIO) -> str:
-    """Copy an upload to disk, so that the server need not hold it in memory. Return its token.
+    """Copy an upload to disk, so that the server does not keep it in memory. Return its token.
 
-    `add` deletes the copy once the corpus is sealed.
+    The `add` run deletes the copy after the import.
     Errors: ReadError for a known format that cannot be read, ResourceError if the disk is full.
     """
     return spool_all([(name, stream)])
 
 
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
-    """Copy several uploads to disk; return one token for all. Files of a dropped folder keep its inner folders.
+    """Copy several uploads to disk, and return one token for all. Files of a dropped folder keep its inner folders.
 
-    Equal names are numbered. Errors: those of `spool` for the first file, if none can be read; otherwise the listing of
-    the copies gives the reason for each file that is not read.
+    Equal names are numbered. Errors: those of `spool` for the first file, if no file can be read. If only some cannot
+    be read, `looks` reports them later.
     """
     refusals = [refusal for name, stream in files if (refusal := _refusal(name, stream))]
-    if refusals and len(refusals) == len(files):  # checked before copying, which takes long
+    if refusals and len(refusals) == len(files):  # check this first, because copying takes long
         raise refusals[0]
     folder = home() / "uploads" / os.urandom(6).hex()
     name = ""
@@ -47,13 +47,13 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise ResourceError(
-            f"{name}: cannot be kept in {folder.parent} ({error.strerror}); make room there."
+            f"{name}: cannot be stored in {folder.parent} ({error.strerror}); free some space there."
         ) from error
     return folder.name
 
 
 def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
-    """Return the reason to refuse an upload; None if it can be read, or came inside a dropped folder."""
+    """Return the error for an upload that cannot be read; None if it can be, and for a file of a dropped folder."""
     if "/" in name:
         return None
     try:
@@ -66,7 +66,7 @@ def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
 
 
 def free_name(folder: Path, name: str) -> str:
-    """Return `name`, numbered before its ending if the folder has a file of that name."""
+    """Return `name`, with a number before its extension if the folder has a file of this name."""
     path, n = Path(name), 2
     while (folder / name).exists():
         name, n = str(path.with_stem(f"{path.stem} ({n})")), n + 1
@@ -74,9 +74,9 @@ def free_name(folder: Path, name: str) -> str:
 
 
 def inner_name(name: str) -> str:
-    """Return a safe relative path for a file of a dropped folder; it never leads out of the upload's folder."""
+    """Return a safe relative path for a file of a dropped folder. It never leads out of the upload's folder."""
     parts = [file_name(part) for part in PurePosixPath(name).parts if part.strip("/")]
-    inside = [part for part in parts if part not in (".", "..")]  # after cleaning, which can make ".." of ".\x00."
+    inside = [part for part in parts if part not in (".", "..")]  # test the cleaned parts: ".\x00." becomes ".."
     return "/".join(inside[-_DEEPEST - 1 :]) or file_name("")
 
 
@@ -85,7 +85,7 @@ def file_name(name: str) -> str:
     name = "".join(char for char in Path(name).name if char.isprintable()) or "upload"
     if len(name.encode()) <= _LONGEST_NAME:
         return name
-    # Keep two endings, for names such as x.csv.gz.
+    # Keep two extensions, for names such as x.csv.gz.
     endings = "".join(Path(name).suffixes[-2:])[-20:].encode()
     return (name.encode()[: _LONGEST_NAME - len(endings)] + endings).decode("utf-8", "ignore")
 
@@ -95,14 +95,14 @@ def spooled(token: str) -> Path:
     folder = home() / "uploads" / token
     files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
     if not files:
-        raise PathError(f"upload {token[:20]!r}: is no longer here; upload the file again.")
+        raise PathError(f"upload {token[:20]!r}: no longer exists; upload the file again.")
     return files[0] if len(files) == 1 else folder
 
 
 def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:
-    """Download addresses that the user named, as an upload. Return its file, or the folder of several files.
+    """Download the user's addresses as an upload. Return the file, or the folder of several files.
 
-    say: called with the name of each file. Errors: PathError, ResourceError; the upload is then deleted.
+    say: called with a message for each file. Errors: PathError, ResourceError; the upload is then deleted.
     """
     folder = home() / "uploads" / os.urandom(6).hex()
     try:
@@ -119,13 +119,13 @@ def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:
 
 
 def called(path: Path) -> str:
-    """Return the name of an upload: its file's name, or the first file's name and the number of others."""
+    """Return the name of an upload: the name of its file, or of the first file with the number of others."""
     files = uploads.uploaded(path) or [path]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def waiting() -> dict[str, str]:
-    """Return {token: name} of the uploads that no import reads, newest first."""
+    """Return {token: name} of the uploads that no active import reads, newest first."""
     reads = {run.manifest.config.get("path") for run in store().list("add", "intake") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     held = {folder: sorted(folder.glob("*")) for folder in folders}
@@ -137,7 +137,7 @@ def waiting() -> dict[str, str]:
 
 
 def discard(token: str) -> None:
-    """Delete an upload, and all uploads that were abandoned a day ago or more."""
+    """Delete an upload, and all uploads that were not used for a day."""
     uploads.forget_unpacked(spooled(token))
     shutil.rmtree(home() / "uploads" / token)
     uploads.sweep(home())

@@ -40,15 +40,17 @@ from core.text.sentence import Sentence
 
 P = ParamSpec("P")
 T = TypeVar("T")
-warm_preview = previews.ready  # starts what makes the next `preview` quick, and returns at once
-CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
+warm_preview = (
+    previews.ready
+)  # starts the process that reads files, so that the next `preview` is fast; returns at once
+CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats always split into sentences
 SELECTED = "N_S/N_D"
 _AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_D": ("train", "domain")}
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 def listed() -> list[Corpus]:
-    """Return all corpora: imported ones, then those that Winnow made (`Corpus.derived`), each newest first."""
+    """Return all corpora: first imported ones, then those that Winnow made (`Corpus.derived`), both newest first."""
     return sorted(library().list(), key=lambda corpus: corpus.derived)
 
 
@@ -63,16 +65,17 @@ def needed_by(reference: str) -> Usage:
 
 
 def remove(reference: str, *, force: bool = False) -> None:
-    """Delete a corpus and forget its roles.
+    """Delete a corpus, and empty its roles.
 
-    force: delete it even if an active run needs it; that run then fails. Errors: CorpusError if one does.
+    force: delete the corpus even if an active run needs it; the run then fails. Errors: CorpusError if an active run
+    needs it.
     """
     with store().critical():  # no run can start between the check and the deletion
         used = needed_by(reference)
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
             raise CorpusError(
-                f"{used.corpus.name}: is needed by a running run ({runs}); wait for its end or cancel it first"
+                f"{used.corpus.name}: a running run needs it ({runs}); wait until it ends, or cancel it first"
                 f"{holders(used.active)}."
             )
         with noted("remove", corpora=[used.corpus.fingerprint]):
@@ -84,7 +87,7 @@ def rename(reference: str, name: str) -> Corpus:
     """Rename a corpus. Errors: CorpusError for a name that is empty, too long, or taken."""
     name = name.strip()
     if not 0 < len(name) <= LONGEST_NAME:
-        raise CorpusError(f"name: {len(name)} characters came; give one of 1 to {LONGEST_NAME}.")
+        raise CorpusError(f"name: has {len(name)} characters; give a name of 1 to {LONGEST_NAME} characters.")
     return library().rename(reference, name)
 
 
@@ -98,7 +101,7 @@ def preview(
 ) -> readers.Preview:
     """Preview a file: format, text column, label scheme, first rows. A separate process reads its beginning.
 
-    encoding, part, text_column, tag_column: see `ReadOptions`; they correct what was detected. Errors: those of
+    encoding, part, text_column, tag_column: see `ReadOptions`; they override the detected values. Errors: those of
     `readers.sniff`; ResourceError if the process takes too long, needs too much memory, or dies.
     """
     options = readers.ReadOptions(encoding=encoding, part=part, text_column=text_column, tag_column=tag_column)
@@ -111,7 +114,10 @@ def import_path(text: str) -> Path:
 
 
 def import_listing(text: str) -> tuple[str, dict[str, Path]]:
-    """Return the folder at or above a typed path and {name: path} of its entries; "" lists the allowed folders."""
+    """Return a typed folder (or a typed file's folder) and {name: path} of its entries.
+
+    If the path cannot be used, return "" and the allowed folders.
+    """
     roots = allowed_roots()
     if text:
         with suppress(PathError):
@@ -124,7 +130,7 @@ def import_listing(text: str) -> tuple[str, dict[str, Path]]:
 
 
 def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-    """Write one line in the audit log for each call. The first argument is a corpus."""
+    """Decorate a function that exports a corpus, its first argument: write one line in the audit log per call."""
 
     @wraps(function)
     def written_down(reference: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -138,7 +144,7 @@ def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatena
 def export(reference: str, path: Path) -> int:
     """Write a corpus as .txt, .jsonl, .csv, .parquet or .conll and return its number of sentences.
 
-    Errors: CorpusError; ConfigError for another ending and for labels in a .csv; PathError.
+    Errors: CorpusError; ConfigError for another extension, and for labels in a .csv; PathError.
     """
     corpus = find(reference)
     sentences = (sentence for batch in corpus.batches() for sentence in batch)
@@ -151,13 +157,13 @@ def samples() -> Sequence[SampleSet]:
 
 
 def open_sample(name: str) -> None:
-    """Add the corpora of a sample set that are missing, and give them their roles."""
+    """Add the missing corpora of a sample set, and assign all of them to their roles."""
     given = add_sample(name)
     parts.give(home(), {role: given.get(role) for role in ROLES})
 
 
 def add_sample(name: str) -> Mapping[str, str]:
-    """Add the corpora of a sample set that are missing. Return {role: fingerprint}."""
+    """Add the missing corpora of a sample set. Return {role: fingerprint}."""
     given: dict[str, str] = {}
     with noted("import", corpora=given.values()):
         given |= _sealed(next(sample for sample in samples() if sample.name == name))
@@ -165,7 +171,7 @@ def add_sample(name: str) -> Mapping[str, str]:
 
 
 def sample_replaces(name: str) -> bool:
-    """Return True if a sample set opened in this project would take roles from corpora that are not its own."""
+    """Return True if opening a sample set in this project would replace other corpora in their roles."""
     return any(library().find(mark).origin.get("sample") != name for mark in roles().values())
 
 
@@ -194,7 +200,7 @@ def roles() -> dict[str, str]:
 
 
 def judged_by() -> tuple[str, ...]:
-    """Return the fingerprints of the dev and test sets, which no text to learn from may contain."""
+    """Return the fingerprints of the dev and test sets. Their sentences must not be trained on."""
     given = roles()
     return tuple(given[role] for role in ("dev", "test") if role in given)
 
@@ -205,7 +211,7 @@ def set_role(role: str, reference: str | None) -> None:
 
 
 def former_roles() -> dict[str, str] | None:
-    """Return {role: fingerprint} as it was before the last change of roles; None if nothing can be undone."""
+    """Return {role: fingerprint} from before the last change of roles; None if nothing can be undone."""
     return parts.before(home())
 
 
@@ -227,13 +233,13 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
 
 
 def first_sentences(corpus: Corpus, n: int = 5) -> list[Sentence]:
-    """Return the first `n` sentences of a corpus; of the first 500, those with an entity come first."""
+    """Return `n` of the first 500 sentences of a corpus: first those with an entity, then the others."""
     first = next(corpus.batches(0, 500), [])
     return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
 
 
 def describe(corpus: Corpus) -> dict[str, object]:
-    """Return a corpus as JSON, as `corpus add` and `corpus show` print it."""
+    """Return a corpus as JSON values, for `corpus list` and `corpus show`."""
     return {
         "corpus": corpus.fingerprint,
         "name": corpus.name,
@@ -253,7 +259,7 @@ def import_result(run_id: str) -> AddResult:
 
 
 def leaks_flagged_twice(run_id: str) -> int:
-    """Return the number of leaks that a finished `audit` run also found to be duplicates. Errors: RunError."""
+    """Return the number of leaks that a finished `audit` run also flagged as duplicates. Errors: RunError."""
     mask = read_audit(store().get(run_id)).mask
     both = sum(1 << FLAGS.index(flag) for flag in ("exact_duplicate", "near_duplicate"))
     return int((((mask & (1 << FLAGS.index("leak"))) != 0) & ((mask & both) != 0)).sum())
@@ -270,7 +276,7 @@ def split_result(run_id: str) -> SplitResult:
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:
-    """Return the ways to split a corpus, as {option `by` of `split`: values of the column, or none}."""
+    """Return the ways to split a corpus, as {value for the option `by` of `split`: values of the column, else []}."""
     kinds: dict[str, list[str]] = {}
     if corpus.column("doc").null_count < len(corpus):
         kinds["document"] = []
@@ -281,26 +287,26 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
 
 
 def rejects_file(run_id: str) -> Path | None:
-    """Return the file of the rows that an `add` run rejected (JSON lines); None if it rejected none."""
+    """Return the file with the rows that an `add` run rejected (JSON lines); None if it rejected none."""
     file = rejects_path(store().get(run_id))
     return file if file.exists() else None
 
 
 class CheckConfig(Config):
-    """Options of the data check. A corpus that is not given is the project's."""
+    """Options of the data check. If a corpus is not given, the project's corpus with this role is used."""
 
     task: str = option("", "Task corpus (T_C).", corpus=True)
     domain: str = option("", "Domain corpus (D_C).", corpus=True)
     train: str = option("", "Training set: labelled sentences that a tagger is trained on.", corpus=True)
     dev: str = option("", "Dev set: labelled sentences that decide when training stops.", corpus=True)
     test: str = option("", "Test set: labelled sentences for the final score.", corpus=True)
-    budget: str = option("", "Budget to check against the domain corpus: 1000, 50000tokens or 20%.")
-    strategy: str = option(DEFAULT_STRATEGY, "Strategy that the size of the task corpus is checked for.")
+    budget: str = option("", "Budget that the domain corpus must be large enough for: 1000, 50000tokens or 20%.")
+    strategy: str = option(DEFAULT_STRATEGY, "Strategy that the task corpus must be large enough for.")
     encoder: str = option(BUNDLED, "Encoder whose vocabulary is compared with the text.")
 
 
 def check_project(options: Mapping[str, object] | None = None) -> Sequence[Check]:
-    """Check the corpora of the project. options: fields of `CheckConfig` that replace the project's own.
+    """Check the corpora of the project. options: fields of `CheckConfig`; corpora in it replace the project's.
 
     Errors: ConfigError, CorpusError.
     """
@@ -319,14 +325,14 @@ def check_project(options: Mapping[str, object] | None = None) -> Sequence[Check
 
 
 def check_run(kind: str, options: Mapping[str, object]) -> Sequence[Check]:
-    """Check the corpora that a run of `kind` with these options would read, as far as they are chosen."""
+    """Check the corpora that a run of `kind` with these options would use, except corpora that are not chosen yet."""
     return checked(subject(kind, options, library()))
 
 
 def check_corpus(reference: str) -> Sequence[Check]:
-    """Check one corpus by itself, in its role; return no items if it was removed.
+    """Check one corpus, as the project's only corpus in its role; return () if it was removed.
 
-    Contradictory labels are left out because the report of an import counts them itself.
+    Contradictory labels are not checked, because the report of an import counts them already.
     """
     try:
         corpus = library().find(reference)
@@ -339,7 +345,10 @@ def check_corpus(reference: str) -> Sequence[Check]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """Ratio of two numbers of sentences. name: the paper's symbol ("N_S/N_D"). of, to: names of the corpora."""
+    """Ratio of the sizes of two corpora, in sentences.
+
+    name: the paper's symbol, for example "N_S/N_D". of, to: names of the two corpora.
+    """
 
     name: str
     of: str
@@ -348,7 +357,7 @@ class Ratio:
 
 
 def density(corpus: Corpus) -> dict[str, float]:
-    """Return tokens per sentence and, for a labelled corpus, entities per sentence and per 100 tokens."""
+    """Return the tokens per sentence and, for a labelled corpus, the entities per sentence and per 100 tokens."""
     means = {"tokens_per_sentence": corpus.n_tokens / len(corpus)}
     if corpus.labelled:
         entities = sum(corpus.types.values())
@@ -360,9 +369,9 @@ def density(corpus: Corpus) -> dict[str, float]:
 
 
 def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
-    """Return the size ratios of the corpora in use, then those of the selected corpora to D_C, newest first.
+    """Return the size ratios of the corpora in use, then of the selected corpora to D_C, newest first.
 
-    corpus: return only its ratios; if it was made from another corpus, also its share of that corpus.
+    corpus: if given, return only its own ratios; if it was made from another corpus, include its share of this source.
     """
     given = roles()
     named = {role: library().find(mark) for role, mark in given.items() if role in ROLES}
@@ -372,7 +381,7 @@ def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     pairs += [(SELECTED, each, domain) for each in selected if domain and each.fingerprint not in given.values()]
     if corpus is not None:
         pairs = [pair for pair in pairs if corpus in pair[1:]]
-        with suppress(CorpusError):  # the corpus it was made from may have been removed
+        with suppress(CorpusError):  # its source may have been removed
             if corpus.parent and not any(of == corpus and to.fingerprint == corpus.parent for _, of, to in pairs):
                 pairs.append(("N/N of what it is from", corpus, library().find(corpus.parent)))
     return [Ratio(name=name, of=of.name, to=to.name, value=len(of) / len(to)) for name, of, to in pairs]

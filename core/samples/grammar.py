@@ -1,7 +1,7 @@
-"""A small notation for the varied sentences of the sample sets.
+"""A small notation for grammars that generate the sentences of the sample sets.
 
-== rule            begin of a rule; every following line is one alternative; `#` begins a comment line
-<rule>             one alternative of that rule; the same words come twice in a sentence only if there is no other way
+== rule            begins a rule; every following line is one alternative; `#` begins a comment line
+<rule>             one alternative of the rule; a sentence repeats an alternative only if it finds no other one
 {a|b|}             a, b or nothing
 <2..90/4>          a whole number from 2 up to 90 in steps of 4; a comma before the > groups thousands
 [TYPE words]       an entity
@@ -21,7 +21,7 @@ _MARK = re.compile(r"\[([A-Z]+) ([^\]]*)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One sentence: its text, `words.tokenize(text)`, one IOB2 tag per token, and its rule."""
+    """One sentence. tags: one IOB2 tag per token. topic, template: rule and alternative that generated it."""
 
     text: str
     tokens: tuple[str, ...]
@@ -52,7 +52,7 @@ _Part = str | _Choice | _Number | _Rule
 
 
 class Grammar:
-    """Rules read from files; `line` draws one sentence."""
+    """Rules read from files. `line` generates one sentence."""
 
     def __init__(self, files: list[Path], rng: Random) -> None:
         self.rng = rng
@@ -62,7 +62,7 @@ class Grammar:
             self._read(file)
 
     def line(self, topic: str) -> Line:
-        """Return a sentence of `topic`; its templates are drawn without replacement until all were used."""
+        """Return a sentence of `topic`. Templates are drawn without replacement until all were used."""
         deck = self._decks.setdefault(topic, [])
         if not deck:
             deck.extend(shuffled(range(len(self.rules[topic])), self.rng))
@@ -95,7 +95,7 @@ class Grammar:
 
     def _fresh(self, name: str, used: dict[str, set[str]]) -> str:
         options = self.rules[name]
-        # Eight draws, then a repeat: a rule with fewer alternatives than uses must not hang.
+        # After eight draws accept a repetition, so that a rule with few alternatives does not loop forever.
         for _ in range(8):
             words = self._expand(options[pick(len(options), self.rng)], used)
             if words not in used.setdefault(name, set()):
@@ -105,12 +105,12 @@ class Grammar:
 
 
 def pick(n: int, rng: Random) -> int:
-    """Draw a number from 0 to n-1, with `random()`: the only method whose sequence Python guarantees."""
+    """Draw a number from 0 to n-1 with `random()`, the only method whose sequence Python guarantees."""
     return int(rng.random() * n)
 
 
 def shuffled(items: range, rng: Random) -> list[int]:
-    """Return `items` in random order (Fisher-Yates with `pick`, so that every Python version gives the same order)."""
+    """Return `items` in random order, by Fisher-Yates with `pick`, so that the order is the same in every Python."""
     order = list(items)
     for i in range(len(order) - 1, 0, -1):
         j = pick(i + 1, rng)
@@ -130,13 +130,13 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
         end = entity.end()
     rest = tokenize(marked[end:])
     text = _MARK.sub(r"\2", marked)
-    # Entities must end where the tokenizer cuts, or the tags would not fit an uploaded text.
+    # Entities must begin and end at token borders; otherwise the tags would not fit the tokens of an imported text.
     assert tuple(tokens) + rest == tokenize(text)
     return Line(text=text, tokens=tokenize(text), tags=tuple(tags + ["O"] * len(rest)), topic=topic, template=template)
 
 
 def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
-    """Return the parts up to a closing `|` or `}`, and that mark; consumes `pieces`, which are reversed."""
+    """Return the parts up to a closing `|` or `}`, and this mark. pieces: in reverse order; used ones are removed."""
     parts: list[_Part] = []
     while pieces:
         piece = pieces.pop()

@@ -1,6 +1,6 @@
-"""Copies of a line that hygiene must find (SOURCES.md, Near duplicates), and a guard against unplanned ones.
+"""Make copies of a line that `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
 
-The guard's limits are stricter than those of `hygiene`, so that it finds only what was planted.
+The limits of `Guard` are stricter than those of `hygiene`, so that `hygiene` finds only planted duplicates.
 """
 
 import math
@@ -12,19 +12,20 @@ from typing import Generic, TypeVar
 from core.samples.grammar import Line, pick
 from core.text.words import fold, tokenize
 
-_JACCARD = 0.6  # hygiene: 0.8
-_EDIT = 0.88  # hygiene: 0.9, sentences of fewer than 10 tokens
-_SHORT = 10  # words: edit similarity decides for sentences up to this length
-_LONG_RUN, _SHORT_RUN = 12, 7  # hygiene: 13 tokens shared with a dev or test sentence, 8 if that has fewer than 13
-_FEW = 13
+_JACCARD = 0.6  # largest Jaccard similarity of the 5-grams of two lines (`hygiene` flags 0.8)
+_EDIT = 0.88  # largest edit similarity of two short lines (`hygiene` flags 0.9)
+_SHORT = 10  # words; lines up to this length are also compared by edit similarity
+# Shared consecutive words at which a line is too close to a held-out line, and to a short one (`hygiene`: 13 and 8).
+_LONG_RUN, _SHORT_RUN = 12, 7
+_FEW = 13  # words; lines up to this length are short in this test
 
 Run = tuple[str, ...]
 T = TypeVar("T", bound=str | tuple[str, ...])
-Copy = tuple[str, str]  # text, what was changed
+Copy = tuple[str, str]  # (text, name of the change)
 
 
 class Guard:
-    """Admits lines to a set, unless they are too close to one admitted before."""
+    """Admits lines to a set, unless they are too similar to a line that was admitted before."""
 
     def __init__(self) -> None:
         self._folded: set[str] = set()
@@ -36,7 +37,7 @@ class Guard:
         self._runs_of_short: set[Run] = set()
 
     def admit(self, line: Line, *, held_out: bool = False) -> bool:
-        """Add `line` and return True if it is different enough from all earlier lines."""
+        """Add `line` and return True if it is different enough from all earlier lines; otherwise return False."""
         folded = fold(line.text)
         views = (words(line.text), tuple(folded.split()))
         if folded in self._folded or self._like_a_held_out(views):
@@ -73,14 +74,14 @@ class Guard:
         )
 
     def _like_a_short_one(self, folded: str) -> bool:
-        # A text has len - 2 trigrams; an edit changes at most three of them. A slack of 5 allows for repeated trigrams.
+        # A text has len - 2 trigrams, and an edit changes at most three of them. Subtract 5 for repeated trigrams.
         needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
         close = self._trigrams.sharing(_trigrams(folded), int(needed))
         return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
 
 
 class _Index(Generic[T]):
-    """Index of sets by their items."""
+    """Index that finds sets by their items."""
 
     def __init__(self) -> None:
         self._sets: list[set[T]] = []
@@ -92,9 +93,9 @@ class _Index(Generic[T]):
         self._sets.append(items)
 
     def sharing(self, items: set[T], n: int) -> list[int]:
-        """Return the numbers of the sets that share at least `n` items (at least 1) with `items`."""
+        """Return the indices of the sets that share at least `n` items with `items` (one item if n < 1)."""
         n = max(1, n)
-        # A set that shares n items shares at least one of any len - n + 1, so only the rarest are looked up.
+        # A set with n shared items shares at least one of any len - n + 1 items, so look up only the rarest of these.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
@@ -111,7 +112,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def runs(items: tuple[str, ...], n: int) -> list[Run]:
-    """Return all runs of n neighbours."""
+    """Return all runs of n consecutive items."""
     return [items[i : i + n] for i in range(len(items) - n + 1)]
 
 
@@ -125,7 +126,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     """Return 1 - Levenshtein distance / length of the longer text; 0 if it is below `least`."""
     longer = max(1, len(a), len(b))
     allowed = (1 - least) * longer
-    # Each surplus letter of one text costs an edit; this bound excludes most pairs before the table is computed.
+    # Each surplus letter of one text needs an edit. This bound excludes most pairs before the table is computed.
     if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
         return 0.0
     row = list(range(len(b) + 1))
@@ -133,7 +134,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
         before, row[0] = row[0], i
         for j, right in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
-        # The minimum of a row never decreases from row to row.
+        # Stop early, because the minimum never decreases from row to row.
         if min(row) > allowed:
             return 0.0
     return 1 - row[-1] / longer
@@ -144,7 +145,7 @@ def _trigrams(text: str) -> set[str]:
 
 
 def exact(line: Line, rng: Random) -> Copy:
-    """Return an exact duplicate: unchanged (three in five), in other case, or with other punctuation."""
+    """Return an exact duplicate: unchanged (three in five), in upper or lower case, or with other punctuation."""
     text = line.text
     changed = (
         (text, "nothing"),
@@ -158,10 +159,10 @@ def exact(line: Line, rng: Random) -> Copy:
 
 
 def near(line: Line, rng: Random) -> Copy | None:
-    """Return a near duplicate with a few letters or one word changed; None if six tries give none.
+    """Return a near duplicate with a few letters or one word changed; None if six attempts fail.
 
-    10 tokens or more: 5-gram Jaccard of at least 0.8, with and without punctuation. Fewer: edit similarity of at least
-    0.9.
+    With 10 tokens or more, the Jaccard of 5-grams is at least 0.8, with and without punctuation. With fewer, the edit
+    similarity is at least 0.9.
     """
     ways: tuple[tuple[str, Callable[[str, Random], str]], ...] = (
         ("added word", _add),
@@ -179,7 +180,7 @@ def near(line: Line, rng: Random) -> Copy | None:
 
 
 def is_near(text: str, copy: str) -> bool:
-    """Return True if `copy` is a near, not an exact, duplicate of `text`, with and without punctuation."""
+    """Return True if `copy` is a near duplicate of `text` with and without punctuation, and not an exact one."""
     folded = fold(text), fold(copy)
     if folded[0] == folded[1]:
         return False
@@ -205,7 +206,7 @@ def _open(text: str, rng: Random) -> str:
 
 
 def _slip(text: str, rng: Random) -> str:
-    """Double or drop a letter, or swap two, in a word at either end."""
+    """Double or drop a letter, or swap two letters, in one of the first or last two words."""
     head = text.split()
     at = (0, 1, -2, -1)[pick(4, rng)]
     word = head[at]

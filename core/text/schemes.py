@@ -1,7 +1,7 @@
-"""Label schemes: from tags to entities and back (SOURCES.md, Label schemes).
+"""Label schemes: convert tags to entities and back (SOURCES.md, Label schemes).
 
-A scheme is four letters: for an entity of one token, and for the first, inner and last token of a longer one. Only IOB1
-looks back: an entity directly after one of the same type begins with B.
+A scheme has four letters: one for an entity of a single token, and three for the first, inner and last token of a
+longer entity. In IOB1, an entity begins with B only if it directly follows an entity of the same type.
 """
 
 import re
@@ -25,7 +25,7 @@ _WRITES: dict[Scheme, str] = {  # single, first, inner, last
 }
 _LETTERS: dict[Scheme, str] = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bilou": "BILU", "io": "I"}
 _ALL = "BIESLU"
-_TAG_SHAPE = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # tags that an error may quote
+_TAG_SHAPE = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # form of a tag that an error message may quote
 _CONTINUES = frozenset("IEL")
 _CLOSES = frozenset("ESLU")
 
@@ -38,7 +38,7 @@ class TagError(ValueError):
         expected = "O, a type or I-type" if scheme == "io" else "O or " + ", ".join(f"{x}-" for x in _LETTERS[scheme])
         # Only quote what looks like a tag, because anything else may be a word of a confidential text.
         subject = f"tag {tag!r}" if _TAG_SHAPE.fullmatch(tag) else "the value in the tag column"
-        super().__init__(f"{subject} is no {scheme.upper()} tag; expected {expected} before a type")
+        super().__init__(f"{subject} is not a valid {scheme.upper()} tag; expected {expected} before a type")
 
     def __reduce__(self) -> tuple[type["TagError"], tuple[int, str, Scheme]]:
         return type(self), (self.index, self.tag, self.scheme)
@@ -46,7 +46,7 @@ class TagError(ValueError):
 
 @lru_cache(maxsize=4096)
 def _parse(tag: str, scheme: Scheme) -> tuple[str, str] | None:
-    """Return (letter, type), ("", "") for O, or None if `tag` is not a tag of `scheme`."""
+    """Return (letter, type) of a tag; ("", "") for O; None if the tag is not valid in `scheme`."""
     if tag == "O":
         return "", ""
     if tag[1:2] == "-" and tag[0] in _ALL:
@@ -57,12 +57,12 @@ def _parse(tag: str, scheme: Scheme) -> tuple[str, str] | None:
 def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tuple[tuple[Entity, ...], int]:
     """Return the entities, and the number of tags that had to be repaired.
 
-    A tag that cannot continue an entity of its type begins a new one. An entity without a closing tag ends at its last
-    tag. `strict` leaves out such malformed entities, as seqeval's strict mode does (SOURCES.md, Span scoring). Errors:
-    TagError for a tag that is not of the scheme.
+    A tag that cannot continue an entity of its type begins a new entity. An entity without a closing tag ends before
+    the first token that does not continue it. strict: leave repaired entities out, as seqeval's strict mode does
+    (SOURCES.md, Span scoring). Errors: TagError for a tag that is not valid in the scheme.
     """
     spans = _runs(tags, scheme)
-    # Encode the entities again: each tag that differs needed a repair.
+    # Encode the entities again. Each tag that differs from the original needed a repair.
     well_formed = encode(spans, len(tags), scheme)
     if scheme == "io":
         return spans, 0
@@ -110,7 +110,7 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
     single, first, inner, last = tuple(_WRITES[scheme])
     tags = ["O"] * n_tokens
     before = Entity(start=0, end=0, type="")
-    # From the left, so that overlaps are found and IOB1 knows the previous entity.
+    # Go from left to right, because the tests for overlaps and IOB1 need the previous entity.
     for entity in sorted(entities):
         if not before.end <= entity.start < entity.end <= n_tokens:
             raise ValueError(f"entity {entity} overlaps {before} or leaves the sentence of {n_tokens} tokens")
@@ -127,12 +127,11 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """The schemes that tags can have.
+    """Schemes that fit the tags of a file.
 
-    candidates: one scheme if the tags leave no doubt; two or three if they do; none if schemes are mixed. problem:
-    reason why the scheme is not certain, else "". where: the first place (a line, or a sentence's index) that
-    contradicts a single scheme. outside: True if every tag is O; then the scheme cannot be recognised, and any scheme
-    gives the same sentences.
+    candidates: one scheme if the tags leave no doubt, two if several fit, none if schemes are mixed. problem: why there
+    is not exactly one; "" if there is. where: line number or sentence index of the first tag that contradicts a single
+    scheme. outside: every tag is O, so every scheme gives the same sentences.
     """
 
     candidates: tuple[Scheme, ...]
@@ -142,18 +141,18 @@ class Proposal:
 
     @property
     def scheme(self) -> Scheme | None:
-        """The scheme if it is certain, else None."""
+        """Return the scheme if there is exactly one candidate, else None."""
         return self.candidates[0] if len(self.candidates) == 1 else None
 
 
 _MIXED = (
-    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; correct it, or give the scheme to have the sentences with"
-    " the others rejected"
+    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; correct the file, or give the scheme to reject sentences"
+    " with tags of the other scheme"
 )
 
 
 class Detector:
-    """Collects letters and borders of tags. `proposal` returns the schemes that fit."""
+    """Counts the letters of tags and the starts and ends of entities. `proposal` returns the schemes that fit."""
 
     def __init__(self) -> None:
         self.letters: Counter[str] = Counter()
@@ -189,7 +188,7 @@ class Detector:
         self._where.setdefault("open", place)
 
     def proposal(self) -> Proposal:
-        """Return the schemes that fit. IOB1 and IOB2 are both proposed if an entity begins with I-."""
+        """Return the schemes that fit. Propose IOB1 and IOB2 if entities begin with B- and with I-."""
         seen = {letter for letter, n in self.letters.items() if n}
         if self.bare:
             return self._without_prefix(seen)
@@ -207,18 +206,20 @@ class Detector:
         return Proposal(
             candidates=("iob1", "iob2"),
             problem=f"tag {tag!r} cannot follow {before!r} in IOB2 ({self.opened_inside:,} of {self.entities:,}"
-            " entities begin so); choose the scheme iob1, or iob2 to have these repaired",
+            " entities begin in this way); choose the scheme iob1, or choose iob2 to repair these tags",
             where=place,
         )
 
     def _without_prefix(self, seen: set[str]) -> Proposal:
         if not seen:
             return Proposal(candidates=("io",))
-        rarer = min(seen) if self.bare > sum(self.letters.values()) else ""  # what the fewer tags look like
+        rarer = (
+            min(seen) if self.bare > sum(self.letters.values()) else ""
+        )  # letter of the rarer form, "" for no prefix
         return Proposal(
             candidates=(),
-            problem=f"tags with a prefix ({min(seen)}-) and tags without one are in one file; correct it, or give the"
-            " scheme (io: without) to have the sentences with the others rejected",
+            problem=f"tags with a prefix ({min(seen)}-) and tags without a prefix are mixed; correct the file, or give"
+            " the scheme (io for no prefix) to reject sentences with the other tags",
             where=self._where[rarer],
         )
 
@@ -230,8 +231,8 @@ class Detector:
         return Proposal(
             candidates=(),
             problem=f"the scheme looks like {scheme.upper()}, but {self.unclosed:,} of {self.entities:,} entities are"
-            f" not closed and {self.opened_inside:,} not opened, as if schemes were mixed; give the scheme to have"
-            " them repaired",
+            f" not closed and {self.opened_inside:,} not opened, as if schemes were mixed; give the scheme to repair"
+            " them",
             where=place,
         )
 

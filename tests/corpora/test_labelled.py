@@ -147,7 +147,7 @@ def test_bad_lines_cost_their_sentence_alone(tmp_path: Path) -> None:
     assert [s.text for s in found] == ["Al"] * 26
     listed = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [row["line"] for row in listed] == [42, 47, 52, 57, 62, 66]
-    assert "3 columns where the file has 2" in listed[0]["reason"]
+    assert "3 columns, expected 2" in listed[0]["reason"]
     assert "the value in the tag column is no IOB2 tag" in listed[2]["reason"]
     assert listed[2]["raw"] == "fine\tO\nx\tPER"
 
@@ -167,8 +167,8 @@ def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path: Path) -> None:
         ("a\tS-X\n\nb\tB-X\nc\tO\n", ["line 4", "mixed"]),
         ("a\tO\nb\tB-X\n\nc\tX\nd\tO\n", ["line 4", "prefix"]),
         ("a\tX\nb\tX\n\nc\tB-X\n", ["--tag-column"]),
-        ("the\tDT\nrent\tNN\nis\tVBZ\n", ["none of its 2 columns holds entity tags", "--tag-column"]),
-        ("one\ncolumn\n", ["1 column;", "2 or more"]),
+        ("the\tDT\nrent\tNN\nis\tVBZ\n", ["none of its 2 columns has entity tags", "--tag-column"]),
+        ("one\ncolumn\n", ["1 column, expected 2 or more"]),
     ],
 )
 def test_files_whose_tags_make_no_sense(content: str, words: list[str], tmp_path: Path) -> None:

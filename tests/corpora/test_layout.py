@@ -33,7 +33,9 @@ def test_columns_are_found_in_any_order(tmp_path: Path, order: tuple[int, ...]) 
 
 def test_chunks_alone_are_asked_about(tmp_path: Path) -> None:
     text = "".join("\t".join(line.split("\t")[:3]) + "\n" for line in FILE.splitlines())
-    with pytest.raises(OptionsError, match=r"a.conll line 1: column 3 holds chunks or roles.*--tag-column") as asked:
+    with pytest.raises(
+        OptionsError, match=r"a.conll line 1: column 3 has chunks or semantic roles.*--tag-column"
+    ) as asked:
         loaded(tmp_path / "a.conll", text)
     assert asked.value.examples[0] == "Ann/NNP/B-NP owes/VBZ/B-VP rent/NN/B-NP"
     assert "Ann" not in str(asked.value)
@@ -44,11 +46,11 @@ def test_chunks_alone_are_asked_about(tmp_path: Path) -> None:
 
 def test_two_columns_of_unlike_types_are_asked_about(tmp_path: Path) -> None:
     text = "Ann\tB-PER\tB-buyer\nowes\tO\tO\nBo\tB-PER\tO\n\n" * 3
-    with pytest.raises(OptionsError, match="columns 2 and 3 hold tags of different types"):
+    with pytest.raises(OptionsError, match="columns 2 and 3 have tags of different types"):
         loaded(tmp_path / "a.conll", text)
     found, report = loaded(tmp_path / "a.conll", text, tag_column="3")
     assert found[0] == [("Ann", "buyer")]
-    assert "Column 3 is read as the tags. Column 2" in report.notes[0]
+    assert "Column 3 is read as the tags. Tags in column 2" in report.notes[0]
 
 
 def test_multiword_tokens_and_empty_nodes_of_conll_u_are_no_tokens(tmp_path: Path) -> None:
@@ -117,12 +119,12 @@ NO_TAGS = {
 @pytest.mark.parametrize("column", NO_TAGS)
 def test_columns_of_other_things_are_asked_about(tmp_path: Path, column: str, ending: str) -> None:
     text = written(NO_TAGS[column])
-    with pytest.raises(OptionsError, match="none of its 2 columns holds entity tags"):
+    with pytest.raises(OptionsError, match="none of its 2 columns has entity tags"):
         loaded(tmp_path / f"a.{ending}", text)
     as_text = read(tmp_path / f"a.{ending}", ReadOptions(format="txt"))
     assert len(list(as_text)) == text.count("\n") - 9
     if ending == "txt":  # blanks separate columns too
-        with pytest.raises(OptionsError, match="none of its 2 columns holds entity tags"):
+        with pytest.raises(OptionsError, match="none of its 2 columns has entity tags"):
             loaded(tmp_path / "b.txt", text.replace("\t", " "))
 
 

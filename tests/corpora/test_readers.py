@@ -119,7 +119,7 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
     with pytest.raises(PathError, match="no such"):
         texts(tmp_path / "none.txt")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ReadError, match="no file to read"):
+    with pytest.raises(ReadError, match="no file that can be read"):
         texts(tmp_path / "empty")
 
 
@@ -352,10 +352,10 @@ def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
     found, report = texts(path)
     assert found == ["fine one", "over two lines", "fine six", '5" pipe is fine', 'x"y']
     unclosed = "a quote opens a cell and is not closed before a separator or a line's end"
-    problems = [(p.line, p.reason.split(" where")[0]) for p in report.problems]
+    problems = [(p.line, p.reason.split(", but")[0]) for p in report.problems]
     assert problems == [(5, "3 columns"), (6, "1 columns"), (7, unclosed)]
     assert report.empty == 1
-    with pytest.raises(ReadError, match="3 columns where the header has 2"):  # no row could be kept
+    with pytest.raises(ReadError, match="3 columns, but the header has 2"):  # no row could be kept
         texts(write(tmp_path / "b.csv", "n,text\n" + "1,2,3\n" * 3))
 
 

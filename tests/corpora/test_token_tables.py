@@ -124,12 +124,12 @@ def test_the_list_that_holds_entities_is_read(
 @pytest.mark.parametrize(
     ("columns", "question", "example"),
     [
-        ({"tags": POS}, "tags holds parts of speech", "Ann/NNP Lee/NNP owes/VBZ"),
-        ({"tags": ["PROPN", "PROPN", "VERB"]}, "tags holds parts of speech", "Ann/PROPN Lee/PROPN owes/VERB"),
-        ({"tags": ["1", "2", "0"]}, "tags holds numbers without names", "Ann/1 Lee/2 owes/0"),
-        ({"tags": ["B-NP", "I-NP", "B-VP"]}, "tags holds chunks or roles", "Ann/B-NP Lee/I-NP owes/B-VP"),
+        ({"tags": POS}, "tags has parts of speech", "Ann/NNP Lee/NNP owes/VBZ"),
+        ({"tags": ["PROPN", "PROPN", "VERB"]}, "tags has parts of speech", "Ann/PROPN Lee/PROPN owes/VERB"),
+        ({"tags": ["1", "2", "0"]}, "tags has numbers without names", "Ann/1 Lee/2 owes/0"),
+        ({"tags": ["B-NP", "I-NP", "B-VP"]}, "tags has chunks or semantic roles", "Ann/B-NP Lee/I-NP owes/B-VP"),
         ({"xpos": POS}, r"none of its lists \(xpos\)", "Ann/NNP Lee/NNP owes/VBZ"),
-        ({"labels": ROLES, "tags": NER}, "tags and labels hold tags of different types", "Ann/B-PER/B-buyer"),
+        ({"labels": ROLES, "tags": NER}, "tags and labels have tags of different types", "Ann/B-PER/B-buyer"),
     ],
 )
 def test_lists_without_entities_are_asked_about(

@@ -74,7 +74,7 @@ def test_words_that_no_token_can_be_and_words_met_again_are_counted(tmp_path: Pa
         (b"\n\n", "few.txt: holds no word with a vector"),
         (b"", "few.txt: the file is empty"),
         (b"PK\x03\x04glove", "few.txt: not a text file but a zip archive"),
-        (gzip.compress(b"a 1 2\n" * 99, mtime=0)[:-9], "few.txt: the packed data end early or are damaged"),
+        (gzip.compress(b"a 1 2\n" * 99, mtime=0)[:-9], "few.txt: the packed data are damaged or end"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, content: bytes, says: str) -> None:

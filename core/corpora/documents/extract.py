@@ -1,4 +1,4 @@
-"""Result of a document reader: paragraphs in reading order, each with its pages, and counts of what was left out."""
+"""Result of a document reader: paragraphs in reading order with their pages, and counts of text that was left out."""
 
 import re
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from typing import Any, Self
 from core.errors import ReadError
 
 MAX_DOCUMENT = 200 << 20  # bytes of one document
-MAX_CHARACTERS = 50_000_000  # of its text
-_ROW = 300  # characters: a table row of short cells becomes one paragraph; longer cells become one paragraph each
+MAX_CHARACTERS = 50_000_000  # characters of one document's text
+_ROW = 300  # characters; a table row up to this length becomes one paragraph, a longer one a paragraph per cell
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """pages: (first character, page) for each page that `text` is on; empty if the document has no pages."""
+    """A paragraph. pages: (first character, page) for each page of `text`; empty if the document has no pages."""
 
     text: str
     pages: list[tuple[int, int]] = field(default_factory=list)
@@ -29,9 +29,10 @@ class Paragraph:
 class Extract:
     """Paragraphs of a document, and counts for the report.
 
-    pages: number of pages, None if the document has no fixed ones. blank: pages without text, from 1. margins: lines
-    left out as running heads and page numbers. remarks: notes on anything else that was left out. unmapped: letters
-    within words that map to no character; restored: number of these that `pdf.restore` repaired.
+    pages: number of pages, None if the document has no fixed pages. blank: numbers of pages without text, from 1.
+    margins: number of lines left out as running heads and page numbers. remarks: notes on other content that was left
+    out. unmapped: number of letters within words that map to no character. restored: number of unmapped letters that
+    `pdf.restore` repaired.
     """
 
     paragraphs: list[Paragraph] = field(default_factory=list)
@@ -43,13 +44,13 @@ class Extract:
     restored: int = 0
 
     def written(self) -> dict[str, Any]:
-        """Return the extract as JSON, to send it to another process."""
+        """Return the extract as JSON values, to send it to another process."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {**values, "paragraphs": [[each.text, each.pages] for each in self.paragraphs]}
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:
-        """Return the extract that `written` was made from."""
+        """Return the extract from the result of the method `written`."""
         paragraphs = [
             Paragraph(str(text), [(int(at), int(page)) for at, page in pages]) for text, pages in written["paragraphs"]
         ]
@@ -57,7 +58,7 @@ class Extract:
 
 
 class Flow:
-    """Collects the paragraphs of a document without fixed lines; a reader calls it at each start, end, row and cell."""
+    """Collects the paragraphs of a document. Its reader reports each start and end of a paragraph, row and cell."""
 
     def __init__(self, name: str) -> None:
         self.page: int | None = None
@@ -105,7 +106,7 @@ class Flow:
         self._target().extend(inside)
 
     def paragraphs(self) -> list[Paragraph]:
-        """Return all paragraphs at the end of the document; close those that a damaged file left open."""
+        """Return all paragraphs, at the end of the document. Paragraphs that a damaged file left open are closed."""
         while len(self._open) > 1:
             self.end()
         self.flush()

@@ -1,7 +1,8 @@
-"""Paragraphs in reading order from pieces of text on pages: columns in sequence, running heads and page numbers left
-out, divided words joined, cells of a table side by side.
+"""Put pieces of text on pages into paragraphs in reading order.
 
-Geometry and repetition from page to page decide everything; RESULTS.md reports how accurate that is.
+Columns are read one after the other, running heads and page numbers are left out, divided words are joined, and cells
+of a table row stay together. All decisions use positions and repetition from page to page; RESULTS.md reports the
+accuracy.
 """
 
 import re
@@ -15,18 +16,18 @@ from statistics import median
 
 from core.corpora.documents.extract import Extract, Paragraph
 
-_EDGE = 3  # lines at a page's top and bottom that may be running heads
-_NUMBERS = 2  # a running head contains at most this many numbers, which change from page to page: page 3 of 12
-_NEAR = 4.0  # points: a running head is at about the same height on all pages
+_EDGE = 3  # lines at the top and at the bottom of a page that may be running heads
+_NUMBERS = 2  # numbers that may change from page to page in a running head, as in "page 3 of 12"
+_NEAR = 4.0  # points by which the height of a running head may differ between pages
 _DIGITS = re.compile(r"[0-9]{1,4}")
 _NUMBER = re.compile(
     r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
     r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
     re.IGNORECASE,
 )
-_COLUMN_LINES = 4  # lines that a column has at least
-_FILLED = 0.5  # share of a column's width that half of its lines reach; cells of a table are shorter
-_CROSSING = 0.6  # share of a page's lines that may cross the gap between columns: headings, abstracts, wide tables
+_COLUMN_LINES = 4  # minimum number of lines in a column
+_FILLED = 0.5  # half of a column's lines fill at least this share of its width; cells of a table are shorter
+_CROSSING = 0.6  # share of a page's pieces that may cross the gap between columns, such as headings and wide tables
 _ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
 _LABEL = re.compile(r"[•▪◦‣·*–—-]|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]?|§\s?\d{1,4}|\[\d+\]")
 _CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
@@ -36,7 +37,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Piece:
-    """Text on one line; coordinates in points from the page's lower left corner."""
+    """Text on one line, with coordinates in points from the page's lower left corner."""
 
     text: str
     left: float
@@ -47,7 +48,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Line:
-    """Pieces side by side. edges: left and right edge of the line's column."""
+    """Pieces side by side on one line. edges: left and right edge of the line's column."""
 
     pieces: list[Piece]
     page: int = 0
@@ -75,7 +76,7 @@ class Line:
 
 
 def as_rows(pieces: Sequence[Piece]) -> list[Line]:
-    """Join pieces into the lines of a page, from its top."""
+    """Join pieces into the lines of a page, from top to bottom."""
     rows = list[list[Piece]]()
     for piece in sorted(pieces, key=lambda piece: -(piece.top + piece.bottom)):
         if rows and _level(rows[-1][0], piece):
@@ -91,7 +92,7 @@ def _level(one: Piece, other: Piece) -> bool:
 
 
 def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
-    """Remove line numbers, which manuscripts, pleadings and bills have in a margin."""
+    """Remove line numbers from the margins, as in manuscripts, pleadings and bills."""
     others = [piece for piece in pieces if not _DIGITS.fullmatch(piece.text)]
     lefts, rights = sorted(piece.left for piece in others), sorted(piece.right for piece in others)
     if not others:
@@ -108,7 +109,8 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
         gone = {id(piece) for piece in numbers}
         rest = [piece for piece in pieces if id(piece) not in gone]
         rows, width = as_rows(rest), max(piece.right for piece in rest) - min(piece.left for piece in rest)
-        # Clauses are numbered too, but not each of their lines. A table's rows are, but their cells fill less width.
+        # Numbers of clauses or of table rows are kept. Clauses have fewer numbers than lines, and a table's cells fill
+        # less of the width.
         filled = median(sum(piece.right - piece.left for piece in row.pieces) for row in rows)
         if len(numbers) * step >= 0.5 * len(rows) and filled > 0.5 * width:
             pieces = rest
@@ -116,20 +118,20 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """Find running heads, running feet and page numbers, as (page from 1, row from 0)."""
+    """Find running heads, footers and page numbers. Return their places as (page from 1, row from 0)."""
     places: dict[str, list[tuple[int, int, float]]] = {}
     margins = set[tuple[int, int]]()
     for number, rows in enumerate(pages, 1):
         for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
             text = rows[i].text.strip().lower()
             key, n_numbers = re.subn(r"\d+", "#", text)
-            if n_numbers > _NUMBERS:  # perhaps a table's row that continues on the next page: compare its digits too
+            if n_numbers > _NUMBERS:  # probably a table row, not a running head: compare its digits too
                 key = text
             places.setdefault(key, []).append((number, i, rows[i].bottom))
             if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):
                 margins.add((number, i))
     margins |= _numbered(pages)
-    # The head of a chapter is only on the chapter's pages, so an eighth of all pages is enough.
+    # An eighth of all pages is enough, because a chapter's running head is only on the chapter's pages.
     least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
     for key, same in places.items():
         heights = sorted(bottom for _, _, bottom in same)
@@ -141,7 +143,10 @@ def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
 
 
 def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """Find first and last rows with a number at either end that grows by one from page to page: heads of chapters."""
+    """Find first and last rows with a page number at either end (running heads of chapters).
+
+    A page number grows by one from page to page.
+    """
     counted: dict[tuple[bool, int], list[tuple[int, int]]] = {}
     for number, rows in enumerate(pages, 1):
         for i in {0, len(rows) - 1} if rows else ():
@@ -176,7 +181,7 @@ def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
 
 def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
     """Yield the lines of one page, or of one column, in reading order."""
-    # Real pages do not nest columns deeper than this; a forged one may.
+    # Columns of real pages are not nested deeper than four levels; a forged page may nest them deeper.
     gap = _column_gap(pieces) if depth < 4 else None
     if gap is None:
         rows = as_rows(pieces)
@@ -201,7 +206,10 @@ def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
 
 
 def _is_cells(row: Line, gap: float, pieces: Sequence[Piece]) -> bool:
-    """Return True if a row may belong to a table across both columns: three cells or more that fill neither column."""
+    """Return True if a row may belong to a table across both columns.
+
+    Such a row has three or more cells and fills neither column.
+    """
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
     left = sum(piece.right - piece.left for piece in row.pieces if piece.right <= gap)
     right = sum(piece.right - piece.left for piece in row.pieces if piece.left >= gap)
@@ -214,7 +222,10 @@ def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:
 
 
 def _column_gap(pieces: Sequence[Piece]) -> float | None:
-    """Return the x of the gap between two columns: few lines cross it, prose fills both sides. None without a gap."""
+    """Return the x coordinate of the gap between two columns, None without a gap.
+
+    Few lines cross a gap, and both of its sides hold prose.
+    """
     if len(pieces) < 2 * _COLUMN_LINES:
         return None
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
@@ -229,19 +240,20 @@ def _column_gap(pieces: Sequence[Piece]) -> float | None:
     gap, middle = (best[0] + best[-1]) / 2, (low + high) / 2
     if _is_prose(pieces, gap, low, high):
         return gap
-    # Fewer lines of a title or an abstract may cross at another place than between the columns: try the middle too.
+    # Try the middle too: because of a title or an abstract, fewer lines may cross at another x than between columns.
     few = crossing.get(int(middle), len(pieces)) <= _CROSSING * len(pieces)
     return middle if few and _is_prose(pieces, middle, low, high) else None
 
 
 def _is_prose(pieces: Sequence[Piece], gap: float, low: float, high: float) -> bool:
-    """Return True if both sides of a gap hold lines of prose. Cells of a table are shorter."""
+    """Return True if both sides of a gap hold lines of prose, which are longer than cells of a table."""
     left, right = [p for p in pieces if p.right <= gap], [p for p in pieces if p.left >= gap]
     for side, width in ((left, gap - low), (right, high - gap)):
         widths = [line.right - line.left for line in as_rows(side)]
         if len(widths) < _COLUMN_LINES:
             return False
-        # Much of a column may be lists and formulas; the columns of a table seldom meet in the middle.
+        # A column of lists and formulas has few full lines, so a gap in the middle of the page is accepted with fewer.
+        # Tables seldom have their gap there.
         n_full = sum(each > 0.9 * width for each in widths)
         in_middle = abs(gap - (low + high) / 2) < 0.04 * (high - low)
         if median(widths) < _FILLED * width and not (in_middle and n_full >= 2 * _COLUMN_LINES):
@@ -290,12 +302,12 @@ def _pitch(lines: Sequence[Line]) -> float:
         for one, other in pairwise(lines)
         if one.page == other.page and one.edges == other.edges and 0 < one.bottom - other.bottom < 3 * one.height
     ]
-    # 1.2 is single spacing, assumed if no two lines can be compared.
+    # Assume single spacing (1.2) if no two lines can be compared.
     return median(steps) if steps else 1.2
 
 
 def _unstretch(lines: Sequence[Line], pitch: float) -> None:
-    """Replace tabs by blanks between pieces that are not cells: stretched words, or a list label and its text."""
+    """Replace a tab by a blank between words of stretched lines, and between a list label and its text."""
     tabbed = ["\t" in line.text for line in lines]
     for i, line in enumerate(lines):
         if not tabbed[i]:
@@ -315,7 +327,7 @@ def _unstretch(lines: Sequence[Line], pitch: float) -> None:
 
 
 def _is_labelled(line: Line) -> bool:
-    """Return True if a line begins with a separate number or bullet of a list item."""
+    """Return True if a line's first piece is the number or bullet of a list item."""
     return len(line.pieces) > 1 and bool(_LABEL.fullmatch(line.pieces[0].text))
 
 
@@ -353,12 +365,12 @@ def _joined(text: str, following: str, words: Counter[str]) -> str:
         return f"{text[:-1]}-{following}" if following[:1].isalpha() else f"{text} {following}"
     first, second = _WORD.findall(text[:-1])[-1], _WORD.match(following)
     end = second[0] if second else ""
-    # Follow the document's own spelling elsewhere: "well-known" keeps its hyphen, "well-" + "being" may lose it.
+    # Keep the hyphen if the document spells the word more often with it, as in "well-known".
     kept = words[f"{first}-{end}".lower()] > words[f"{first}{end}".lower()]
     return text[:-1] + ("-" if kept else "") + following
 
 
 def _in_capitals(text: str, following: str) -> bool:
-    """Return True if the words around a divided word are in capitals, as in disclaimers."""
+    """Return True if a divided word and the words around it are in capitals, as in disclaimers."""
     about = (" ".join(text.rsplit(maxsplit=2)[-2:]), " ".join(following.split(maxsplit=2)[:2]))
     return all(part.isupper() for part in about)

@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # the page's content; its start closes everything left open before it
+_MAIN = _words("main article")  # elements with the page's content; their start ends silent elements left open
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
@@ -73,7 +73,7 @@ class _Page(HTMLParser):
 
 
 def read_html(file: BinaryIO, name: str, encoding: str | None = None) -> Extract:
-    """Read a web page. encoding: None for the one that the page declares. Errors: ReadError."""
+    """Read a web page. encoding: see `decoded`; None for the encoding that the page declares. Errors: ReadError."""
     return Extract(_paragraphs(decoded(file.read(), encoding), name))
 
 
@@ -86,10 +86,10 @@ def _paragraphs(text: str, name: str) -> list[Paragraph]:
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """Decode a page: UTF-8 if it is valid, else the requested encoding, else the one that the page declares."""
+    """Decode a page as UTF-8 if it is valid, else with the requested encoding, else with the page's declared one."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    # UTF-8 comes before the declared encoding: text that is valid UTF-8 is hardly ever anything else.
+    # UTF-8 comes before the declared encoding, because text in another encoding is hardly ever valid UTF-8.
     encodings = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
     for codec in encodings:
         try:
@@ -103,7 +103,7 @@ def read_eml(file: BinaryIO, name: str) -> Extract:
     """Read the subject and text of a mail; its attachments are named, not read. Errors: ReadError."""
     data = file.read()
     if b":" not in data[:_MAX_HEADERS]:
-        raise ReadError(name, None, "is not a mail: it has no headers; give it the ending of what it is.")
+        raise ReadError(name, None, "is not a mail, because it has no headers; give it the right extension (.txt).")
     try:
         return _mail(email.message_from_bytes(data, policy=email.policy.default), name)
     except (
@@ -129,7 +129,7 @@ def _mail(mail: EmailMessage, name: str) -> Extract:
         extract.paragraphs = [*flow.paragraphs(), *_paragraphs(str(body.get_content()), name)]
     else:
         text = "" if body is None else str(body.get_content()).replace("\r\n", "\n")
-        unquoted = re.sub(r"^(?:>[ \t]?)+", "", text, flags=re.MULTILINE)  # the marks before lines that a mail quotes
+        unquoted = re.sub(r"^(?:>[ \t]?)+", "", text, flags=re.MULTILINE)  # removes the > before quoted lines
         for block in re.split(r"\n[^\S\n]*\n", unquoted):
             flow.add(block)
             flow.flush()
@@ -137,7 +137,9 @@ def _mail(mail: EmailMessage, name: str) -> Extract:
     attached = [str(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
     if attached:
         names = ", ".join(attached[:5]) + (f" and {len(attached) - 5} more" if len(attached) > 5 else "")
-        extract.remarks.append(f"{len(attached)} attachments were not read: {names}; save them as files beside it")
+        extract.remarks.append(
+            f"{len(attached)} attachments were not read: {names}; save them as files in the mail's folder"
+        )
     return extract
 
 
@@ -158,7 +160,7 @@ def read_rtf(file: BinaryIO, name: str) -> Extract:
 
 
 def _notes_last(rtf: str) -> str:
-    """Move the notes of an RTF document to its end, because striprtf skips notes in the middle of sentences."""
+    """Move the footnotes of an RTF document to its end, because striprtf skips footnotes within sentences."""
     text, notes, at = list[str](), list[str](), 0
     for note in _NOTE.finditer(rtf):
         if note.start() >= at:
@@ -171,7 +173,7 @@ def _notes_last(rtf: str) -> str:
 
 
 def _closed(rtf: str, start: int) -> int:
-    """Return the position after the brace that closes the group which opens at `start`."""
+    """Return the position after the closing brace of the group that opens at `start`."""
     depth = 0
     for brace in _BRACE.finditer(rtf, start):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)

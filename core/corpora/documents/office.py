@@ -1,4 +1,4 @@
-"""Word and OpenDocument texts and Excel workbooks: XML in a zip archive, streamed; nothing is fetched or run."""
+"""Read Word and OpenDocument texts and Excel workbooks (XML in zip archives). Nothing is downloaded or executed."""
 
 import errno
 import warnings
@@ -21,15 +21,16 @@ from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Flow, sound
 from core.errors import ReadError
 
 MAX_MEMBERS = 20_000
-MAX_RATIO, FREE = 200, 16 << 20  # bytes: unpacked more than 200 times its size, and more than 16 MiB
-# Errors of the disk, or of the path that a member is written to; the archive itself may be sound.
+MAX_RATIO, FREE = 200, 16 << 20  # reject an archive that unpacks to over 200 times its size and over 16 MiB (zip bomb)
+# Errors of the disk or of the target path. They do not mean that the archive is damaged.
 _NOT_ITS_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError, RuntimeError)
-MAX_XML = 512 << 20  # bytes of all parts in XML
+MAX_XML = 512 << 20  # bytes of all XML files in a document, unpacked
 _WORD_BODY = "word/document.xml"
 _WORD_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 ATTACK = (
-    "declares entities or a document type, as an attack by XML does; if you trust it, save it again in its own program."
+    "declares entities or a document type, as an XML attack does; if you trust the file, save it again in the program"
+    " that made it."
 )
 MACROS = "its macros were neither read nor run"
 MAX_CELLS = 5_000_000
@@ -38,10 +39,10 @@ _COLUMNS = 1_000
 
 @contextmanager
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
-    """Open an archive for a `with` block. most: bytes that all members with this `ending` together may unpack to.
+    """Open an archive for a `with` block. most: limit in bytes for all members with this `ending`, unpacked.
 
-    Errors: ReadError for a damaged or locked archive and for a bomb, even if the block finds the damage; OSError if
-    the block cannot write what it unpacks.
+    Errors: ReadError if the archive is damaged, protected by a password or a zip bomb, also if the `with` block finds
+    the damage; OSError if the block cannot write an unpacked file.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -80,8 +81,8 @@ def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> Non
 class _Rules:
     """Names of XML elements, without prefix, by their meaning.
 
-    text: elements whose text is read. marks: {element: the character that it means}. skipped: elements left out with
-    everything in them. page: element that begins a page.
+    text: elements whose text is read. marks: {element: character that it stands for}. skipped: elements that are left
+    out with their content. page: element that begins a page.
     """
 
     paragraphs: tuple[str, ...]
@@ -93,7 +94,7 @@ class _Rules:
     page: str
 
 
-# Tracked insertions are read, deletions are not. Pages are those of the last layout, if the file stores it.
+# Tracked insertions are read, deletions are not. Page numbers come from the last layout, if the file stores it.
 _WORD = _Rules(
     paragraphs=("p",),
     rows="tr",
@@ -103,7 +104,7 @@ _WORD = _Rules(
     skipped=frozenset({"del", "moveFrom", "Fallback", "pPrChange", "rPrChange"}),
     page="lastRenderedPageBreak",
 )
-# Comments are left out. A note comes before the end of its paragraph.
+# Comments are left out. Footnotes and endnotes come before the end of their paragraph.
 _OPEN_DOCUMENT = _Rules(
     paragraphs=("p", "h"),
     rows="table-row",
@@ -116,7 +117,7 @@ _OPEN_DOCUMENT = _Rules(
 
 
 class _Handler(ContentHandler):
-    """Passes the text of one part to a `Flow`."""
+    """Passes the text of one XML file to a `Flow`."""
 
     def __init__(self, flow: Flow, rules: _Rules) -> None:
         super().__init__()
@@ -162,7 +163,9 @@ def read_docx(file: BinaryIO, name: str) -> Extract:
     with opened_zip(file, name, MAX_XML, ".xml") as archive:
         names = set(archive.namelist())
         if _WORD_BODY not in names:
-            raise ReadError(name, None, "is a zip archive but no Word document; name it by what it is.")
+            raise ReadError(
+                name, None, "is a zip archive, not a Word document; give it the right extension (for example .zip)."
+            )
         parts = [_WORD_BODY, *(part for part in _WORD_NOTES if part in names)]
         extract = _extract(archive, parts, _WORD, name)
         if any(part.endswith("vbaProject.bin") for part in names):
@@ -177,7 +180,11 @@ def read_odt(file: BinaryIO, name: str) -> Extract:
         if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
             raise ReadError(name, None, "is protected by a password; save it without one.")
         if "content.xml" not in names:
-            raise ReadError(name, None, "is a zip archive but no OpenDocument text; name it by what it is.")
+            raise ReadError(
+                name,
+                None,
+                "is a zip archive, not an OpenDocument text; give it the right extension (for example .zip).",
+            )
         extract = _extract(archive, ["content.xml"], _OPEN_DOCUMENT, name)
         if any(part.startswith(("Basic/", "Scripts/")) for part in names):
             extract.remarks.append(MACROS)
@@ -208,7 +215,7 @@ def _extract(archive: ZipFile, parts: list[str], rules: _Rules, name: str) -> Ex
 
 
 class Workbook(TypedDict):
-    """sheets: (name, rows that are not empty) per sheet; a row is (its number from 1, its cells)."""
+    """Cells of a workbook. sheets: (name, rows that are not empty) per sheet; a row is (number from 1, cells)."""
 
     sheets: list[tuple[str, list[tuple[int, list[str | None]]]]]
     remarks: list[str]
@@ -221,16 +228,18 @@ def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
     with opened_zip(file, name, MAX_XML, ".xml") as archive:
         names = archive.namelist()
         if "xl/workbook.xml" not in names:
-            raise ReadError(name, None, "is a zip archive but no Excel workbook; name it by what it is.")
+            raise ReadError(
+                name, None, "is a zip archive, not an Excel workbook; give it the right extension (for example .zip)."
+            )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Read the values that Excel computed last; follow no link to another file.
+            # Read the values that Excel stored for formulas, and follow no link to another file.
             book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = [(sheet.title, _rows(sheet, name, most)) for sheet in book.worksheets]
     except ReadError:
         raise
-    except Exception as error:  # openpyxl raises errors of many classes: of zip, XML, types, dates
+    except Exception as error:  # openpyxl raises many kinds of errors (zip, XML, types, dates)
         if _forbidden(error):
             raise ReadError(name, None, ATTACK) from error
         raise ReadError(name, None, "is damaged or was cut off; copy or save it again.") from error
@@ -255,7 +264,7 @@ def _rows(sheet: Any, name: str, most: int | None) -> list[tuple[int, list[str |
             raise ReadError(
                 name,
                 None,
-                f"a sheet of more than {MAX_CELLS:,} cells or {MAX_CHARACTERS:,} characters; save it as .csv.",
+                f"has a sheet of more than {MAX_CELLS:,} cells or {MAX_CHARACTERS:,} characters; save it as .csv.",
             )
         if row:
             rows.append((number, row))

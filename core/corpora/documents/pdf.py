@@ -1,8 +1,8 @@
-"""The text layer of a PDF, letter by letter with its place on the page, by PDFium (Chromium's reader).
+"""Read the text layer of a PDF, letter by letter with its position, with PDFium (the PDF reader of Chromium).
 
-Some fonts map ligatures to no character: the letter is then U+FFFD or of a private use area. `restore` counts such
-letters within words. It replaces one if exactly one ligature makes the word one that the document, or another document
-of the same import, contains elsewhere.
+Some fonts map ligatures to no character. Such an unmapped letter appears as U+FFFD or as a private-use character.
+`restore` counts unmapped letters within words. It replaces one if exactly one ligature gives a word that occurs
+elsewhere in the document, or in another document of the same import.
 """
 
 import ctypes
@@ -19,19 +19,19 @@ from core.errors import ReadError
 
 UNMAPPED = "\ufffd"
 _LIGATURES = ("fi", "fl", "ff", "ffi", "ffl", "ft", "fft", "fj", "tt", "ti", "tti", "tf", "ct", "st", "sp", "Th", "Qu")
-_MOST = 2  # different unmapped letters of one word that are tried together
-_ENOUGH = 2  # words that must agree on a private character before it is restored in all other words
+_MOST = 2  # different unmapped letters in one word; a word with more is not restored
+_ENOUGH = 2  # words that must agree on a private-use character before it is restored in all other words
 _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
 MAX_PAGES = 5_000
-_HYPHENS = "\x02\ufffe\xad"  # PDFium's marks of a word that is divided at the end of its line
-_GAP = 1.0  # of a letter's height: a wider gap separates columns and cells
+_HYPHENS = "\x02\ufffe\xad"  # characters that PDFium returns if a word is divided at the end of a line
+_GAP = 1.0  # letter heights; a wider gap separates columns and cells
 
 
 def restore(extract: Extract) -> None:
-    """Count the unmapped letters of a document, and restore those with exactly one reading, in place."""
+    """Count the unmapped letters of a document, and restore those with exactly one solution, in place."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         left = _restored(extract, words, vocabulary(extract))
@@ -40,7 +40,7 @@ def restore(extract: Extract) -> None:
 
 
 def restore_from(extract: Extract, known: Set[str]) -> None:
-    """Restore further letters by the lower-case words of other documents."""
+    """Restore further letters, in place. known: lower-case words of other documents."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         extract.restored = extract.unmapped - _restored(extract, words, vocabulary(extract) | known)
@@ -56,7 +56,7 @@ def vocabulary(extract: Extract) -> set[str]:
 
 
 def _restored(extract: Extract, words: Counter[str], known: Set[str]) -> int:
-    """Restore letters with one reading. Return the number of unmapped letters that remain."""
+    """Restore letters with exactly one solution. Return the number of unmapped letters that remain."""
     readings = _readings(words, known)
     for paragraph in extract.paragraphs:
         _rewrite(paragraph, readings)
@@ -77,7 +77,7 @@ def _is_broken(run: str) -> bool:
 
 
 def _readings(words: Mapping[str, int], known: Set[str]) -> dict[str, str]:
-    """Return {word: its restored form} for the words with exactly one reading."""
+    """Return {word: restored word} for the words with exactly one solution."""
     readings, letters = dict[str, str](), defaultdict[str, Counter[str]](Counter)
     for word in words:
         holes = list(dict.fromkeys(_HOLES.findall(word)))
@@ -105,7 +105,7 @@ def _filled(word: str, letters: Mapping[str, str]) -> str:
 
 
 def _rewrite(paragraph: Paragraph, readings: Mapping[str, str]) -> None:
-    """Put the restored words into a paragraph, and move the places where its pages begin."""
+    """Put the restored words into a paragraph, and adjust the positions at which its pages begin."""
     if not _HOLES.search(paragraph.text):
         return
     starts = [0, *(start for start, _ in paragraph.pages if start), len(paragraph.text)]
@@ -126,7 +126,7 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
         if "password" in str(error).lower():
             raise ReadError(name, None, "is protected by a password; save it without one.") from error
         raise ReadError(
-            name, None, "is damaged or was cut off, or is not a PDF; copy it again, or print it to PDF again."
+            name, None, "is damaged, cut off or not a PDF; copy it again, or print it to PDF again."
         ) from error
     with document:
         n = len(document)
@@ -139,7 +139,7 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
             pages.append(_pieces(document, number))
             room -= sum(len(piece.text) for piece in pages[-1])
             if room < 0:
-                raise ReadError(name, None, f"more than {MAX_CHARACTERS:,} characters of text; divide the file.")
+                raise ReadError(name, None, f"has more than {MAX_CHARACTERS:,} characters of text; divide the file.")
     extract = laid_out(pages)
     extract.pages = len(pages)
     restore(extract)
@@ -147,7 +147,7 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
 
 
 def _pieces(document: Any, number: int) -> list[Piece]:
-    """Return the pieces of text of page `number` (from 0) in the order of the file; none if the page is damaged."""
+    """Return the pieces of text on page `number` (from 0), in the file's order; [] if the page is damaged."""
     import pypdfium2 as pdfium
 
     try:
@@ -167,7 +167,7 @@ def _pieces(document: Any, number: int) -> list[Piece]:
 
 
 def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
-    """Yield (index, letter); None in place of a line break."""
+    """Yield (index, letter) for each letter; the letter is None for a line break."""
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
@@ -184,7 +184,7 @@ def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
 
 
 def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator[tuple[int, Piece]]:
-    """Join letters that follow each other closely on one line; yield (angle in quarters of a turn, piece)."""
+    """Join letters that follow each other closely on one line. Yield (angle in quarter turns, piece)."""
     from pypdfium2 import raw
 
     piece: Piece | None = None
@@ -212,7 +212,7 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
 
 
 def _with_median_height(piece: Piece, boxes: Sequence[tuple[float, float, float, float]], angle: int) -> Piece:
-    """Give a piece the median height of its letters, so that one tall bracket or LaTeX's low E does not count."""
+    """Set a piece's height to the median of its letters, so that a tall bracket or LaTeX's low E has no effect."""
     left, bottom, right, top = (median(sides) for sides in zip(*boxes, strict=True))
     if angle % 2:
         piece.left, piece.right = left, right
@@ -232,7 +232,7 @@ def _follows(piece: Piece, letter: Piece, angle: int) -> bool:
 
 
 def _upright(runs: list[tuple[int, Piece]]) -> list[Piece]:
-    """Keep the pieces that run in the direction of most letters, turned upright; leave out a stamp along the margin."""
+    """Keep the pieces in the direction of most letters, and turn them upright. This drops a stamp along the margin."""
     letters: Counter[int] = Counter()
     for angle, piece in runs:
         letters[angle] += len(piece.text)

@@ -1,4 +1,4 @@
-"""Reader of one document, called in a separate process by `core.isolated`."""
+"""Read one document. `core.isolated` calls this in a separate process."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,9 +20,9 @@ _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
 
 
 def answer(path: str, format: str, encoding: str | None, most: int | None) -> Any:
-    """Return the paragraphs of a document, or the rows of a workbook, to `formats/documents.py`.
+    """Return the paragraphs of a document, or the rows of a workbook, for `formats/documents.py`.
 
-    Errors: ReadError for any exception of a reader, so that one file never ends the import of a whole folder.
+    Errors: ReadError instead of any exception of a reader, so that one file never ends the import of a folder.
     """
     try:
         return _read(Path(path), format, encoding, most)

@@ -1,6 +1,6 @@
-"""Character spans in rows of JSON or of a table, in markup (Label Studio), and in brat's pairs of .txt and .ann.
+"""Read character spans from rows of JSON or of a table, from markup (Label Studio), and from brat's .txt and .ann.
 
-In markup, offsets count within elements of a page, so such an annotation is found by its quoted text.
+In markup, offsets count within elements of a page. Annotations of markup are therefore located by their quoted text.
 """
 
 import ast
@@ -21,7 +21,7 @@ from core.text.sentence import Sentence
 
 SPANS = ("label", "labels", "entities", "ents", "spans", "annotations", "annotation", "denotations")
 TEXTS = ("text", "data", "content", "sentence")
-UNANSWERED = "it has no labels: an unanswered text is unknown, not O"
+UNANSWERED = "it has no labels; the labels of an unanswered text are unknown, not O"
 _CLASSES = (
     "its labels are classes of the whole text, not spans with a start and an end; export a span labelling project"
 )
@@ -30,20 +30,20 @@ _NUMBERS = (
     " replace the numbers by names"
 )
 _BINARY = (
-    "its answers are about single spans, and the rest of the text is unknown, not O; label it in full (ner.correct), or"
-    " keep such texts with --keep-lost"
+    "its answers are about single spans, and the labels of its other words are unknown, not O; label the text in full"
+    " (ner.correct), or keep texts with single answers by --keep-lost"
 )
-_DIALOGUE = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
+_DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
-_BINARY_VIEWS = ("ner", "binary")  # Prodigy's views whose answer is about one span, not about the text
-_CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Label Studio's marks of an answer that does not count
+_BINARY_VIEWS = ("ner", "binary")  # Prodigy's views in which an answer is about one span, not about the whole text
+_CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Label Studio's fields that mark an answer as invalid
 # Elements that end a line of text.
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "footer", "h1", "h2"}
     | {"h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"}
 )
 _SILENT = frozenset({"script", "style", "head", "template"})
-_NOWHERE = ((-1, -1),)  # a fragment of no text: it is lost
+_NOWHERE = ((-1, -1),)  # fragment of a mark that was not found in the text; `fitted` rejects the mark
 
 
 def from_marks(
@@ -57,7 +57,10 @@ def from_marks(
     cut_too: bool = False,
     lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a text with one annotator's marks. who: the annotator, None if the file names none."""
+    """Yield the sentences of a text with one annotator's marks.
+
+    who: the annotator, None if the file names none. by_line, cut_too, lost: see `from_spans`.
+    """
     if ledger.panel:
         labels = frozenset((mark.fragments, mark.type) for mark in marks)
         if not ledger.panel.takes(text, labels, who, ledger.listed):
@@ -68,7 +71,7 @@ def from_marks(
 
 
 def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read rows with a text and a list of spans, as doccano, spaCy, Label Studio's JSON-MIN and others write them."""
+    """Read rows with a text and a list of spans, the format of doccano, spaCy, Label Studio's JSON-MIN and others."""
     for line, record in records:
         text, items = _text(record, ledger.options.text_column), _items(record)
         if text is None:
@@ -87,14 +90,14 @@ def _text(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def _items(record: Mapping[str, object]) -> list[object] | None:
-    """Return the list of spans of a row, None if it was not answered."""
+    """Return the list of spans in a row, None if the row was not answered."""
     named = [value for key in SPANS if isinstance(value := record.get(key), list)]
     by_name = record.get("spans")  # spaCy writes groups of spans under their names
     groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
     free = [value for value in record.values() if isinstance(value, list) and value and _is_span(value[0])]
-    # A list with items comes first: spaCy and flair write an empty one beside it.
+    # Prefer lists with items, because spaCy and flair also write empty lists.
     found = next(iter([*filter(None, named), *filter(None, groups), *named, *free]), None)
-    # Label Studio leaves the column out if an annotator found nothing.
+    # If an annotator found no span, Label Studio leaves the column out.
     return [] if found is None and record.get("annotation_id") is not None else found
 
 
@@ -105,7 +108,7 @@ def _is_span(value: object) -> bool:
 def _by_users(
     text: str, items: list[object], line: int, record: Mapping[str, object], ledger: Ledger
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a row; one answer per user if each span names its user, as in old doccano."""
+    """Yield the sentences of a row. If spans name several users, as in old doccano, each user is one annotator."""
     users = dict.fromkeys(item.get("user") for item in items if isinstance(item, Mapping))
     if len(users) > 1:
         for user in users:
@@ -121,17 +124,17 @@ def _by_users(
 
 
 def _person(value: object) -> str:
-    """Return the name of an annotator: a mail address if there is one, else a number."""
+    """Return the name of an annotator: the mail address, else the user name, else the id."""
     if isinstance(value, Mapping):
         value = value.get("email") or value.get("username") or value.get("id")
     return str(value)
 
 
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read `{"text", "spans": [{start, end, label}], "answer"}`; the answers reject and ignore are skipped.
+    """Read `{"text", "spans": [{start, end, label}], "answer"}`; skip rows with the answer reject or ignore.
 
-    Answers about one span each (ner.teach) do not label the rest of the text. Such texts are counted and left out. If
-    the options keep them, they give one sentence per text, with the accepted spans.
+    Binary answers are about one span each (ner.teach) and do not label the rest of the text. Texts with binary answers
+    are counted and left out. With the option `keep_lost`, each gives one sentence with the accepted spans.
     """
     binary: dict[tuple[str | None, str], list[Record]] = {}
     for line, record in records:
@@ -163,7 +166,7 @@ def _is_binary(record: Mapping[str, object], items: Sequence[object]) -> bool:
 
 
 def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield one sentence for all binary answers about a text, if the options keep texts that are not fully labelled."""
+    """Yield one sentence with the accepted spans of all binary answers about a text, if the options keep such texts."""
     accepted = [
         item
         for _, record in rows
@@ -173,7 +176,7 @@ def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger
     first, *others = (line for line, _ in rows)
     kept = bool(accepted) and ledger.options.keep_lost
     if not kept:
-        ledger.skip(first, _BINARY if accepted else f"no span of it was accepted; {UNANSWERED}")
+        ledger.skip(first, _BINARY if accepted else f"none of its spans was accepted; {UNANSWERED}")
     for line in others:
         ledger.skip(line, f"a further answer about the text of line {first}")
     if accepted:
@@ -200,7 +203,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
         text = _task_text(data, ledger.options.text_column) if isinstance(data, Mapping) else None
         answers = task.get("annotations", task.get("completions"))
         if text is not None and _ADDRESS.fullmatch(text):
-            reason = "its text is an address, and the offsets belong to the text behind it; put the text into the task"
+            reason = "its text is an address, but offsets need the text at this address; put the text into the task"
             ledger.reject(line, reason, str(dict(task)))
             continue
         if text is None or not isinstance(answers, list):
@@ -217,7 +220,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
 
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a row of JSON-MIN or CSV, which has the fields of the task beside the answer."""
+    """Yield the sentences of a row of JSON-MIN or CSV. The row has the fields of the task and of the answer."""
     own = ("annotator", "created_at", "updated_at", "annotation_id")
     text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
     if text is None:
@@ -245,7 +248,7 @@ def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int,
 
 
 def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
-    """Return why tasks of Label Studio hold no labels of text, "" if they may; empty results do not decide."""
+    """Return why tasks of Label Studio have no labels of text; "" if they may have some. Ignores empty results."""
     kinds = set[str]()
     for task in tasks:
         for answer in _lists_of(task.get("annotations", task.get("completions"))):
@@ -257,7 +260,7 @@ def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
     if "paragraphlabels" in kinds:
         return _DIALOGUE
     what = ", ".join(sorted(kind for kind in kinds if kind.endswith("labels") or kind == "choices")) or "other answers"
-    return f"its tasks hold {what}, and no spans of a text; label them with the tags Text and Labels"
+    return f"its tasks have {what}, but no spans of a text; label them with the tags Text and Labels"
 
 
 def _lists_of(value: object) -> list[Mapping[str, object]]:
@@ -268,12 +271,12 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     if column or "text" in texts:
         return texts.get(column or "text")
-    # Users name these fields freely: the longest is the text, the others are titles and numbers.
+    # Users choose the names of these fields. The longest value is the text; the others are titles and numbers.
     return max(texts.values(), key=len, default=None)
 
 
 def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> tuple[list[Mark], list[Region]]:
-    """Return the annotations that are spans, and the regions of the others."""
+    """Return the annotations that are spans as marks, and the regions of other annotations."""
     marks, lost = list[Mark](), list[Region]()
     for item in items:
         start, end, kind, quote = _fields(item)
@@ -297,7 +300,7 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
 
 
 def _fields(item: object) -> tuple[object, object, object, object]:
-    """Return start, end, type and text of an annotation; Argilla 1 puts the type first."""
+    """Return (start, end, type, quoted text) of an annotation. In lists of Argilla 1, the type comes first."""
     if isinstance(item, list | tuple) and len(item) >= 3:
         a, b, c = item[:3]
         return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
@@ -307,29 +310,29 @@ def _fields(item: object) -> tuple[object, object, object, object]:
     end = next((item[name] for name in ("end", "end_offset", "end_pos") if name in item), None)
     names = ("label", "labels", "hypertextlabels", "type", "entity", "obj", "tag")
     kind = next((item[name] for name in names if name in item), None)
-    if isinstance(kind, list) and all(isinstance(each, Mapping) for each in kind):  # flair's, with their confidence
+    if isinstance(kind, list) and all(isinstance(each, Mapping) for each in kind):  # flair: types with confidence
         kind = [each.get("value") for each in kind]
     return start, end, kind, item.get("text")
 
 
 def _number(value: object) -> object:
-    """Return a number that was written as text as an int, anything else unchanged."""
+    """Convert a decimal string to an int; return any other value unchanged."""
     return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
 
 
 def _whole(value: object) -> TypeGuard[int]:
-    # In Python, JSON's true is an int.
+    # Exclude bool, because it is a subclass of int.
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def with_lists(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a row of a table, its cells with lists of spans parsed."""
+    """Return a row of a table in which cells with lists of spans are parsed."""
     read = {name: items for name, value in record.items() if (items := _spans_in(value)) is not None}
     return {**record, **read} if read else record
 
 
 def _spans_in(cell: object) -> list[object] | None:
-    """Return the list of spans that a cell holds as text, None for any other cell."""
+    """Parse a cell with a list of spans as text; None for any other cell."""
     if not isinstance(cell, str) or not cell.startswith("[") or not cell.endswith("]"):
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -343,10 +346,10 @@ def _spans_in(cell: object) -> list[object] | None:
 
 
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a .txt with its .ann beside it; a line of the text is a sentence."""
+    """Read a .txt and the .ann of the same name. Each line of the text is a sentence."""
     notes = path.with_suffix(".ann")
     if not is_there(notes):
-        ledger.reject(None, "no .ann file beside it")
+        ledger.reject(None, "there is no .ann file with its name in the same folder")
         return
     text = whole_text(path, ledger)
     if text is None:
@@ -365,7 +368,7 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
             else:
                 marks.append(mark)
     if content is not None:
-        # Problems with annotations are reported for the .ann file, sentences for the .txt file.
+        # The ledger names the .ann file for problems with annotations, and the .txt file for sentences.
         for sentence in from_marks(text, marks, None, ledger, by_line=True, lost=lost):
             ledger.file = path.name
             yield sentence
@@ -373,11 +376,11 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def whole_text(path: Path, ledger: Ledger, most: int = MAX_TEXT) -> str | None:
-    """Return all text of a file of at most `most` bytes; reject a longer file and return None."""
+    """Return the whole text of a file. If it has more than `most` bytes, reject it and return None."""
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         raw = stream.read(most + 1)
     if len(raw) > most:
-        ledger.reject(None, f"more than {most:,} bytes in one document; cut it into several")
+        ledger.reject(None, f"more than {most:,} bytes in one document; divide it")
         return None
     try:
         return raw.decode()
@@ -423,11 +426,11 @@ class _Text(HTMLParser):
 
 
 def is_markup(items: Sequence[object]) -> bool:
-    """Return True if the offsets of annotations count within markup."""
+    """Return True if the annotations' offsets count within elements of markup."""
     return any(isinstance(item, Mapping) and ("hypertextlabels" in item or "startOffset" in item) for item in items)
 
 
-@lru_cache(maxsize=2)  # called once per annotation of a page
+@lru_cache(maxsize=2)  # cached, because it is called for each annotation of a page
 def rendered(markup: str) -> str:
     """Return the text of markup without its tags; text without tags is returned unchanged."""
     if "<" not in markup:
@@ -440,7 +443,7 @@ def rendered(markup: str) -> str:
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
-    """Yield the mark of an annotation whose quoted text occurs once in the page, else a mark without a place."""
+    """Yield the mark of an annotation. It has a place only if its quoted text occurs exactly once in the page."""
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)
     sought = " ".join(quote.replace("\\n", " ").split()) if isinstance(quote, str) else ""
@@ -454,7 +457,7 @@ def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
 
 @lru_cache(maxsize=2)
 def _even(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return the text with one blank for each run of white space, and the position of each character in `text`."""
+    """Replace each run of white space by one blank. Return the result, and each character's position in `text`."""
     chars: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):

@@ -1,7 +1,7 @@
-"""CoNLL-like columns: one token per line, its tag in one of the columns, an empty line after each sentence.
+"""Read CoNLL-like columns: one token and its tag per line, and an empty line after each sentence.
 
-Columns differ in number and order. The tag column is the one whose values are tags in a known spelling
-(`text.tag_styles`); token numbers, document names and parts of speech are neither tokens nor tags.
+The number and order of columns differ between files. The tag column is recognised by values in a known spelling of tags
+(`text.tag_styles`). Columns of token numbers, document names and parts of speech are ignored.
 """
 
 import re
@@ -24,13 +24,13 @@ from core.text.tag_styles import Style, of_sentences, style_of
 MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
 _RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # numbers of CoNLL-U's multiword tokens (3-4) and empty nodes (3.1)
-_ENDS = "EndOfSentence"  # HIPE's mark in its last column
-ASK = "name the column of the entities with --tag-column"
+_ENDS = "EndOfSentence"  # marks the end of a sentence, in the last column of HIPE files
+ASK = "give the column of the entity tags with --tag-column"
 Row = list[str]
-MAX_LINE = 100_000  # bytes of a token and its columns
+MAX_LINE = 100_000  # bytes of a line with a token and its columns
 MAX_TOKENS = 50_000  # a longer "sentence" means that the empty lines are missing
-_FEW = 5  # rows of columns; fewer may be text that happens to have tabs
-_EXAMPLES = 3  # sentences that a question shows
+_FEW = 5  # minimum number of rows to recognise columns; fewer may be text that happens to have tabs
+_EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -38,10 +38,10 @@ _BLANKS = re.compile(r"[ \t]+")
 class Layout:
     """Positions of a file's columns, from 0.
 
-    n: number of columns. number: column that numbers the tokens. header: names in the first line, () if that is data.
-    prefix: prefix of every token. ends: column that marks the last token of a sentence. annotator: column that names
-    the annotator. others: further columns of tags, by number from 1 or by name. problem: question for the user if the
-    tag column is in doubt.
+    n: number of columns. number: column that numbers the tokens. header: names in the first line, () if the first line
+    is data. prefix: language code before every token. ends: column that marks the last token of a sentence. annotator:
+    column with the annotator's name. others: further columns of tags, by number from 1 or by name. problem: question
+    for the user if the tag column is in doubt.
     """
 
     n: int
@@ -69,17 +69,17 @@ class Layout:
 
 
 def further_note(column: str, others: Sequence[str]) -> str:
-    """Return a note on which column of tags is read and which are left out."""
+    """Return a note that says which column is read as the tags and which are left out."""
     return (
-        f"Column {column} is read as the tags. Column {', '.join(others)} holds tags too (nested or further"
-        " annotations) and is left out; read it with --tag-column."
+        f"Column {column} is read as the tags. Tags in column {', '.join(others)} (nested or further annotations) are"
+        " left out; to read them instead, use --tag-column."
     )
 
 
 def layout_of(sentences: Sequence[Sequence[Row]], options: ReadOptions) -> Layout | None:
     """Return the positions of tokens and tags, None if no column holds tags.
 
-    sentences: rows of the first block, without comments; rows may differ in length. options: `tag_column` and
+    sentences: rows of the first block, without comments; rows may differ in length. options: only `tag_column` and
     `entity_type` are used.
     """
     counts = Counter(len(row) for sentence in sentences for row in sentence)
@@ -143,7 +143,7 @@ def _tags(
 
     held = [at for at, style in styles.items() if style.entities]
     lettered = [at for at in held if styles[at].kind != "types"]
-    held = lettered or held  # beside tags with B- or I-, a column of bare words holds something else
+    held = lettered or held  # if a column has tags with B- or I-, columns of bare words are not tags
     syntax = [at for at in held if styles[at].syntax]
     held = [at for at in held if at not in syntax]
     if asked is not None:
@@ -151,14 +151,14 @@ def _tags(
     if not held:
         empty = [at for at in styles if at and at not in syntax]
         if syntax and not empty:
-            return syntax[0], (), f"column {named(syntax[0])} holds chunks or roles, not entities; {ASK}"
+            return syntax[0], (), f"column {named(syntax[0])} has chunks or semantic roles, not entities; {ASK}"
         return (empty[-1] if empty else None), (), ""
     first, *further = held
     unlike = [at for at in further if not kin(styles[first], styles[at])]
     problem = ""
     if unlike:
         columns = " and ".join(named(at) for at in (first, *unlike))
-        problem = f"columns {columns} hold tags of different types; {ASK}"
+        problem = f"columns {columns} have tags of different types; {ASK}"
     empty = [
         at for at, style in styles.items() if not style.entities and at > first and styles[first].kind == "letters"
     ]
@@ -166,14 +166,14 @@ def _tags(
 
 
 def kin(a: Style, b: Style) -> bool:
-    """Return True if two columns annotate the same types, finer ones (`loc`, `loc.adm.town`) or their components."""
+    """Return True if column `b` has the types of column `a`, finer types (`loc.adm.town` of `loc`), or components."""
     stems = {kind.split(".")[0].lower() for kind in a.types}
     components = all(kind.lower().startswith("comp") for kind in b.types)
     return components or bool(stems & {kind.split(".")[0].lower() for kind in b.types})
 
 
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
-    """Return the names in the first line, () if it is data. No name occurs again in its column."""
+    """Return the names in the first line; () if the line is data. A name must not occur again in its column."""
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
         return ()
@@ -187,14 +187,14 @@ def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
 
 
 def _token(values: Sequence[Sequence[Row]], taken: set[int]) -> int | None:
-    """Return the first column that holds neither tags, nor token numbers, nor one value per sentence."""
+    """Return the first column without tags, without token numbers, and with more than one value per sentence."""
     left = [at for at in range(len(values)) if at not in taken]
     words = [at for at in left if not _counts(values[at]) and not _is_per_sentence(values[at])]
     return next(iter(words or left), None)
 
 
 def _counts(column: Sequence[Row]) -> bool:
-    """Return True for a column that numbers the tokens of each sentence, or of the file."""
+    """Return True if a column numbers the tokens of each sentence or of the whole file."""
     n = fitting = ranges = 0
     before = -1
     for sentence in column:
@@ -206,7 +206,7 @@ def _counts(column: Sequence[Row]) -> bool:
             number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
-    # A column of nothing but ranges holds scores, such as 0.93.
+    # If a column has only ranges, they are scores such as 0.93.
     return n > 2 and fitting > ranges and fitting + ranges >= 0.95 * n
 
 
@@ -216,7 +216,7 @@ def _is_per_sentence(column: Sequence[Row]) -> bool:
 
 
 def _prefix(column: Sequence[Row]) -> str:
-    """Return the language code before every token (`en:Lyon`), "" if there is none."""
+    """Return the language code that precedes every token (`en:Lyon`); "" if there is none."""
     counts = Counter(
         found.group(1) if (found := _LANGUAGE.match(value)) else "" for sentence in column for value in sentence
     )
@@ -235,7 +235,7 @@ def repeats(row: Row, layout: Layout) -> bool:
 
 
 def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield sentences with entities. A bad line costs its own sentence only."""
+    """Yield sentences with entities. A bad line rejects only its own sentence."""
     for block in _blocks(path, ledger):
         if block.fault:
             ledger.reject(*block.fault)
@@ -244,16 +244,16 @@ def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
 
 
 def detect(path: Path, ledger: Ledger, detector: Detector, limit: int | None = None) -> None:
-    """Pass every tag of the file (of its first `limit` sentences) to `detector`."""
+    """Pass the tags of the file, or of its first `limit` sentences, to `detector`."""
     for block in islice(_blocks(path, ledger), limit):
         if not block.fault:
             detector.add(block.tags, block.places)
 
 
 def looks_like_conll(head: str) -> bool:
-    """Return True if the lines are columns, and one column holds entity tags in a known spelling."""
+    """Return True if the lines are columns and one column has entity tags in a known spelling."""
     lines = head.splitlines()
-    # The head may end within its last line.
+    # Drop the last line, because it may be incomplete.
     lines = lines[:-1] if len(lines) > 1 and not head.endswith("\n") else lines
     sentences = _first_sentences(lines)
     rows = [row for sentence in sentences for row in sentence]
@@ -264,7 +264,7 @@ def looks_like_conll(head: str) -> bool:
     if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
         return False
     layout = layout_of(sentences, ReadOptions())
-    # Prose may have an O at the start of a line; only tags with B- or I- are enough evidence in any column.
+    # Tags without B- or I- are enough evidence only in the last column, because lines of prose may begin with O.
     if layout is None or (layout.style.kind in ("types", "untyped", "empty") and layout.tag != layout.n - 1):
         return False
     tagged = sum(len(row) == n_columns and layout.style.reads(row[layout.tag]) for row in rows)
@@ -272,10 +272,11 @@ def looks_like_conll(head: str) -> bool:
 
 
 def looks_like_columns(head: str, *, table: bool = False) -> bool:
-    """Return True if nearly every line holds the same number of single words: tokens, but no tags.
+    """Return True if the lines are columns of single words whose tag column is unknown.
 
-    Tabs separate the words. Blanks do if empty lines separate sentences and the last column has few different values,
-    unlike prose and lists of names. table: the file may be a table, which has no empty lines.
+    Nearly all lines must have the same number of columns, separated by tabs. Blanks may separate them if there are
+    empty lines between sentences and few different values in the last column, unlike in prose and lists of names.
+    table: the file may be a table; without empty lines, return False.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
     gaps = any(not line.strip() for line in lines[1:-1])
@@ -290,13 +291,13 @@ def looks_like_columns(head: str, *, table: bool = False) -> bool:
 
 
 def _same_width(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if nearly all rows have one number of cells, at least two."""
+    """Return True if nearly all rows have the same number of cells, at least two."""
     n_columns, n = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     return len(rows) >= _FEW and n_columns > 1 and n >= 0.95 * len(rows)
 
 
 def columns(line: str) -> list[str]:
-    """Return the columns of a line, [] for an empty one. Tabs separate them if there is one, else blanks."""
+    """Return the columns of a line, [] for an empty line. Tabs separate columns; without a tab, blanks do."""
     line = line.rstrip(" \t\r\n")
     if not line:
         return []
@@ -319,16 +320,16 @@ def _first_sentences(lines: Iterable[str]) -> list[list[list[str]]]:
 
 
 def layout(path: Path, options: ReadOptions) -> Layout:
-    """Return the columns of a file, decided from its first block.
+    """Return the layout of a file's columns, from its first block.
 
-    Errors: ReadError if no line holds a token and a tag; OptionsError if the column of the tags is in doubt.
+    Errors: ReadError if no line has a token and a tag; OptionsError if the tag column is in doubt.
     """
     with open_stream(path, options.encoding) as stream:
         head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
     return _layout(path.name, head, options.scheme, options.tag_column, options.entity_type)
 
 
-@lru_cache(maxsize=2)  # an import needs it for the preview, for the scheme and for the sentences
+@lru_cache(maxsize=2)  # cached, because an import needs it for the preview, the scheme and the sentences
 def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str) -> Layout:
     options = ReadOptions(scheme=scheme, tag_column=tag_column, entity_type=entity_type)
     lines = head.splitlines()
@@ -342,7 +343,7 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
         raise ReadError(
             name,
             first,
-            f"{common} column{'s' * (common > 1)}; CoNLL has 2 or more of them, with a token and its tag, separated by"
+            f"{common} column{'s' * (common > 1)}, expected 2 or more with a token and its tag (CoNLL), separated by"
             " tabs or blanks.",
         )
     found = layout_of(sentences, options)
@@ -353,9 +354,9 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
             raise OptionsError(
                 name,
                 first,
-                f"none of its {common} columns holds entity tags (B-, I- and O, or types and O). Give the column of the"
-                " tags with --tag-column (counted from 1), convert the file to a token and its tag per line, or read"
-                " its lines as text with --format txt.",
+                f"none of its {common} columns has entity tags (B-, I- and O, or types and O). Give the tag column with"
+                " --tag-column (counted from 1), convert the file to a token and its tag per line, or read its lines"
+                " as text with --format txt.",
                 examples,
             )
         tag = int(options.tag_column) - 1 if options.tag_column.isdecimal() else common - 1
@@ -366,7 +367,7 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
 
 
 def names_annotators(path: Path, options: ReadOptions) -> bool:
-    """Return True if the first block names annotators: in comments (`# annotator = Ana`) or in a named column."""
+    """Return True if the first block names annotators, in comments (`# annotator = Ana`) or in a column."""
     with open_stream(path, options.encoding) as stream:
         head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
     if any(annotator_in(line) for line in head.splitlines() if line.startswith("#")):
@@ -375,7 +376,7 @@ def names_annotators(path: Path, options: ReadOptions) -> bool:
 
 
 def annotator_in(line: str) -> str:
-    """Return the annotator that a comment names, "" if it names none."""
+    """Return the annotator that a comment names; "" if it names none."""
     key, _, value = line.lstrip("# \t").replace(":", "=", 1).partition("=")
     return value.strip() if is_annotator(key) else ""
 
@@ -403,7 +404,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 _add(block, line, ledger.not_decoded(line, error), raw)
                 continue
             row = columns(text) if fits else ["#"]
-            # Nearly all lines are a further token; the general path below is a third slower.
+            # Fast path for lines with a further token, which are nearly all lines. The path below takes a third longer.
             if usual and len(row) == n and 0 < len(block.tokens) < MAX_TOKENS and row[token] and row[0] != "-DOCSTART-":
                 block.tokens.append(row[token])
                 block.tags.append(row[tag])
@@ -425,7 +426,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 continue
             problem = "" if fits else TOO_LONG.format(MAX_LINE)
             if fits and len(row) != found.n:
-                problem = f"{len(row)} column{'s' * (len(row) > 1)} where the file has {found.n}"
+                problem = f"{len(row)} column{'s' * (len(row) > 1)}, expected {found.n} as in the rest of the file"
             elif fits and (repeats(row, found) or _is_blank(text, row, found)):
                 continue
             _add(block, line, problem, raw, row=None if problem else row, found=found)
@@ -437,12 +438,12 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
 
 
 def _is_blank(text: str, row: list[str], found: Layout) -> bool:
-    """Return True for a line with a blank as its token, as in files with one character per line."""
+    """Return True for a line whose token is a blank, as in files with one character per line."""
     return not row[found.token] and text.startswith((" \t", "\u3000\t", "\u00a0\t"))
 
 
 def _is_comment(row: list[str], found: Layout) -> bool:
-    """Return True for a comment such as `# id = 7`, but not for the token # with its tag."""
+    """Return True for a comment such as `# id = 7`, False for the token # with its tag."""
     if not row[0].startswith("#"):
         return False
     return len(row) != found.n or (row[0] == "#" and not found.style.reads(row[found.tag]))

@@ -1,4 +1,4 @@
-"""Recognition of a file: its container, the content of its rows, and its text column."""
+"""Recognise a file's container, the content of its rows, and its text column."""
 
 import json
 import re
@@ -25,28 +25,28 @@ from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
 from core.text.words import clean
 
-HEAD = 200  # rows that recognition looks at
+HEAD = 200  # rows that are read to recognise a file
 _TEXT_NAMES = (
     *("text", "sentence", "sentences", "content", "body"),
     *("document", "paragraph", "abstract", "note", "review"),
 )
-MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # further columns; characters of a name; characters of a value
+MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # number of further columns; characters of their names and values
 _IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # never kept as further columns
-LONGEST_FILE = 255  # characters; no file name is longer
+LONGEST_FILE = 255  # characters; no file system allows longer file names
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep further columns
 _WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports with one document per file
-_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # and exports that are one JSON object
+_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # these and exports that are a single JSON object
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Kind of a file.
 
-    format: as in `ReadOptions`. container: how the file stores rows. columns: names, () if there are none. placed: rows
-    name their file and page, as rows that Winnow exported for labelling do. others: further columns to keep,
-    `MOST_KEPT` at most. cells: the columns of tokens and tags in a table of labelled tokens.
+    format: see `ReadOptions`. container: how the file stores rows. columns: names of the columns, () without columns.
+    placed: rows name their file and page, for example rows that Winnow exported for labelling. others: names of further
+    columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table of labelled tokens.
     """
 
     format: str
@@ -62,7 +62,7 @@ class Kind:
 
 
 def suffix(path: PurePath) -> str:
-    """Return the file's ending without .gz or .zst, in lower case."""
+    """Return the file's extension in lower case, ignoring .gz and .zst."""
     endings = [ending.lower() for ending in path.suffixes]
     while endings and endings[-1] in (".gz", ".zst", ".zstd"):
         endings.pop()
@@ -70,7 +70,7 @@ def suffix(path: PurePath) -> str:
 
 
 def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows of a container with columns; a table of labelled tokens gives one row per sentence."""
+    """Yield the rows of a file with columns. A table of labelled tokens gives one row per sentence."""
     rows = _rows(path, kind, ledger)
     return listed(rows, kind.cells, ledger) if kind.cells else rows
 
@@ -102,7 +102,7 @@ def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
 
 
 def kind_of(path: Path, options: ReadOptions) -> Kind:
-    """Return the kind of `path` by its ending, its first block and the options. Errors: ReadError."""
+    """Return the kind of `path`, from its extension, its first block and the options. Errors: ReadError."""
     container = _container(path, options)
     if container in ("txt", "conll", "brat"):
         return Kind(container, container, options.encoding)
@@ -148,7 +148,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
 
 
 def _is_columns(path: Path, options: ReadOptions) -> bool:
-    """Return True if a table has a token on each line, and empty lines between sentences."""
+    """Return True if a table has a token on each line and empty lines between sentences."""
     with open_stream(path, options.encoding) as stream:
         return looks_like_columns(stream.read(BLOCK_BYTES).decode("utf-8", "replace"), table=True)
 
@@ -162,14 +162,14 @@ def _text_table(
     *,
     placed: bool,
 ) -> Kind:
-    """Return the kind of a table of texts. Errors: OptionsError if no column, or not the requested one, holds text."""
+    """Return the kind of a table of texts. Errors: OptionsError if the text column is missing."""
     if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
-        return Kind("conll", "conll", options.encoding)  # its reader asks for the column of the tags
+        return Kind("conll", "conll", options.encoding)  # the CoNLL reader asks for the tag column
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
-        problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
+        problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
         raise OptionsError(
-            path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}: name the one with the text."
+            path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}: give the one with the text."
         )
     usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
@@ -184,7 +184,7 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
     if not isinstance(value, str | int | float):
         return None
-    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # half of a surrogate pair is no name
+    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # drops halves of surrogate pairs
 
 
 def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -214,16 +214,16 @@ def _short(text: str) -> str:
 
 
 def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
-    """Return the columns that are not `used` and have short values, in the file's order."""
+    """Return the names of columns that are not in `used` and have short values, in the file's order."""
     names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
     kept = (name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME)
     return tuple(islice((name for name in kept if any(values_in(row, (name,)) for row in rows)), MOST_KEPT))
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
-    """Return the file and page that a row or its metadata names.
+    """Return (file, page) from a row or its metadata.
 
-    Only the file name is kept of an absolute path, because the path belongs to another machine.
+    An absolute path is cut to its file name, because it belongs to another machine.
     """
     file, page = (next((part[name] for part in _parts(record) if name in part), None) for name in PLACE)
     name = file.encode("utf-8", "ignore").decode() if isinstance(file, str) else ""
@@ -249,7 +249,7 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
 
 
 def _container(path: Path, options: ReadOptions) -> str:
-    """Return txt, conll, brat, jsonl, json, csv, tsv or arrow, or the format of a document."""
+    """Return the container: txt, conll, brat, jsonl, json, csv, tsv, inline, arrow, a tool's or a document's format."""
     choice = options.format
     if is_document(path):
         return document_format(path)
@@ -263,7 +263,7 @@ def _container(path: Path, options: ReadOptions) -> str:
 
 
 def _of_text(path: Path, options: ReadOptions) -> str:
-    """Return the container of a text file, by its first block."""
+    """Return the container of a text file, from its first block."""
     choice = options.format
     refuse_by_ending(path)
     with open_stream(path, options.encoding) as stream:
@@ -275,7 +275,7 @@ def _of_text(path: Path, options: ReadOptions) -> str:
 
 
 def looks_like_arrow(path: Path) -> bool:
-    """Return True if a file is read as Parquet or Arrow, by native code."""
+    """Return True if a file will be read as Parquet or Arrow, which is done by native code."""
     with open_bytes(path) as stream:
         return stream.peek(4)[:4] == b"PAR1" or suffix(path) in (".parquet", ".arrow")
 
@@ -283,11 +283,11 @@ def looks_like_arrow(path: Path) -> bool:
 def _by_content(path: Path, choice: str, head: str) -> str:
     ending, start = suffix(path), head.lstrip()[:1]
     if ending == ".ann" or not (start or len(head) > 1000):
-        problem = "is brat's annotation; choose its folder" if ending == ".ann" else "the file holds no text"
+        problem = "is an annotation of brat; choose its folder" if ending == ".ann" else "the file has no text"
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
     if choice in ("jsonl", "hf") or choice in RECORDS or ending in (".json", ".jsonl", ".json1", ".ndjson"):
         lines = ending in (".jsonl", ".json1", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
-        # An object that begins with a lone brace spans several lines.
+        # A first line with only a brace begins an object that spans several lines.
         spread = head.lstrip().partition("\n")[0].strip() == "{"
         return "json" if (start == "[" and not lines) or spread else "jsonl"
     if start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest
@@ -297,7 +297,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"
     if ending not in (".csv", ".tsv") and looks_like_columns(head):
-        return "conll"  # its reader asks for the column of the tags
+        return "conll"  # the CoNLL reader asks for the tag column
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
 
 
@@ -325,7 +325,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
 
 
 def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Return the labelled format of the rows, "" for none."""
+    """Return the labelled format of the rows, "" for rows in no labelled format."""
 
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
@@ -348,14 +348,14 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def _of_argilla(row: Mapping[str, object]) -> bool:
-    """Return True for a record of Argilla: 2, 1, or flattened into columns."""
+    """Return True for a record of Argilla 2 or 1, also if it is flattened into columns."""
     if isinstance(row.get("fields"), Mapping):
         return "responses" in row or "suggestions" in row
     return {"annotation", "prediction"} <= row.keys() or any(str(name).endswith(".responses") for name in row)
 
 
 def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the column with a usual name, else the one with the longest texts; None if no column holds letters."""
+    """Return the column with a usual name, else the column with the longest texts; None if no column has letters."""
     usual = {name.lower(): name for name in reversed(columns)}
     for name in _TEXT_NAMES:
         if name in usual and any(isinstance(row.get(usual[name]), str) for row in rows):

@@ -1,4 +1,4 @@
-"""Sentences of documents (PDF, Word, mail ...) with file and page; a separate process reads each document."""
+"""Read the sentences of documents (PDF, Word, mail ...) with file and page. A separate process reads each document."""
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
@@ -20,20 +20,20 @@ from core.shown import shown
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
-SECONDS = 600  # for one document
+SECONDS = 600  # time limit for one document
 FIRST_PAGES = 10  # pages that a preview reads
-MOST_ASKED = 100  # documents whose words are collected to restore letters of another document
+MOST_ASKED = 100  # documents whose words are collected to restore unmapped letters
 
 _reader = isolated.Isolated(reading.__name__, "save it again, or export its text as UTF-8 .txt", SECONDS)
 
 
 def is_document(path: Path) -> bool:
-    """Return True if the ending of a file's name is that of a document."""
+    """Return True if a file has the extension of a document."""
     return path.suffix.lower() in DOCUMENTS
 
 
 def document_format(path: Path) -> str:
-    """Return the format of a document by its name. Errors: ReadError if its first bytes are of another format."""
+    """Return the format for a document's extension. Errors: ReadError if its first bytes belong to another format."""
     try:
         with opened(path) as file:
             refuse_known(path.name, file.read(1024))
@@ -43,7 +43,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a document, in order. Rows are the pages of a PDF, the paragraphs of any other."""
+    """Yield the sentences of a document, in order. Rows in the report are pages of a PDF, else paragraphs."""
     extract = Extract.read(_answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -63,18 +63,18 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
 
 
 def _words_of_all(ledger: Ledger) -> Set[str]:
-    """Return the words of the first documents of an import; read once, if a document has unmapped letters."""
+    """Return the words of an import's first documents. They are collected once, if a document has unmapped letters."""
     if ledger.vocabulary is None:
         words = set[str]()
         for file in ledger.documents[:MOST_ASKED]:
-            with suppress(ReadError, PathError, ResourceError):  # its own turn reports it
+            with suppress(ReadError, PathError, ResourceError):  # reported when the import reads this document
                 words |= vocabulary(Extract.read(_answer(file, document_format(file), ledger)))
         ledger.vocabulary = words
     return ledger.vocabulary
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of sentences; cut one that is too long to be stored."""
+    """Yield (start, end) of each sentence. A sentence that is too long to be stored is cut."""
     for start, end in split.sentences(text):
         for at in range(start, end, MAX_TEXT):
             yield at, min(at + MAX_TEXT, end)
@@ -92,7 +92,7 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         report.restored += extract.restored
         if extract.unmapped:
             lost = f"{extract.unmapped:,} letters map to no character (private use, NUL or U+FFFD)"
-            cure = "; print the file to PDF again or recognise its text (OCR) to read the others"
+            cure = "; to read the others, print the file to PDF again or recognise its text (OCR)"
             restored = f"{extract.restored:,} were restored from other words"
             ledger.remark(f"{lost}; {restored}{'' if extract.restored == extract.unmapped else cure}")
         if n_blank:
@@ -108,7 +108,7 @@ def _account(extract: Extract, ledger: Ledger) -> None:
     elif extract.paragraphs:
         ledger.keep(len(extract.paragraphs))
     else:
-        ledger.skip(None, "holds no text")
+        ledger.skip(None, "has no text")
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -119,9 +119,10 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows of all sheets, by the column names in each sheet's first row; `ledger.page` is the sheet's number.
+    """Yield the rows of all sheets as {column: value}, and set `ledger.page` to the sheet's number.
 
-    As in a CSV, a first row with a cell of five words or more is not a header; the columns are then named 1, 2, ...
+    The first row of a sheet names the columns. If one of its cells has five words or more, it is data, as in a CSV; the
+    columns are then named 1, 2, ...
     """
     workbook = _answer(path, "xlsx", ledger)
     for remark in workbook["remarks"]:
@@ -134,7 +135,7 @@ def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
                 yield number, {name: cell for name, cell in zip(names, cells, strict=False) if cell is not None}
             else:
                 header = f"the header of sheet {ledger.page}"
-                ledger.reject(number, f"{len(cells)} columns where {header} has {len(names)}", str(cells))
+                ledger.reject(number, f"{len(cells)} columns, but {header} has {len(names)}", str(cells))
     ledger.sheet = ""
 
 
@@ -148,14 +149,14 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """Return the answer of a document's reader, in a separate process unless this process is one."""
+    """Return the result of a document's reader. It runs in a separate process, unless this process is one."""
     stat = path.stat()
     encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None
     most = ledger.first_pages
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, encoding, most)
     if (known := _last.get(request)) is not None:
         return known
-    # Keep one answer only: a document may have 50 million letters.
+    # Keep only one answer, because a document may have 50 million characters.
     _last.clear()
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
     ask = partial(_reader.ask, path.name, lambda: ledger.tick(0))
@@ -163,4 +164,5 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     return answer
 
 
-_last: dict[object, Any] = {}  # the last answer; the previews of columns and of marks and the import all ask for it
+# The last answer. Both previews (of columns and of punctuation) and the import need it.
+_last: dict[object, Any] = {}

@@ -1,4 +1,4 @@
-"""Files of a folder or an archive that are read, in order."""
+"""List the files of a folder or an archive that an import reads, in order."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -19,28 +19,29 @@ TAGTOG = (
     "is an export of tagtog, whose offsets count within parts of a web page, not within a text; convert it to JSONL"
     " with text and character offsets, brat or CoNLL."
 )
-MOST_LISTED = 500  # entries of a folder
-MOST_ARCHIVES = 50  # zip archives of a folder; each may unpack to gigabytes
+MOST_LISTED = 500  # entries of a folder that are shown
+MOST_ARCHIVES = 50  # zip archives in a folder; each may unpack to gigabytes
 
 COLUMN_SUFFIXES = (
     *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
     *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
 )
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", *COLUMN_SUFFIXES)
-_TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")  # of annotation tools; some are refused
+# Extensions of annotation tools. Some of these formats are rejected with advice.
+_TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")
 _READ = (*_ROWS, *_TOOLS, *DOCUMENTS)
 _ABOUT = frozenset(
     {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "label.json", "label2id.json"}
     | {"readme.txt", "license.txt"}
 )
 _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
-ALL_PARTS = "*"  # value of `options.part`: files of all parts
+ALL_PARTS = "*"  # value of `options.part` that reads the files of all sets (train, dev and test)
 _SAME = {"validation": "dev", "valid": "dev"}
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Files to read. names: unique name of each file for the user. left_out: {name: reason} of other files there."""
+    """Files to read. names: unique name of each file for the user. left_out: {name: reason} for files not read."""
 
     files: Sequence[Path]
     names: Mapping[Path, str]
@@ -48,16 +49,16 @@ class Listing:
 
 
 def files_of(path: Path, options: ReadOptions) -> list[Path]:
-    """Return the files of `listed`."""
+    """Return the files that `listed` finds."""
     return list(listed(path, options).files)
 
 
 def listed(path: Path, options: ReadOptions) -> Listing:
-    """List `path` and `options.others`: files, or the files inside folders and zip archives, sorted by name.
+    """List the files in `path` and `options.others` (files, folders and zip archives), sorted by name.
 
-    Hidden files and links that lead out of the folder are skipped.
-    Errors: PathError; ReadError if there is nothing to read, or if a folder holds several of train, dev and test and
-    `options.part` does not choose one.
+    Hidden files are skipped, and so are links that lead out of the folder.
+    Errors: PathError; ReadError if there is nothing to read, or if a folder has several of the sets train, dev and test
+    and `options.part` does not choose one.
     """
     roots = [path, *map(Path, options.others)]
     names, taken, left_out = dict[Path, str](), set[str](), dict[str, str]()
@@ -73,7 +74,7 @@ def listed(path: Path, options: ReadOptions) -> Listing:
 
 
 def _free(name: str, folder: str, taken: Collection[str]) -> str:
-    """Return `name` if it is not taken, else `folder/name`, else `folder N/name`."""
+    """Return the first of `name`, `folder/name` and `folder N/name` that is not taken."""
     numbered = (f"{folder} {number}/{name}" for number in count(2))
     return next(each for each in chain((name, f"{folder}/{name}"), numbered) if each not in taken)
 
@@ -97,17 +98,15 @@ def _wanted(file: Path) -> bool:
 
 
 def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
-    """Return the arguments of `_inside`: a folder's files by name, and the files of its zip archives.
+    """Return the arguments of `_inside` for a folder: its files and those of its zip archives.
 
-    An archive that lies beside its own unpacked files is read once. A damaged archive among several dropped files
-    (`ALL_PARTS`) is left out. Errors: ReadError for a damaged archive of any other folder.
+    If a folder also has the unpacked files of an archive, the archive is ignored. With `ALL_PARTS` (several dropped
+    files), a damaged archive is left out. Errors: ReadError for a damaged archive otherwise.
     """
     offered, left_out = _offered_in(path), dict[str, str]()
     archives = {file: name for file, name in offered.items() if file.suffix.lower() == ARCHIVE}
     if len(archives) > MOST_ARCHIVES:
-        raise ReadError(
-            path.name, None, f"holds {len(archives):,} zip archives; unpack them, then add the folder again."
-        )
+        raise ReadError(path.name, None, f"has {len(archives):,} zip archives; unpack them, then add the folder again.")
     for archive, name in archives.items():
         del offered[archive]
         try:
@@ -118,7 +117,7 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
             left_out[name] = str(error).removeprefix(f"{archive.name}: ")
             continue
         inside = _offered_in(folder)
-        unpacked_beside = any(  # a folder holds a copy of every file of the archive
+        unpacked_beside = any(  # a folder has a copy of every file in the archive
             all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in inside.items())
             for place in (archive.parent, archive.with_suffix(""))
         )
@@ -129,7 +128,7 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
 
 
 def _offered_in(folder: Path) -> dict[Path, str]:
-    """Return {file: its name below the folder} for the files that are not hidden."""
+    """Return {file: its path relative to the folder} for files that are not hidden."""
     root = folder.resolve()
     return {file: str(file.relative_to(folder)) for file in sorted(folder.rglob("*")) if _offered(file, folder, root)}
 
@@ -142,14 +141,15 @@ def _inside(
     *,
     picked: bool = False,
 ) -> Listing:
-    """Return the files of a folder that are read, and why others are not.
+    """Return the files of a folder that will be read, and the reasons why others are left out.
 
-    names: all files that it offers. called: the name that the user knows it by. picked: the user chose its files.
+    names: {file: name} of all files in the folder. called: name of the folder for the user. picked: the user chose the
+    files one by one.
     """
     files = [file for file in names if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
         why = next((f" ({name}: {text})" for name, text in left_out.items()), "")
-        raise ReadError(called, None, f"holds no file to read (expected one of {', '.join(_READ)}){why}.")
+        raise ReadError(called, None, f"has no file that can be read (expected one of {', '.join(_READ)}){why}.")
     if any(file.name.endswith(".ann.json") for file in files):
         raise ReadError(called, None, TAGTOG)
     files = _of_part(files, names, called, options)
@@ -160,18 +160,21 @@ def _inside(
 
 
 def _why_unread(file: Path) -> str:
-    """Return why a file is left out: its content if its first bytes are known, else its ending."""
+    """Return why a file is left out: its first bytes belong to a known format, or its extension is not supported."""
     with suppress(OSError, PathError):
         try:
             with open_bytes(file) as stream:
                 refuse_known(file.name, stream.read(1024))
         except ReadError as error:
             return error.problem.removesuffix(".")
-    return "not a kind of file that is read"
+    return "this kind of file cannot be imported"
 
 
 def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options: ReadOptions) -> list[Path]:
-    """Return the files of the requested part. Errors: ReadError if a folder has several parts and none is requested."""
+    """Return the files of the requested set (train, dev or test).
+
+    Errors: ReadError if the set is missing, or if the folder has several sets and none is requested.
+    """
     if options.part == ALL_PARTS:
         return files
     parts = {file: named_part(names[file]) for file in files}
@@ -182,24 +185,26 @@ def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options:
         if not files:
             names_present = ", ".join(present) or "none"
             raise ReadError(
-                called, None, f"the folder holds no part {options.part!r}; choose a part that it has ({names_present})."
+                called,
+                None,
+                f"the folder has no files of part {options.part!r}; choose another part ({names_present}).",
             )
     elif len(present) > 1 and not any(file.suffix.lower() in DOCUMENTS for file in files):
         raise ReadError(
             called,
             None,
-            f"the folder holds several parts ({', '.join(present)}); name the part to add, or choose a single file.",
+            f"the folder has several parts ({', '.join(present)}); choose one with --part, or choose a single file.",
         )
     return files
 
 
 def is_brat(path: Path) -> bool:
-    """Return True if `path` is a text with brat's annotation beside it."""
+    """Return True if `path` is a .txt and its folder has a brat annotation (.ann) of the same name."""
     return path.suffix == ".txt" and is_there(path.with_suffix(".ann"))
 
 
 def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
-    """Return the entries of `folder` that a user can import: folders, then readable files, at most `MOST_LISTED`.
+    """Return the entries of `folder` that a user can open or import: folders first, then files, up to `MOST_LISTED`.
 
     Hidden entries, links that lead out of the allowed folders, and names that are not UTF-8 are left out.
     Errors: PathError, see `allowed_path`.
@@ -216,18 +221,18 @@ def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
                 ):
                     entries.append(path)
     except OSError as error:
-        raise PathError(f"{str(folder)[:200]!r}: cannot be looked into ({error.strerror}).") from error
+        raise PathError(f"{str(folder)[:200]!r}: cannot be opened ({error.strerror}).") from error
     return entries[:MOST_LISTED]
 
 
 def readable(file: Path) -> bool:
-    """Return True if files with this ending are read from a folder."""
+    """Return True if a folder's files with this extension are read."""
     endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
     return bool(endings) and endings[-1] in _READ
 
 
 def _offered(file: Path, folder: Path, root: Path) -> bool:
-    """Return True for a plain file inside the folder that is not hidden."""
+    """Return True for a file that is not hidden and lies inside the folder, even if it is a link."""
     inside = file.relative_to(folder)
     return (
         not any(part.startswith(".") for part in inside.parts)
@@ -237,7 +242,7 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
 
 
 def named_part(name: str) -> str | None:
-    """Return the part (train, dev or test) that a file's name or its folders contain, None if there is none."""
+    """Return "train", "dev" or "test" if a file's name or its folders contain this word, else None."""
     matches = _PART.findall(name.lower())
-    # The last match counts: train/old/dev.txt is dev.
+    # The last match decides: train/old/dev.txt is dev.
     return _SAME.get(matches[-1], matches[-1]) if matches else None

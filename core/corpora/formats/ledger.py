@@ -1,4 +1,4 @@
-"""Options of a reader, and its account of every row."""
+"""Options of a reader, and the ledger in which it counts every row."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -47,10 +47,10 @@ LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtato
 TAGGED = frozenset({"conll", "hf"})  # labelled formats with tokens and tags
 MARKED = LABELLED - TAGGED  # labelled formats with spans of a text
 
-Record = tuple[int, Mapping[str, object]]  # (line, or row of a Parquet file, from 1; values by column)
+Record = tuple[int, Mapping[str, object]]  # (line number, or row number of a Parquet file, from 1; {column: value})
 
 TOO_LONG = "a line of more than {:,} bytes; break it into lines"
-MAX_PROBLEMS = 50  # kept in memory and shown; the reject file has them all
+MAX_PROBLEMS = 50  # problems kept in memory and shown; the reject file has all rejected rows
 MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
 
 
@@ -58,16 +58,16 @@ MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
 class ReadOptions:
     """Options for reading a file or folder.
 
-    text_column: None guesses it. doc_column: names the document of a row; None takes a column with a usual name.
-    group_column: names the group of a document. scheme: "auto" or one of `schemes.SCHEMES`. split: cut every row (a
-    document) into sentences. unit: rows of a .txt are lines, or paragraphs that end with an empty line. encoding:
-    "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. repair: False rejects a sentence with tags out of
-    order instead of repairing it. part: train, dev (validation) or test, to read from a labelled folder with several.
-    tokens: rule that cuts text without tokens. entity_type: for tags that name no type (`B`, `I`); "" for `ENTITY`.
-    tag_column: the column of the tags, by number from 1 or by name. keep_lost: keep labelled sentences that lost an
-    annotation or have only binary answers. annotator: whose labels to take if several people labelled a text
-    differently. others: further files and folders to read with the first. names: names to report for the first and
-    the other files in place of their file names.
+    text_column: column of the text; None guesses it. doc_column: column with the document of a row; None takes a column
+    with a usual name. group_column: column with the group of a document. scheme: "auto" or one of `schemes.SCHEMES`.
+    split: cut every row (a document) into sentences. unit: rows of a .txt are lines, or paragraphs that end with an
+    empty line. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. repair: False rejects sentences
+    with tags out of order instead of repairing them. part: the set (train, dev or test) to read from a labelled folder
+    with several sets. tokens: rule that cuts text without tokens. keep_lost: keep labelled sentences that lost an
+    annotation or have only binary answers. annotator: name of the annotator whose labels are kept if labels differ.
+    others: further files and folders to read with the first. names: names to report instead of the file names, for the
+    first and the other files. entity_type: type for tags without a type (`B`, `I`); "" for `ENTITY`. tag_column: the
+    tag column, by number from 1 or by name.
     """
 
     format: Format = "auto"
@@ -91,7 +91,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One row or span that was rejected, skipped or repaired. Never contains its text."""
+    """A row or span that was rejected, skipped or repaired, without its text."""
 
     kind: Literal["rejected", "repaired", "skipped", "span"]
     file: str
@@ -101,21 +101,23 @@ class Problem:
 
 @dataclass(slots=True, kw_only=True)
 class ReadReport:
-    """Counts, filled while reading; `read == kept + rejected + skipped`, in rows (lines, records, CoNLL sentences).
+    """Counts of rows, updated while reading: `read == kept + rejected + skipped`.
 
-    Rows of documents are pages (PDF), paragraphs (Word and the like) or rows of a sheet.
+    A row is a line, a record or a CoNLL sentence. In documents it is a page (PDF), a paragraph (Word and others) or a
+    row of a sheet.
 
-    repaired: number of repaired tags and span borders, in `repaired_rows` rows. rejected_spans: annotations that could
-    not be used (overlapping, discontinuous, out of range, of another text). lost: sentences left out because they lost
-    an annotation and are therefore not fully labelled. partial: texts with binary answers (Prodigy) only, left out
-    unless `keep_lost`. agreement: of several annotators. skipped: rows that their file marks as unused (Prodigy's
-    reject and ignore, tasks without annotation). empty: rows without text, not counted as read. sentences: number of
-    sentences that came out, more than `kept` if rows are split.
+    repaired: number of repaired tags and span borders, in `repaired_rows` rows. rejected_spans: number of annotations
+    that could not be used (overlapping, discontinuous, out of range, not matching the text). lost: number of sentences
+    that lost an annotation; they are left out unless `keep_lost`, because they are not fully labelled. partial: number
+    of texts with only binary answers (Prodigy), left out unless `keep_lost`. agreement: agreement of several
+    annotators. skipped: number of rows that their file marks as unused (Prodigy's reject and ignore, tasks without
+    annotation). empty: number of rows without text, not counted as read. sentences: number of sentences, more than
+    `kept` if rows are split.
 
-    pages: of all PDFs. blank_pages: pages without text, listed in `blank_places`. unmapped: letters that map to no
-    character; restored: number of these that other words made clear. margins: lines left out as running heads and
-    page numbers. left_out: files of a folder or an archive that cannot be read. notes: how columns and tags were
-    understood, if that is not obvious.
+    pages: number of pages of all PDFs. blank_pages: number of pages without text, listed in `blank_places`. unmapped:
+    number of letters that map to no character. restored: number of unmapped letters that were restored from other
+    words. margins: number of lines left out as running heads and page numbers. left_out: number of files in a folder or
+    an archive that cannot be read. notes: how columns and tags were understood, if it is not obvious.
     """
 
     format: str = ""
@@ -146,23 +148,23 @@ class ReadReport:
     problems: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the report as JSON."""
+        """Return the report as JSON values."""
         return asdict(self)
 
 
 class Ledger:
-    """State of a reader: the report, the reject file, and the file and row being read. Formats update it row by row.
+    """State of a reader: the report, the reject file, and the current file and row. Formats update it row by row.
 
-    Of the file: `file` is its name, `listed` its name with folders, `format` its format, `doc` the document of its
-    sentences unless a row names another one. `placed`: sentences keep their file and page.
+    Current file: `file` is its name, `listed` its name with folders, `format` its format. `doc` is the document of its
+    sentences, unless a row names another one. If `placed`, sentences keep their file and page.
 
-    Of the row: `named` is its (document, group) by the requested columns, `place` its (file, page), `columns` its
-    further columns, `page` and `sheet` its sheet's number and, if there are several, name.
+    Current row: `named` is (document, group) from the requested columns, `place` is (file, page), `columns` are its
+    further columns. `page` is the number of its sheet, `sheet` the sheet's name if there are several.
 
-    Of the import: `panel` decides whose labels are taken. `first_pages` limits a preview, None reads all pages.
-    `documents` are all documents; their words (`vocabulary`, collected once) restore unmapped letters. `sources`:
-    sentences keep the file's own text, which adds a fifth to the time of reading. `tick(bytes)` is called about once
-    per block.
+    Import: `panel` chooses the annotator whose labels are kept. `first_pages` limits the pages for a preview; None
+    reads all. `documents` are all documents of the import; their words (`vocabulary`, collected once) restore unmapped
+    letters. If `sources`, sentences keep the file's own text; reading then takes a fifth longer. `tick(bytes)` is
+    called about once per block.
     """
 
     def __init__(
@@ -206,14 +208,14 @@ class Ledger:
         self._keep("span", line, reason, raw)
 
     def note(self, texts: Iterable[str]) -> None:
-        """Add notes on how the file was understood, each once."""
+        """Add notes on how the file was understood, unless the report has them already."""
         self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def partial(self, line: int | None) -> None:
-        """Count a sentence with answers about some spans only."""
+        """Count a text that has only binary answers, about single spans."""
         self.report.partial += 1
         if self.options.keep_lost:
-            reason = "binary answers about one text were gathered; unanswered spans count as O"
+            reason = "binary answers about one text were joined; spans without an answer are treated as O"
             self._note("repaired", line, reason)
 
     def keep(self, rows: int) -> None:
@@ -222,17 +224,17 @@ class Ledger:
         self.report.kept += rows
 
     def skip(self, line: int | None, reason: str, rows: int = 1) -> None:
-        """Count rows that are empty, or that their own file marks as unused."""
+        """Count rows without usable content, or that their file marks as unused."""
         self.report.read += rows
         self.report.skipped += rows
         self._note("skipped", line, reason)
 
     def remark(self, reason: str) -> None:
-        """Note something that was left out of a file and is not a row."""
+        """Report content that was left out and is not a row."""
         self._note("skipped", None, reason)
 
     def repair(self, line: int | None, count: int, reason: str) -> None:
-        """Count `count` repairs in the row at `line`."""
+        """Add `count` repairs in the row at `line`."""
         self.report.repaired += count
         self.report.repaired_rows += 1
         self._note("repaired", line, reason)
@@ -249,9 +251,9 @@ class Ledger:
             self.judge_encoding()
 
     def not_decoded(self, line: int, error: UnicodeDecodeError) -> str:
-        """Count a line that is not in the encoding; return the reason to reject its row.
+        """Count a line that is not in the encoding, and return the reason to reject its row.
 
-        A few such lines are rejected. More than one in a hundred mean that the file has another encoding.
+        Single lines are rejected. If more than one in a hundred fails, the file has another encoding.
         """
         reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
         self._undecodable += 1
@@ -292,5 +294,5 @@ class Ledger:
 
 
 def short(error: BaseException) -> str:
-    """Return the first line of the message of another library's error."""
+    """Return the first line of an error message from another library, up to 120 characters."""
     return str(error).split("\n", maxsplit=1)[0][:120]

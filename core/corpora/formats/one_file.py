@@ -1,4 +1,4 @@
-"""Sentences of one file of any format."""
+"""Read the sentences of one file in any format."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,13 +17,13 @@ from core.text.sentence import Sentence
 
 
 def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a text file; a row is a line."""
+    """Yield the sentences of a text file whose rows are lines."""
     for line, text, at in _decoded(path, ledger):
         yield from from_text(text, line, ledger.doc, ledger, at)
 
 
 def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a text file; a row is a paragraph, which ends with an empty line.
+    """Yield the sentences of a text file whose rows are paragraphs. An empty line ends a paragraph.
 
     A paragraph of more than `MAX_TEXT` characters is cut between lines.
     """
@@ -43,7 +43,10 @@ def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
-    """Yield (number, text, characters of the file before it) per line; no count after a line that is too long."""
+    """Yield (line number, text, number of characters before the line) per line.
+
+    After a line that is too long, the number of characters is None.
+    """
     at: int | None = 0
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream):
@@ -62,7 +65,7 @@ def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]
 
 
 def names_of(file: Path, kind: Kind) -> token_tables.Names:
-    """Return a function that reads the names of a file's numbered tags, once, when the first such tag is met."""
+    """Return a function that returns the names of a file's numbered tags. It reads them once, at the first call."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 
@@ -101,7 +104,7 @@ def sentences_of(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iter
 
 
 def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """Give the sentences of a workbook, or of a file among documents, their file and page if they have none."""
+    """Set file and page of sentences from a workbook, or from a file among documents, if they have none."""
     for sentence in sentences:
         yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 
@@ -130,7 +133,7 @@ def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, led
 
 
 def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows, and set the ledger to the document, group, file, page and further columns of the current row."""
+    """Yield the rows, and store each row's document, group, file, page and further columns in the ledger."""
     for line, record in rows:
         ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
         ledger.place = place_in(record) if kind.placed else (None, None)
@@ -139,7 +142,7 @@ def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Recor
 
 
 def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """Give each sentence the document, group, file, page and further columns of its row."""
+    """Set each sentence's document, group, file, page and further columns from its row."""
     for sentence in sentences:
         (doc, group), (file, page) = ledger.named, ledger.place
         doc = sentence.doc if doc is None else doc
@@ -153,7 +156,7 @@ def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sente
             if kind.text_column in record:
                 ledger.report.empty += 1
             else:
-                ledger.reject(line, f"there is no {kind.text_column!r} in it", str(dict(record)))
+                ledger.reject(line, f"it has no {kind.text_column!r}", str(dict(record)))
         elif isinstance(value, str):
             named = record.get(kind.doc_column) if kind.doc_column else None
             yield from from_text(value, line, ledger.doc if named is None else str(named), ledger)

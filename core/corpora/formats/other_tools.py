@@ -1,6 +1,7 @@
-"""Exports of annotation tools that are one object, and records of further tools as rows with a text and spans.
+"""Read exports of annotation tools that are a single object, and convert records of further tools to text and spans.
 
-A span is `[start, end, type]` in characters. Exports without text, and formats that are not read, are refused by name.
+A span is `[start, end, type]` in characters. Known exports without text, and known formats that cannot be read, are
+rejected with advice.
 """
 
 import json
@@ -19,8 +20,8 @@ from core.errors import ReadError
 
 Row = Mapping[str, object]
 Spans = list[object] | None  # None for a text without an answer
-MAX_OBJECT = 64 << 20  # bytes of a file that is one JSON object
-_START = 8_000  # characters of a file that patterns are matched against
+MAX_OBJECT = 64 << 20  # bytes of a file that is a single JSON object
+_START = 8_000  # characters at the start of a file in which patterns are searched
 _PUBTATOR = re.compile(r"\w{1,100}\|t\|.*\n\w{1,100}\|a\|")
 _ROOT = re.compile(r"(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>\s*)*<([\w:.-]+)", re.DOTALL)
 _PYTHON = re.compile(
@@ -29,18 +30,18 @@ _PYTHON = re.compile(
 )
 _XML = {"GateDocument": "gate", "collection": "bioc"}
 _CONVERT = "export it from its tool as JSONL with character offsets, brat, WebAnno TSV 3 or CoNLL"
-_RASA = "is YAML, as Rasa writes it, which is not read; convert it to JSON (rasa data convert nlu -f json)."
+_RASA = "is YAML of Rasa, which cannot be read; convert it to JSON (rasa data convert nlu -f json)."
 _ENDINGS = {
     ".spacy": "is a DocBin of spaCy, which is binary; write each Doc.to_json() as a line of JSON, or convert to CoNLL.",
     ".xmi": "is UIMA CAS XMI; export the documents as WebAnno TSV 3.3 (INCEpTION, WebAnno) instead.",
-    ".ttl": f"is RDF, such as NIF, which is not read; {_CONVERT}.",
+    ".ttl": f"is RDF (for example NIF), which cannot be read; {_CONVERT}.",
     ".yml": _RASA,
     ".yaml": _RASA,
 }
 
 
 def adapted(records: Iterator[Record]) -> Iterator[Record]:
-    """Yield the records; those of a known tool become rows with `text` and `label`. A record may hold several rows."""
+    """Yield the records. Records of a known tool are converted to rows with `text` and `label`, maybe several each."""
     for line, record in records:
         adapter = next((adapt for names, adapt in _ADAPTERS if names <= record.keys()), None)
         rows = list(adapter(record)) if adapter else []
@@ -51,12 +52,12 @@ def adapted(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def why_refused(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return the reason to refuse an export by name, with the cure; "" for any other."""
+    """Return why a known export is rejected and what to do; "" for any other rows."""
     return next((reason for fits, reason in _REFUSED if rows and fits(set(columns), rows[0])), "")
 
 
 def _of_pandas(columns: set[str], row: Row) -> bool:
-    """Return True for {column: {row number: value}}."""
+    """Return True for a table as {column: {row number: value}}, which pandas writes by default."""
     values = list(row.values())
     return all(isinstance(value, Mapping) and value and all(key.isdecimal() for key in value) for value in values)
 
@@ -64,7 +65,7 @@ def _of_pandas(columns: set[str], row: Row) -> bool:
 _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
     (
         lambda columns, row: {"Begin Offset", "End Offset", "Type"} <= columns,
-        "annotations of Amazon Comprehend, without the text that their offsets count in; join them with the documents"
+        "annotations of Amazon Comprehend without the text to which their offsets refer; join them with the documents"
         " and save JSON lines with text and label ([[start, end, type]])",
     ),
     (
@@ -74,12 +75,12 @@ _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
     ),
     (
         lambda columns, row: {"body", "target"} <= columns and ("@context" in columns or "id" in columns),
-        "web annotations (Recogito, Hypothesis) without the text that their positions count in; join them with the text"
-        " and save JSON lines with text and label ([[start, end, type]])",
+        "web annotations (Recogito, Hypothesis) without the text to which their positions refer; join them with the"
+        " text and save JSON lines with text and label ([[start, end, type]])",
     ),
     (
         lambda columns, row: {"start", "end", "word"} <= columns and "text" not in columns,
-        "mentions that a transformers pipeline predicted, without the text that their offsets count in; join them with"
+        "mentions that a transformers pipeline predicted, without the text to which their offsets refer; join them with"
         " the text and save JSON lines with text and label ([[start, end, type]])",
     ),
     (
@@ -94,12 +95,12 @@ _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
 
 
 def _row(record: Row, text: str, spans: Spans, *used: str) -> Row:
-    """Return a row with the text, the spans, and the record's other fields."""
+    """Return a row with the text, the spans, and the record's fields that are not in `used`."""
     return {"text": text, "label": spans, **{key: value for key, value in record.items() if key not in used}}
 
 
 def _vertex(record: Row) -> Iterator[Row]:
-    """Google Vertex AI and AutoML: `textContent`, `textSegmentAnnotations` of startOffset, endOffset, displayName."""
+    """Convert Google Vertex AI and AutoML: `textContent`, and spans under `textSegmentAnnotations`."""
     text, segments = record["textContent"], record["textSegmentAnnotations"]
     if isinstance(text, str) and isinstance(segments, list):
         spans = _fields(segments, "startOffset", "endOffset", "displayName")
@@ -107,7 +108,7 @@ def _vertex(record: Row) -> Iterator[Row]:
 
 
 def _ground_truth(record: Row) -> Iterator[Row]:
-    """Amazon SageMaker Ground Truth: `source`, and under the job's name `annotations` of `entities`."""
+    """Convert Amazon SageMaker Ground Truth: `source`, and `annotations` with `entities` under the job's name."""
     text = record["source"]
     for job, value in record.items():
         answer = value.get("annotations") if isinstance(value, Mapping) else None
@@ -118,7 +119,7 @@ def _ground_truth(record: Row) -> Iterator[Row]:
 
 
 def _dataturks(record: Row) -> Iterator[Row]:
-    """Dataturks: `content`, `annotation` of `label` and `points`, whose end is the last character."""
+    """Convert Dataturks: `content`, and `annotation` with `label` and `points`. A point's end is its last character."""
     text, answers = record["content"], record["annotation"]
     if not isinstance(text, str) or not isinstance(answers, list | None):
         return
@@ -134,7 +135,7 @@ def _dataturks(record: Row) -> Iterator[Row]:
 
 
 def _ubiai(record: Row) -> Iterator[Row]:
-    """UBIAI: `document`, and `tokens` of start, end and entityLabel, which are its mentions."""
+    """Convert UBIAI: `document`, and mentions (start, end, entityLabel) under the name `tokens`."""
     text, mentions = record["document"], record["tokens"]
     named = isinstance(mentions, list) and all(isinstance(m, Mapping) and "entityLabel" in m for m in mentions)
     if isinstance(text, str) and isinstance(mentions, list) and named:
@@ -142,7 +143,7 @@ def _ubiai(record: Row) -> Iterator[Row]:
 
 
 def _cluener(record: Row) -> Iterator[Row]:
-    """CLUENER: `label` as {type: {mention: [[first, last character]]}}."""
+    """Convert CLUENER: `label` as {type: {mention: [[first character, last character]]}}."""
     text, label = record["text"], record["label"]
     if not isinstance(text, str) or not isinstance(label, Mapping):
         return
@@ -158,7 +159,7 @@ def _cluener(record: Row) -> Iterator[Row]:
 
 
 def _gate(record: Row) -> Iterator[Row]:
-    """GATE's JSON, which follows Twitter's: `entities` as {type: [{indices: [start, end]}]}."""
+    """Convert GATE's JSON, which has the form of Twitter's: `entities` as {type: [{indices: [start, end]}]}."""
     text, entities = record["text"], record["entities"]
     if not isinstance(text, str) or not isinstance(entities, Mapping):
         return
@@ -171,21 +172,21 @@ def _gate(record: Row) -> Iterator[Row]:
 
 
 def _wrapped(record: Row) -> Iterator[Row]:
-    """A list of records under `data`, as older scripts of Hugging Face's datasets read it."""
+    """Unwrap a list of records under `data`, a form that older Hugging Face scripts read."""
     rows = record["data"]
     if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
         yield from rows
 
 
 def _gliner(record: Row) -> Iterator[Row]:
-    """GLiNER: `tokenized_text`, and `ner` of [first token, last token, type]."""
+    """Convert GLiNER: `tokenized_text`, and `ner` with [first token, last token, type]."""
     tokens, mentions = record["tokenized_text"], record["ner"]
     if _words(tokens) and isinstance(mentions, list):
         yield _row(record, *_joined(tokens, mentions, 0), "tokenized_text", "ner")
 
 
 def _dygie(record: Row) -> Iterator[Row]:
-    """SciERC and DyGIE++: `sentences` of tokens, `ner` by sentence, tokens counted through the document."""
+    """Convert SciERC and DyGIE++: `sentences` of tokens, and `ner` with token numbers that count from the first one."""
     sentences, mentions = record["sentences"], record["ner"]
     if not isinstance(sentences, list) or not isinstance(mentions, list) or not all(map(_words, sentences)):
         return
@@ -236,29 +237,29 @@ _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], Iterator[Row]]], ...] = (
 
 
 def refuse_by_ending(path: Path) -> None:
-    """Raise ReadError for a tool's file that is recognised by its ending and is not read."""
+    """Raise ReadError for a file whose extension belongs to a format that cannot be read."""
     if reason := _ENDINGS.get(path.suffix.lower()):
         raise ReadError(path.name, None, reason)
 
 
 def tool_of(path: Path, head: str, options: ReadOptions) -> str:
-    """Return the format of an export that is one document or object, "" for a file of rows.
+    """Return the format of an export that is a single document or object; "" for a file of rows.
 
-    head: the first block of its text. Errors: ReadError for a tool's export that is not read, with what to do.
+    head: first block of the file's text. Errors: ReadError with advice for an export that cannot be read.
     """
-    # Kept short because the patterns backtrack.
+    # The start is short, because the patterns backtrack.
     start = head.lstrip()[:_START]
     if is_webanno(start):
         return "webanno"
     if _PUBTATOR.match(start):
         return "pubtator"
     if start.startswith(("@prefix", "@base", "<http")) and "nif" in start:
-        raise ReadError(path.name, 1, f"is NIF, which is RDF and not read; {_CONVERT}.")
+        raise ReadError(path.name, 1, f"is NIF, a form of RDF that cannot be read; {_CONVERT}.")
     if _PYTHON.match(start):
         raise ReadError(
             path.name,
             1,
-            "is Python source, as spaCy's tutorials show it; save the list with json.dump as a .json file.",
+            "is Python source code, as in spaCy's tutorials; save the list with json.dump as a .json file.",
         )
     if start.startswith("<") and path.suffix.lower() in (".xml", ".bioc", ".gate", ".xmi"):
         return _of_xml(path, start)
@@ -274,11 +275,11 @@ def _of_xml(path: Path, start: str) -> str:
         return _XML[root]
     if root == "xmi:XMI" or "uima" in start:
         raise ReadError(path.name, 1, "is UIMA CAS XMI; export the documents as WebAnno TSV 3.3 instead.")
-    raise ReadError(path.name, 1, f"is XML (<{root}>) of a kind that is not read (GATE and BioC are); {_CONVERT}.")
+    raise ReadError(path.name, 1, f"is XML (<{root}>), but only GATE and BioC can be read; {_CONVERT}.")
 
 
 def single_object(path: Path, head: str, options: ReadOptions) -> Mapping[str, Any] | None:
-    """Return the JSON object that is the whole file; None for lines of objects and for anything else."""
+    """Return the file's content if it is a single JSON object; None for JSON lines and anything else."""
     first, _, rest = head.strip().partition("\n")
     if rest.strip() and _is_json(first):
         return None
@@ -298,7 +299,7 @@ def _is_json(text: str) -> bool:
 
 
 def _of_object(path: Path, content: Mapping[str, Any]) -> str:
-    """Return the tool that wrote an object with many rows, "" if the object itself is a row."""
+    """Return the tool whose export has many rows in one object; "" if the object itself is a row."""
     if "%FEATURE_STRUCTURES" in content or "%TYPES" in content:
         raise ReadError(path.name, 1, "is UIMA CAS JSON; export the documents as WebAnno TSV 3.3 instead.")
     if "annotatable" in content and "entities" in content:
@@ -315,7 +316,7 @@ def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
 
 
 def _with(content: Mapping[str, Any], name: str, fits: Callable[[object], bool]) -> list[Any] | None:
-    """Return the list under `name` if any of its rows fits, else None."""
+    """Return the list under `name` if `fits` is True for any of its rows, else None."""
     rows = _listed(content, name)
     return rows if rows and any(map(fits, rows)) else None
 
@@ -325,17 +326,17 @@ _ROWS_OF: dict[str, Callable[[Mapping[str, Any]], list[Any] | None]] = {
     "lighttag": lambda content: _with(content, "examples", lambda row: isinstance(row, dict) and "content" in row),
     "bioc": lambda content: _listed(content, "documents") or _listed(content, "PubTator3"),
     "spacy": lambda content: (
-        _with(content, "annotations", lambda row: isinstance(row, list))  # of the tool NER Annotator
+        _with(content, "annotations", lambda row: isinstance(row, list))  # written by the tool NER Annotator
         or ([content] if _listed(content, "paragraphs") is not None else None)
     ),
 }
 
 
 def object_rows(path: Path, tool: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows within an object, all with its first line as their line."""
+    """Yield the rows within an object. Their line number is always 1."""
     content = json.loads(whole_text(path, ledger, MAX_OBJECT) or "{}")
     for row in _ROWS_OF[tool](content) or ():
         if (record := as_row(row)) is not None:
             yield 1, record
         else:
-            ledger.skip(1, "a text without an answer" if row is None else "no row of texts and annotations")
+            ledger.skip(1, "a text without an answer" if row is None else "an item without text and annotations")

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSON, Parquet and Arrow files, and of lines with tags or marks in the text, one at a time."""
+"""Read the rows of CSV, TSV, JSON, Parquet and Arrow files, and of lines with inline tags or marks, one at a time."""
 
 import codecs
 import csv
@@ -22,25 +22,25 @@ from core.corpora.formats.source import BLOCK_BYTES, BOMB_BYTES, BOMB_RATIO, MAX
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 
-_LINES = 50  # lines that recognition looks at
-_SHARE = 0.95  # share of the words that have a tag
+_LINES = 50  # lines that are read to recognise inline tags and marks
+_SHARE = 0.95  # share of the words that must have a tag
 _MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")  # <PERSON>, <ENAMEX TYPE="PERSON">
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
 _HTML = frozenset(
     {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
 )
 _TOO_LONG = "x" * (MAX_TEXT + 1)
-_BATCH = 1024  # rows that are Python values at once; progress is reported after each batch
-_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # not E-mail, which is a column's name
+_BATCH = 1024  # rows that are converted to Python values at a time; progress is reported after each batch
+_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, which is the name of a column
 
 
 def table(
     path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
 ) -> Iterator[Record]:
-    """Yield the rows of a CSV or TSV. A quoted cell may hold line breaks; a quote that never closes costs one row.
+    """Yield the rows of a CSV or TSV. A quoted cell may have line breaks. A quote without an end rejects one row.
 
-    A first row with a cell of five words or more, or with a tag (O, B-PER), is not a header: columns are then named
-    1, 2, ... gaps: an empty line is a row without values, as in tables with one token per row.
+    The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), it is data, and the
+    columns are named 1, 2, ... gaps: yield an empty row for an empty line, for tables with one token per row.
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
@@ -57,11 +57,11 @@ def table(
             elif len(cells) == len(names):
                 yield line, dict(zip(names, cells, strict=True))
             else:
-                ledger.reject(line, f"{len(cells)} columns where the header has {len(names)}", "\t".join(cells))
+                ledger.reject(line, f"{len(cells)} columns, but the header has {len(names)}", "\t".join(cells))
 
 
 class _Pushback:
-    """Iterator of lines that can be given back (`returned`)."""
+    """Iterator of lines. Lines put into `returned` are yielded again."""
 
     def __init__(self, source: Iterator[tuple[int, bytes, bool]]) -> None:
         self._source, self.returned = source, deque[tuple[int, bytes, bool]]()
@@ -101,7 +101,7 @@ def _table_rows(
 
 
 def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger: Ledger) -> str:
-    """Return `text` and the lines up to its closing quote; give the lines back and return "" if it never closes."""
+    """Return `text` with the lines up to its closing quote. Without one, give the lines back and return ""."""
     taken: list[tuple[int, bytes, bool]] = []
     size, state = 0, "open"
     for item in source:
@@ -122,10 +122,10 @@ def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger
 
 
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
-    """Return the state of the quoted cells at the end of `text`; quotes within an unquoted cell mean nothing.
+    """Return the state of quoted cells at the end of `text`. Quotes within an unquoted cell are ignored.
 
-    broken: a quote within a quoted cell that is neither doubled nor its last character. A quote that never closes is
-    noticed here, at the next row's first quote, and does not swallow that row.
+    broken: a quoted cell has a quote that is neither doubled nor its last character. This happens at the first quote of
+    the next row if a quote is never closed, so that the next row is not read as part of the cell.
     """
     at = 0
     if not inside and text.startswith('"'):
@@ -148,20 +148,20 @@ def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "close
 
 
 def guess_separator(header: str) -> str:
-    """Return the most frequent of tab, comma, semicolon and bar in the header."""
+    """Return the most frequent separator in the header: tab, comma, semicolon or bar."""
     return max("\t,;|", key=header.count)
 
 
 def looks_inline(head: str) -> bool:
-    """Return True if the first lines hold words with tags, or names in upper-case marks and no other marks."""
+    """Return True if the first lines have inline tags (`Ann/B-PER`), or marks (`<PERSON>`) around mentions only."""
     first = [line for line in head.split("\n")[:-1] or [head] if line.strip()][:_LINES]
     return bool(first) and (bool(separator(first)) or _marked(first))
 
 
 def separator(first: list[str]) -> str:
-    """Return `|`, `/` or `_` if it separates each word from its tag in these lines, else "".
+    """Return the character (`|`, `/` or `_`) that separates each word from its tag in these lines, else "".
 
-    Words share few tags, and a fifth of the tags are O; fractions and addresses have no O.
+    At least a fifth of the tags must be O, which excludes fractions and web addresses.
     """
     for mark in "|/_":
         words = [word for line in first for word in line.split()]
@@ -172,7 +172,7 @@ def separator(first: list[str]) -> str:
 
 
 def _marked(first: list[str]) -> bool:
-    """Return True if the lines have marks, and every mark encloses a mention."""
+    """Return True if the lines have marks such as <PERSON>, all of them around mentions."""
     text = "\n".join(first)
     mentions = _MARK.findall(text)
     kinds = {kind for kind, _, _ in mentions}
@@ -180,7 +180,7 @@ def _marked(first: list[str]) -> bool:
 
 
 def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield a row per line: tokens and their tags, or a text and its spans."""
+    """Yield one row per line, with tokens and tags, or with a text and spans."""
     with open_stream(path, encoding) as stream:
         whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
         head = list(islice((line for line in whole if line.strip()), _LINES))
@@ -200,13 +200,13 @@ def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def _tagged(text: str, mark: str) -> dict[str, object]:
-    """Return the tokens and tags of a line; a word without a tag gets an empty one, which is rejected later."""
+    """Return the tokens and tags of a line. A word without a tag gets an empty tag, so the line is rejected later."""
     words = [word.split(mark) if mark == "|" else word.rsplit(mark, 1) for word in text.split()]
     return {"tokens": [word[0] for word in words], "ner_tags": [word[-1] if len(word) > 1 else "" for word in words]}
 
 
 def _spans(text: str) -> dict[str, object]:
-    """Return the text without its marks, and a span for each mark."""
+    """Return the text without marks, and a span for each mark."""
     plain, spans, at = "", list[list[object]](), 0
     for found in _MARK.finditer(text):
         plain += unescape(text[at : found.start()])
@@ -238,17 +238,17 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield the objects of one or several JSON arrays, read one by one; a plain string becomes an object's `text`.
+    """Yield the objects of one or more JSON arrays, read one by one. A string becomes an object with this `text`.
 
-    Errors: ReadError at the first broken object, because an array has no lines at which to continue.
+    Errors: ReadError at the first broken object, because the start of the next one cannot be found.
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         feed = _Feed(stream, path.name)
         if feed.next_mark() not in ("[", "{"):
-            raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object a line.")
+            raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object per line.")
         decoder = json.JSONDecoder()
         while (mark := feed.next_mark()) in ("[", "{"):
-            if mark == "{":  # objects over several lines, one after the other
+            if mark == "{":  # a sequence of objects that span several lines
                 line, value = feed.line, feed.take(decoder)
                 if isinstance(value, dict):
                     yield line, value
@@ -260,7 +260,7 @@ def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield the objects up to an array's closing bracket, and read the bracket."""
+    """Yield the objects of an array, and move past its closing bracket."""
     decoder = json.JSONDecoder()
     while (mark := feed.next_mark()) != "]":
         if mark == "":
@@ -279,7 +279,7 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def as_row(value: object) -> Mapping[str, object] | None:
-    """Return a JSON value as a row: an object, a string, or spaCy's pair of text and entities; None for others."""
+    """Convert a JSON value to a row: an object, a string, or spaCy's pair of text and entities; else return None."""
     if isinstance(value, dict):
         return value
     if isinstance(value, str):
@@ -292,7 +292,7 @@ def as_row(value: object) -> Mapping[str, object] | None:
 
 
 class _Feed:
-    """Window on a JSON text that grows only as far as the next value needs."""
+    """Reads a JSON text value by value. Only the text that the next value needs is in memory."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
@@ -300,7 +300,7 @@ class _Feed:
         self.text, self.at, self.line = "", 0, 1
 
     def next_mark(self) -> str:
-        """The next character that is not white space, "" at the end."""
+        """Return the next character that is not white space, "" at the end."""
         while True:
             start = self.at
             while self.at < len(self.text) and self.text[self.at].isspace():
@@ -312,19 +312,19 @@ class _Feed:
                 return ""
 
     def take(self, decoder: json.JSONDecoder) -> object:
-        """The value that begins here. Errors: ReadError if it is broken or too long."""
+        """Return the value that begins here, and move past it. Errors: ReadError if it is broken or too long."""
         while True:
             try:
                 value, end = decoder.raw_decode(self.text, self.at)
             except (ValueError, RecursionError) as error:
                 left = len(self.text) - self.at
-                # The window doubles before each new attempt: a value costs at most twice its length of parsing.
+                # Double the text before each new attempt, so that parsing costs at most twice the value's length.
                 if left > MAX_RECORD or not self._more(max(left, BLOCK_BYTES)):
                     raise ReadError(
                         self._name,
                         self.line,
                         f"not JSON, or an object of more than {MAX_RECORD:,} bytes ({short(error)}); export it again"
-                        " as one JSON object a line.",
+                        " with one JSON object per line.",
                     ) from error
                 continue
             self.line += self.text.count("\n", self.at, end)
@@ -338,7 +338,7 @@ class _Feed:
         except UnicodeDecodeError as error:
             line = self.line + self.text.count("\n", self.at) + raw[: error.start].count(b"\n")
             raise EncodingError(
-                self._name, line, "these bytes are not UTF-8; give its encoding, for example cp1252 or latin-1."
+                self._name, line, "these bytes are not UTF-8; give the file's encoding, for example cp1252 or latin-1."
             ) from error
         self.text, self.at = self.text[self.at :] + new, 0
         return bool(raw)
@@ -347,7 +347,8 @@ class _Feed:
 def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Iterator[Record]:
     """Yield (number from 1, row) of a Parquet or Arrow file. columns: columns to read, None for all.
 
-    Errors: ReadError for another kind of file or a bomb; ResourceError if memory does not suffice; PathError.
+    Errors: ReadError for another kind of file, or one that unpacks to far more than its size; ResourceError if memory
+    runs out; PathError.
     """
     row = 0
     try:
@@ -367,7 +368,7 @@ def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Ite
 
 
 def look_through(path: Path) -> None:
-    """Check that a Parquet file of ours is sound, by reading it to its end. Errors: ReadError if it is not."""
+    """Check a Parquet file that Winnow wrote, by reading it to its end. Errors: ReadError if it is damaged."""
     try:
         with _Bounded(path.open("rb")) as file:
             for _ in _parquet_batches(file, os.fstat(file.fileno()).st_size, path, None):
@@ -377,10 +378,10 @@ def look_through(path: Path) -> None:
 
 
 class _Bounded(io.BufferedReader):
-    """File that never reads beyond its size: for a forged length, Arrow would first reserve gigabytes."""
+    """File that never reads beyond its end. Otherwise Arrow would reserve gigabytes for a forged length."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._owner = file  # kept, because it closes the file when it is garbage-collected
+        self._owner = file  # keep a reference, because garbage collection would close the file
         super().__init__(cast(io.BufferedReader, file).raw)
         self._size = os.fstat(self.fileno()).st_size
 
@@ -391,13 +392,13 @@ class _Bounded(io.BufferedReader):
 
 def _too_large(path: Path) -> ResourceError:
     return ResourceError(
-        f"{path.name}: reading it needs more memory than there is, as a damaged or forged file makes it; write it again"
-        " in smaller row groups."
+        f"{path.name}: reading it needs more memory than is available; it may be damaged or forged. Write it again in"
+        " smaller row groups."
     )
 
 
 def _arrow_batches(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    # Two formats end in .arrow: streams, which `datasets` writes, and files, which list their batches at their end.
+    # Two formats have the extension .arrow: streams (written by `datasets`), and files with a list of their batches.
     try:
         batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(file)
     except pa.ArrowInvalid:
@@ -405,7 +406,7 @@ def _arrow_batches(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa
         reader = pa.ipc.open_file(file)
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
     for batch in batches:
-        batch.validate(full=True)  # an offset may point anywhere, and Arrow would read there
+        batch.validate(full=True)  # an invalid offset would make Arrow read outside the batch
         kept = batch.select(columns) if columns else batch
         yield from (kept.slice(i, _BATCH) for i in range(0, len(kept), _BATCH))
 
@@ -414,7 +415,7 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
     with pq.ParquetFile(file, buffer_size=1 << 20) as parquet:
         _refuse_bomb(path, size, parquet.metadata)
         texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
-    # Read texts as dictionaries, so that a text which a thousand rows share is held once.
+    # Read texts as dictionaries, so that a text shared by a thousand rows is in memory only once.
     with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
         rows = 0
         for batch in parquet.iter_batches(batch_size=_BATCH, columns=columns):
@@ -425,31 +426,31 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
             raise ReadError(
                 path.name,
                 None,
-                f"holds {rows:,} rows that can be read, and by its own footer {told:,}, as a damaged or forged file "
-                "does; write it again.",
+                f"has {rows:,} readable rows, but its footer says {told:,}; it may be damaged or forged. Write it "
+                "again.",
             )
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
-    """Raise ReadError if a column of a row group is hundreds of times the file's size, by its own metadata."""
+    """Raise ReadError if a column of a row group unpacks to hundreds of times the file's size, by its metadata."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)
-    # An eighth of the limit of other files: those are read in blocks, but a page of a column is unpacked whole.
+    # The limit is an eighth of that for other files, because a page of a column is unpacked as a whole, not in blocks.
     if largest > BOMB_BYTES // 8 and largest > BOMB_RATIO * size:
         raise ReadError(
             path.name,
             None,
-            f"a column of it unpacks to more than {BOMB_RATIO} times the file, as a bomb does; if you trust it, write "
-            "it again yourself.",
+            f"has a column that unpacks to more than {BOMB_RATIO} times the file's size, as a zip bomb does; if you "
+            "trust the file, write it again yourself.",
         )
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    """Yield the rows as Python values; rows that share one stored text share one string.
+    """Yield the rows as Python values. Rows with the same stored text share one string.
 
-    A dictionary may refer to one huge text a thousand times. A text that is too long is never copied: a text one letter
-    longer than the limit replaces it, so that the reader rejects its rows.
+    A dictionary may refer to one huge text a thousand times. Therefore a text that is too long is not copied. A text
+    one letter longer than the limit replaces it, so that the reader rejects its rows.
     """
     columns = [
         _shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist() for column in batch.columns

@@ -1,6 +1,6 @@
-"""`Sentence`s from the text, tokens, tags or spans of a row; every repair is counted.
+"""Make `Sentence`s from the text, tokens, tags or spans of a row, and count every repair.
 
-Tools count the offsets of annotations in different units; the quoted text decides which (`fitted`).
+Tools count the offsets of annotations in different units. `fitted` finds the unit that matches the quoted texts.
 """
 
 import re
@@ -18,14 +18,14 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.source import Source
 from core.text.words import clean, nfc
 
-ANOTHER = "labelled by several annotators; another one's labels are taken"
-_MARKS = 60  # combining marks on one letter; no script has as many
+ANOTHER = "labelled by several annotators; the labels of another one are kept"
+_MARKS = 60  # largest number of combining marks on one letter; real scripts have far fewer
 
-Region = tuple[int, int]  # first and last character (half-open)
-Reading = Callable[[int], int]  # offset as the tool counts -> index of the character, -1 if outside
+Region = tuple[int, int]  # (start, end) in characters, half-open
+Reading = Callable[[int], int]  # converts a tool's offset to the index of a character, -1 if outside the text
 
-_MOST_MISFITS = 50  # misfits that are searched for in a text; if there are more, all of the text is in doubt
-_BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes the line breaks of a quote as \n, two characters
+_MOST_MISFITS = 50  # rejected annotations whose place is searched; for further ones the whole text is in doubt
+_BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes a line break in a quote as the two characters \n
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Span:
 
 
 def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | None = None) -> Iterable[Sentence]:
-    """Return the sentences of a row of plain text: one, or several if rows are split. A row without text is empty.
+    """Return the sentences of a row of plain text: one, or several if rows are split. Count a row without text.
 
     at: number of characters before the row, if the file is plain text.
     """
@@ -68,7 +68,7 @@ def _split(raw: str, doc: str, ledger: Ledger, source: Source) -> Iterator[Sente
 
 
 def unfit(text: str) -> str:
-    """Return the reason not to store `text`, "" if there is none: half of a surrogate pair, which some tools write."""
+    """Return why `text` cannot be stored, "" if it can. Some tools write half of a surrogate pair."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -78,10 +78,10 @@ def unfit(text: str) -> str:
 
 @dataclass(slots=True)
 class Tagged:
-    """A sentence as the file has it.
+    """A tagged sentence as it is in the file.
 
-    places: line of each token. fault: the first reason why the sentence cannot be used (line, reason, raw text).
-    who: its annotator, None if the file names none.
+    places: line of each token. fault: first reason why the sentence cannot be used, as (line, reason, raw text). who:
+    name of the annotator, None if the file names none.
     """
 
     doc: str | None
@@ -93,7 +93,7 @@ class Tagged:
 
 
 def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentence of tagged tokens, if it can be used. A token with a blank inside becomes several."""
+    """Yield the sentence of tagged tokens, or reject it. A token with a blank inside is split into several."""
     tokens, tags, places = row.tokens, row.tags, row.places
     raw = "\n".join(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=False))
     try:
@@ -155,12 +155,13 @@ def from_spans(
     cut_too: bool = False,
     lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a text with character spans, cut into tokens that end where spans end.
+    """Yield the sentences of a text with character spans. Tokens are cut at the ends of spans.
 
-    Spans lose white space at their ends; of overlapping spans the longest (then the first) stays. Both are counted,
-    and so is a token that had to be cut. by_line: line breaks end sentences. cut_too: the text is a document, to be
-    cut into sentences. lost: regions of annotations that could not be read. A sentence that lost an annotation is not
-    fully labelled: it is counted and left out, unless the options keep it.
+    White space at the ends of a span is removed. Of overlapping spans, the longest is kept, then the first. Both
+    changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not fully labelled;
+    it is counted and left out, unless the options keep it.
+    by_line: end sentences at line breaks. cut_too: split the text into sentences, because it is a document. lost:
+    regions of annotations that could not be read.
     """
     if len(text) > MAX_TEXT or "\0" in text or unfit(text):
         ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
@@ -194,7 +195,7 @@ def from_spans(
             text=stored,
             entities=entities,
             doc=ledger.doc or (f"{ledger.file}:{line}" if len(all_pieces) > 1 else None),
-            # Offsets into a text that had to be composed are valid for the composed text only.
+            # If composing changed the text, `start` does not fit the raw text, so the source is left out.
             source=source if ledger.sources and (raw == text or len(all_pieces) == 1) else None,
         )
     if n_cut:
@@ -202,7 +203,7 @@ def from_spans(
 
 
 def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
-    """Return the pieces that lost no annotation."""
+    """Return the pieces in which no annotation was lost."""
     if not lost:
         return list(pieces)
     starts = [start for start, _ in pieces]
@@ -214,7 +215,7 @@ def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
 
 
 def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the spans that can be entities, each once, and the regions of the others."""
+    """Return the spans that can be entities, without repeats, and the regions of the other spans."""
     kept, lost = list[Span](), list[Region]()
     for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):
@@ -232,7 +233,7 @@ def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -
 
 
 def _moved(text: str, at: int) -> int:
-    """Return the position of a character after `text` was composed."""
+    """Return the position that character `at` has after `text` was composed (NFC)."""
     return at if text.isascii() else len(nfc(text[:at]))
 
 
@@ -248,13 +249,13 @@ def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
 def _composed(
     text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
 ) -> tuple[str, list[Span], list[Region]]:
-    """Return the text in NFC, its spans moved along, and the regions of spans that hold only a combining mark."""
+    """Return the text in NFC, the spans in the new text, and the regions of spans with only a combining mark."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans), []
     moved: dict[int, int] = {}
-    done, length = 0, 0  # composed so far: characters of `text`, and of the result
+    done, length = 0, 0  # characters of `text` composed so far, and of the result
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
-        start = at  # of the letter that a mark at `at` belongs to; the text before it is composed separately
+        start = at  # start of the letter with a mark at `at`; the text before it is composed separately
         while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
             start -= 1
         length += len(nfc(text[done:start]))
@@ -265,20 +266,20 @@ def _composed(
         if composed[start:end].strip():
             new.append(Span(start, end, span.type))
         else:
-            ledger.reject_span(line, f"a span from {span.start} to {span.end} of a mark on the letter before it")
+            ledger.reject_span(line, f"a span from {span.start} to {span.end} with only a mark on the letter before it")
             lost.append((span.start, span.end))
     return composed, new, lost
 
 
 def _joins(char: str) -> bool:
-    """Return True if a character may be composed with the one before it: a mark, or a vowel or final of Hangul."""
+    """Return True if a character may be composed with the one before it: a combining mark, or a part of Hangul."""
     return unicodedata.category(char).startswith("M") or "\u1161" <= char <= "\u11c2"
 
 
 def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the longest of overlapping spans by start, and the regions of the others."""
+    """Return the spans sorted by start, only the longest of overlapping ones, and the regions of the other spans."""
     lost: list[Region] = []
-    kept: list[Span] = []  # sorted by start; none overlaps another, so a new span can only overlap its two neighbours
+    kept: list[Span] = []  # sorted by start, without overlaps, so a new span can only overlap its two neighbours
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
         place = bisect_left(kept, span.start, key=lambda k: k.start)
         neighbours = kept[max(place - 1, 0) : place + 1]
@@ -296,13 +297,13 @@ def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[l
 
 
 def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of the sentences; no border cuts a span. spans: sorted by start, without overlaps."""
+    """Yield (start, end) of each sentence. No sentence ends within a span. spans: sorted by start, without overlaps."""
     borders = [end for _, end in split.sentences(text)] if split_too else []
     if by_line:
         borders = sorted({*borders, *(i for i, char in enumerate(text) if char == "\n")})
     start = 0
     for border in (*borders, len(text)):
-        before = bisect_left(spans, border, key=lambda span: span.start) - 1  # the last that begins before the border
+        before = bisect_left(spans, border, key=lambda span: span.start) - 1  # last span that begins before the border
         crossed = before >= 0 and border < spans[before].end
         if not crossed and text[start:border].strip():
             yield start, border
@@ -315,8 +316,8 @@ def _tokens(
     """Return the tokens of `text[start:end]`, the spans as entities, and the number of span borders within a word."""
     tokens: list[str] = []
     borders = sorted({x for span in spans for x in (span.start, span.end)})
-    first: dict[int, int] = {}  # character -> the token that begins there
-    last: dict[int, int] = {}  # character -> the token after the one that ends there
+    first: dict[int, int] = {}  # {position: index of the token that begins there}
+    last: dict[int, int] = {}  # {position: index after the token that ends there}
     at, cut = start, 0
     for token in ledger.cut(text[start:end]):
         begin = text.index(token, at)
@@ -332,9 +333,11 @@ def _tokens(
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One annotation: fragments (start, end) in the tool's own offsets, type, and quoted text if the tool gives it.
+    """One annotation.
 
-    line: line of the annotation, None for that of its row. name: the tool's name for it, such as T1.
+    fragments: (start, end) of each fragment, in the tool's own offsets. quote: the annotated text, None if the tool
+    does not give it. line: line of the annotation, None for the line of its row. name: the tool's name for it, for
+    example T1.
     """
 
     fragments: tuple[tuple[int, int], ...]
@@ -345,11 +348,11 @@ class Mark:
 
 
 def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the annotations as spans in characters of `text`, and the regions of lost ones.
+    """Return the annotations as spans in characters of `text`, and the regions of annotations that were lost.
 
-    Offsets may count characters, UTF-16 units, bytes of UTF-8, or line ends as one or two characters. The first unit
-    that fits every quoted text is used. If none fits, offsets count characters, and each annotation whose quoted text
-    differs is rejected.
+    Offsets may count characters, UTF-16 units or UTF-8 bytes, and a line end as one or two characters. The first unit
+    that fits every quoted text is used. If no unit fits, characters are assumed, and annotations whose quoted text
+    differs are rejected.
     """
     quoted = [mark for mark in marks if mark.quote is not None]
     readings = _readings(text) if quoted else iter([_characters(text)])
@@ -374,13 +377,13 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
 
 
 def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
-    """Return the reason why a mark is not a span of the text, "" if it is one."""
+    """Return why a mark is not a span of the text, "" if it is one."""
     name = f"{mark.name}: " if mark.name else ""
     (start, end), n = (mark.fragments[0][0], mark.fragments[-1][1]), len(text)
     if any(not 0 <= a < b <= n for a, b in where):
         return f"{name}a span from {start} to {end} in a text of {n} characters"
     if not _fits(text, mark, where):
-        return f"{name}the text from {start} to {end} is not the one given; the offsets do not fit this text"
+        return f"{name}the text from {start} to {end} differs from the annotated one; the offsets do not fit this text"
     gaps = [text[a_end:b_start] for (_, a_end), (b_start, _) in pairwise(where)]
     if any(gap.strip() for gap in gaps) or any(a[1] > b[0] for a, b in pairwise(where)):
         return f"{name}it is discontinuous; only one run of characters can be an entity"
@@ -388,9 +391,9 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
 
 
 def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -> Iterator[Region]:
-    """Yield the regions where a lost annotation may be: its offsets and every occurrence of its quoted text.
+    """Yield the regions where a lost annotation may be: its offsets, and every occurrence of its quoted text.
 
-    Offsets outside of the text put all of it in doubt. sought: quoted texts whose occurrences were yielded before.
+    If its offsets are outside the text, yield the whole text. sought: quoted texts that were searched before.
     """
     if any(not 0 <= a <= b <= len(text) for a, b in where):
         yield 0, len(text)
@@ -431,9 +434,9 @@ def _readings(text: str) -> Iterator[Reading]:
         if max(text) > "\uffff":
             yield _counted(text, [1 + (char > "\uffff") for char in text])
         yield _counted(text, [len(char.encode("utf-8", "surrogatepass")) for char in text])
-    if "\r\n" in text:  # counted as one
+    if "\r\n" in text:  # a tool may count \r\n as one character
         yield _counted(text, [int(char != "\r" or text[i + 1 : i + 2] != "\n") for i, char in enumerate(text)])
-    elif "\n" in text:  # counted as \r\n
+    elif "\n" in text:  # a tool may count \n as \r\n
         yield _counted(text, [1 + (char == "\n") for char in text])
 
 
@@ -443,6 +446,6 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Return the reading of offsets that counts character i as `units[i]`."""
+    """Return the reading for a tool that counts character i as `units[i]` units."""
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

@@ -1,4 +1,4 @@
-"""Bytes of a file as a stream of UTF-8 lines: unpacked, transcoded, counted, and bounded in every direction."""
+"""Open a file as a stream of UTF-8 lines: unpack it, convert its encoding, and limit the size of everything."""
 
 import codecs
 import io
@@ -17,15 +17,15 @@ from core.paths import opened
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_TEXT = 1_000_000  # bytes: a longer line of text is rejected, and never held in memory whole
-MAX_RECORD = 4_000_000  # bytes: limit of a JSON record
+MAX_TEXT = 1_000_000  # bytes of a line of text; a longer line is rejected, and never in memory as a whole
+MAX_RECORD = 4_000_000  # bytes of a JSON record
 BLOCK_BYTES = 1 << 18
-BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # unpacked more than 200 times its size and more than 1 GiB
-MAX_BLANK = 2 << 20  # bytes of white space in a row
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # reject a file that unpacks to over 200 times its size and over 1 GiB
+MAX_BLANK = 2 << 20  # consecutive bytes of white space
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-# {ending of a document's name: (format, first bytes of the file; b"" for text)}
+# {extension of a document: (format, first bytes of the file; b"" for text)}
 DOCUMENTS = {
     ".pdf": ("pdf", b"%PDF"),
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), ("docx", _ZIP)),
@@ -49,19 +49,19 @@ _BINARY = {
     b"\xff\xd8\xff": "a picture",
 }
 _SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")  # WebVTT, SubRip
-_TAR, _TAR_AT = b"ustar", 257  # mark of a tar archive, and its position
-_OFFICE = {  # zip archives that only their names distinguish
+_TAR, _TAR_AT = b"ustar", 257  # bytes that mark a tar archive, and their position
+_OFFICE = {  # zip archives that are distinguished by their extension only
     (".ods",): "a spreadsheet; save it as .xlsx or .csv",
     (".pptx", ".pptm", ".odp"): "a presentation; save it as .pdf",
     (".pages", ".numbers", ".key"): "an Apple document; save it as .docx, .xlsx or .pdf",
 }
-# Python lists these among its text encodings, but they encode host names or source code.
+# Python lists these as text encodings, but they encode host names or source code.
 _NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 class _Watched(io.RawIOBase):
-    """Unpacked bytes of a file. Reports progress in packed bytes, and stops at a bomb."""
+    """Unpacked bytes of a file. Reports progress in packed bytes. Raises ReadError for a compression bomb."""
 
     def __init__(self, path: Path, tick: Callable[[int], None]) -> None:
         self._file = opened(path)
@@ -82,11 +82,11 @@ class _Watched(io.RawIOBase):
         view = memoryview(buffer)
         try:
             data = self._inner.read(len(view))
-        except OSError as error:  # pyarrow's ArrowIOError is OSError: damaged or cut off
+        except OSError as error:  # pyarrow raises it (as ArrowIOError) for damaged data
             raise ReadError(
                 self._name,
                 None,
-                f"the packed data end early or are damaged after {self._out:,} bytes of text; copy or pack it again.",
+                f"the packed data are damaged or end after {self._out:,} bytes of text; copy or pack the file again.",
             ) from error
         self._out += len(data)
         self._blank = self._blank + len(data) if data.isspace() else 0
@@ -112,7 +112,7 @@ class _Watched(io.RawIOBase):
 
 
 class _Transcoded(io.RawIOBase):
-    """Converts bytes of another encoding to UTF-8. Errors: EncodingError with the line of the first wrong byte."""
+    """Converts another encoding to UTF-8. Errors: EncodingError with the line of the first invalid byte."""
 
     def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
         self._raw, self._encoding, self._name = raw, encoding, name
@@ -143,7 +143,7 @@ class _Transcoded(io.RawIOBase):
 
 
 class _NewLines(io.RawIOBase):
-    """Converts lone carriage returns, as old Excel for Mac writes them, to line breaks."""
+    """Converts single carriage returns, which old Excel for Mac writes, to line breaks."""
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw = raw
@@ -162,7 +162,7 @@ class _NewLines(io.RawIOBase):
 def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[IO[bytes]]:
     """Open the text of `path` as UTF-8 without a byte order mark.
 
-    Errors: ReadError if it is empty, binary, cut off or a bomb; ConfigError for an unknown encoding.
+    Errors: ReadError if the file is empty, binary, cut off or a compression bomb; ConfigError for an unknown encoding.
     """
     with open_bytes(path, tick) as stream:
         head = stream.peek(BLOCK_BYTES)[:BLOCK_BYTES]
@@ -176,7 +176,7 @@ def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda 
         if encoding != "utf-8":
             text = io.BufferedReader(_Transcoded(stream, encoding, path.name), BLOCK_BYTES)
         start = text.peek(BLOCK_BYTES)  # type: ignore[attr-defined]
-        # A \r at the very end may be the first half of a \r\n.
+        # Ignore a \r at the very end, because it may be the first half of a \r\n.
         if b"\r" in start and b"\n" not in start and b"\r" in start.rstrip(b"\r"):
             text = io.BufferedReader(_NewLines(text), BLOCK_BYTES)
         yield text
@@ -194,7 +194,7 @@ def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iter
 
 
 def text_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding to read with: the requested one, unless a byte order mark contradicts UTF-8 or UTF-16."""
+    """Return the encoding for reading: the requested one, unless a byte order mark contradicts it."""
     try:
         name = codecs.lookup(encoding).name
         if not codecs.lookup(encoding)._is_text_encoding or name.replace("_", "-") in _NO_FILES:
@@ -210,9 +210,9 @@ def text_encoding(encoding: str, head: bytes) -> str:
 
 
 def refuse_known(name: str, head: bytes) -> None:
-    """Raise ReadError for a file that is neither text nor the document that its name promises.
+    """Raise ReadError for a file that is neither text nor the kind of document that its extension says.
 
-    head: its first bytes, 1,024 if it has as many.
+    head: first 1,024 bytes of the file, or all of a shorter file.
     """
     ending = Path(name).suffix.lower()
     begins = _ZIP if ending == ARCHIVE else DOCUMENTS.get(ending, ("", b""))[1]
@@ -229,33 +229,33 @@ def refuse_known(name: str, head: bytes) -> None:
 
 
 def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
-    """Raise ReadError for a file that does not begin with the bytes that its name promises."""
+    """Raise ReadError for a file that does not begin with `begins`, the first bytes of its extension's format."""
     if not head:
-        raise ReadError(name, None, "the file is empty; choose one that holds text.")
+        raise ReadError(name, None, "the file is empty; choose a file with text.")
     if begins == _ZIP and head.startswith(_OLE):
         raise ReadError(
-            name, None, "is protected by a password, or is an old Office file; save it without one, as .docx or .xlsx."
+            name, None, "has a password, or is an old Office file; save it without a password as .docx or .xlsx."
         )
-    # Lines of a mail or a printer may come before a PDF.
+    # Headers of a mail or a printer may precede the PDF.
     if head.startswith(begins) or (begins == b"%PDF" and begins in head):
         return
     content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), None)
     if content:
         content = content.partition(";")[0]
         raise ReadError(
-            name, None, f"is not what the ending of its name promises but {content}; give it the ending of what it is."
+            name, None, f"does not fit its extension, because it is {content}; give it the right extension."
         )
     ending = Path(name).suffix
     raise ReadError(
         name,
         None,
-        f"its name ends in {ending}, but its content is of another kind or damaged; copy or export it again, or give"
-        " it the ending of what it is (.txt for plain text).",
+        f"its content does not fit the extension {ending}, or is damaged; copy or export it again, or give it the right"
+        " extension (.txt for plain text).",
     )
 
 
 def _refuse_stand_in(name: str, head: bytes) -> None:
-    """Raise ReadError for a placeholder in the place of a file, and for text that is not prose."""
+    """Raise ReadError for a placeholder (Git LFS, error page) instead of the file, and for subtitles."""
     start = head[:1024].removeprefix(codecs.BOM_UTF8).lstrip()
     if start.startswith(b"version https://git-lfs.github.com/spec/"):
         raise ReadError(name, 1, "a Git LFS pointer, not the file itself; run `git lfs pull`, or download the file.")
@@ -263,8 +263,8 @@ def _refuse_stand_in(name: str, head: bytes) -> None:
         raise ReadError(
             name,
             1,
-            "a web page, not the file that its name promises; download the raw file, or end its name in .html to import"
-            " the page's text.",
+            "a web page, not the expected file; download the raw file, or end its name in .html to import the page's"
+            " text.",
         )
     if _SUBTITLES.match(start):
         raise ReadError(name, 1, "subtitles with times; save only the spoken lines, one per line, as .txt.")
@@ -273,7 +273,7 @@ def _refuse_stand_in(name: str, head: bytes) -> None:
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
     refuse_known(name, head)
     _refuse_stand_in(name, head)
-    # A stray NUL byte is tolerated; one byte in a hundred means that the file is not text.
+    # A few NUL bytes are tolerated. If more than one byte in a hundred is NUL, the file is not text.
     if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
         raise EncodingError(
             name,
@@ -284,7 +284,7 @@ def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
 
 
 def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield (number from 1, line, fits). A line above `cap` bytes does not fit: only its first 10,000 are yielded."""
+    """Yield (number from 1, line, fits). A line of more than `cap` bytes does not fit, and is cut to 10,000 bytes."""
     number = 0
     readline = stream.readline
     while line := readline(cap + 1):

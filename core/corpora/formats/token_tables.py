@@ -1,9 +1,9 @@
-"""Labelled tokens in rows: lists of tokens and tags (Hugging Face), the same as text in cells, or one token per row.
+"""Read tables of labelled tokens: a row has lists of tokens and tags (Hugging Face), lists as text, or one token.
 
-Data sets keep parts of speech, chunks and entities as lists of one length, and `tags` may name any of them.
-`listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its values
-(`text.tag_styles`); if there is none, the import asks. `listed` turns a table into rows with `tokens` and `tags`, one
-sentence each, which `read_hf` reads.
+Data sets store parts of speech, chunks and entities as lists of equal length, and `tags` may be the name of any of
+these. `listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its
+values (`text.tag_styles`). If they find no such column, the import asks the user. `listed` converts a table to rows
+with `tokens` and `tags`, one sentence per row, which `read_hf` reads.
 """
 
 import ast
@@ -29,16 +29,16 @@ from core.text.tag_styles import Style, is_lettered, of_sentences, parts_of_spee
 
 _BEGINS = ("B-", "S-", "U-")
 TOKENS = ("tokens", "words")
-Names = Callable[[], list[str] | None]  # names of class numbers; called only if tags are numbers
+Names = Callable[[], list[str] | None]  # returns the names of class numbers; called only if tags are numbers
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
-NUMBERED = ("label.json", "label2id.json")  # {name: number}, beside the data of tner and of many trainings
+NUMBERED = ("label.json", "label2id.json")  # files with {name: number}, in the folder of tner's and other data sets
 _LONGEST = 1_000_000  # bytes of a data set's description
-_BEST = ("ner_tags", "ner")  # names that decide if several columns hold entities
-_EXAMPLES = 3
+_BEST = ("ner_tags", "ner")  # column names that are preferred if several columns have entity tags
+_EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
 _MOST_SHOWN = 4  # columns of an example
 _TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read as text if there are no tags
 Row = Mapping[str, object]
-MOST_TOKENS = 50_000  # a longer "sentence" means that the column of sentences is another one
+MOST_TOKENS = 50_000  # tokens of a sentence; a longer one means that the wrong column was taken for the sentences
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
 TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
 _TOKEN_NAMES = (*TOKENS, "token", "word", "form", "sentence", "sentences", "text")
@@ -49,10 +49,10 @@ _SENTENCE = re.compile(r"sent|satz|phrase|frase|zin|oraci", re.IGNORECASE)
 class Cells:
     """Columns of tokens and tags.
 
-    how: "rows" for one token per row, "cells" for one sentence per row. sentence: the column that numbers sentences, ""
-    if empty rows separate them. annotator: the column that names who labelled a token, "" for none. style: spelling of
-    the tags or of the names of their numbers; None for numbers without names. numbers: the tags are class numbers.
-    further: other columns with entity tags, which are left out.
+    how: "rows" for one token per row, "cells" for one sentence per row. sentence: column that numbers sentences, "" if
+    empty rows separate them. annotator: column with the annotator of a token, "" without one. style: spelling of the
+    tags, or of the class names if tags are numbers; None for numbers without names. numbers: True if the tags are class
+    numbers. further: other columns with entity tags, which are left out.
     """
 
     how: Literal["rows", "cells"]
@@ -74,21 +74,21 @@ class Cells:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Return the columns that are not kept as further columns of a sentence."""
+        """Return the columns that must not be kept as further columns of a sentence."""
         return (self.tokens, self.tags, self.sentence, *TOKENS, *TAGS)
 
 
 def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
-    """Return the usual names of the token and the tag column, None if one is missing."""
+    """Return the names of the token and the tag column if both have a usual name, else None."""
     tokens = next((name for name in TOKENS if name in columns), None)
     tags = next((name for name in TAGS if name in columns), None)
     return (tokens, tags) if tokens and tags else None
 
 
 def tag_names(path: Path, tags: str) -> list[str] | None:
-    """Return the names of the numbers in column `tags`.
+    """Return the class names of the numbers in column `tags`, None if they are not found.
 
-    They come from the file's own metadata, from dataset_info.json, or from the header of the data set's card.
+    They come from the file's metadata, dataset_info.json, the header of the data set's card, or label.json.
     """
     if path.suffix in (".parquet", ".arrow"):
         stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
@@ -98,7 +98,9 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
-        if any(part in tags.lower() for part in ("ner", "tag", "label")):  # these files name no column
+        if any(
+            part in tags.lower() for part in ("ner", "tag", "label")
+        ):  # these files do not say which column they name
             for name in NUMBERED:
                 if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
                     return names
@@ -106,14 +108,14 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
 
 
 def _by_number(numbers: object) -> list[str] | None:
-    """Return names in the order of their numbers, 0 to n - 1; None for anything else."""
+    """Return the names of {name: number} in the order of the numbers, 0 to n - 1; None for any other value."""
     if not isinstance(numbers, Mapping) or sorted(numbers.values(), key=str) != sorted(range(len(numbers)), key=str):
         return None
     return sorted(numbers, key=numbers.__getitem__)
 
 
 def _around(path: Path) -> Iterator[Path]:
-    """Yield the folder of a data set's file and the one above it, if Winnow may read them."""
+    """Yield the folder of a data set's file and its parent folder, if Winnow may read them."""
     for folder in list(path.parents)[:2]:
         try:
             allowed = user_path(folder)
@@ -156,9 +158,9 @@ def _names_in(description: object, tags: str, file: Path) -> list[str] | None:
 
 
 def _names(value: object, tags: str, seen: set[int]) -> list[str] | None:
-    """Search for the class names under `tags` at any depth: each version of `datasets` nests features differently.
+    """Search for the class names of `tags` at any depth, because versions of `datasets` nest features differently.
 
-    seen: ids of visited values: with YAML's aliases, nine lines can be a tree of billions of paths.
+    seen: ids of visited values. With YAML aliases, nine lines can form a tree with billions of paths.
     """
     if not isinstance(value, Mapping | list) or id(value) in seen:
         return None
@@ -177,7 +179,7 @@ def _class_names(value: object, seen: set[int]) -> list[str] | None:
         names = value.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # a card numbers them: '0': O
+        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # in a card: {'0': O, ...}
             return [str(names[key]) for key in sorted(names, key=int)]
         return next((class_names for part in value.values() if (class_names := _class_names(part, seen))), None)
     return None
@@ -193,13 +195,13 @@ def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Led
 
 
 def annotator_of(record: Mapping[str, object]) -> str | None:
-    """Return the name or number of a row's annotator, None if it names none."""
+    """Return the name or number of a row's annotator, None without one."""
     values = (value for name, value in record.items() if is_annotator(name) and isinstance(value, str | int))
     return next((str(value).strip() for value in values if str(value).strip()), None)
 
 
 def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: Detector) -> None:
-    """Pass every tag to `detector`."""
+    """Pass the tags of all records to `detector`."""
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             detector.add(row[1], [line] * len(row[1]))
@@ -238,7 +240,7 @@ def _tagged(
 
 
 def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledger) -> tuple[list[str], list[str]]:
-    """Leave out tokens of white space only, which spaCy makes from line breaks, unless one begins an entity.
+    """Leave out tokens that are white space, unless one begins an entity. spaCy makes them from line breaks.
 
     Tokens that are left out are counted as repaired.
     """
@@ -255,7 +257,8 @@ def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledge
 class _Column:
     """A column of lists.
 
-    numbers: it holds class numbers; named: these have names. counts: number of occurrences of each value or class name.
+    numbers: True if the values are class numbers. named: True if the class numbers have names. counts: number of
+    occurrences of each value or class name.
     """
 
     name: str
@@ -266,7 +269,7 @@ class _Column:
 
     @property
     def entities(self) -> bool:
-        """Return True if the values are entity tags. Bare types are believed only under a usual name."""
+        """Return True if the values are entity tags. Types without B- or I- need a column with a usual name."""
         style = self.style
         if style is None or style.syntax or not style.entities:
             return False
@@ -274,18 +277,18 @@ class _Column:
 
     @property
     def what(self) -> str:
-        """Return what the values are, for an error."""
+        """Describe the values, for an error."""
         if self.style is not None and self.style.syntax:
-            return "chunks or roles"
+            return "chunks or semantic roles"
         if all(value.isdecimal() for value in self.counts):
             return "numbers without names"
-        return "parts of speech" if parts_of_speech(self.counts) else "other values than entity tags"
+        return "parts of speech" if parts_of_speech(self.counts) else "values that are no entity tags"
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise the column of the tags; None if `read_hf` reads the rows as they are, or if they hold no such lists.
+    """Recognise the tag column. Return None if `read_hf` can read the rows unchanged, or if no column has tokens.
 
-    Errors: OptionsError if no list, or more than one, holds entity tags.
+    Errors: OptionsError if no list, or more than one, has entity tags.
     """
     cells = {name: [row.get(name) for row in rows] for name in columns}
     lists = {
@@ -314,7 +317,7 @@ def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options
     unlike = [each.name for each in further if not (first.style and each.style and kin(first.style, each.style))]
     if asked is None and unlike and first.name.lower() not in _BEST:
         named = [first.name, *unlike]
-        problem_is = f"the columns {' and '.join(named)} hold tags of different types"
+        problem_is = f"the columns {' and '.join(named)} have tags of different types"
         raise OptionsError(path.name, 1, f"{problem_is}; {ASK}.", _examples(lists, tokens, named))
     usual = first.style is not None and first.style.usual and not further
     if usual and tag_columns(columns) == (tokens, first.name) and isinstance(rows[0].get(tokens), list):
@@ -362,42 +365,42 @@ def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], opti
     if asked not in found:
         there = ", ".join(found) or "none"
         raise OptionsError(
-            name, 1, f"column {asked!r} holds no list as long as the tokens; choose one of these columns: {there}."
+            name, 1, f"column {asked!r} has no lists as long as the tokens; choose one of these columns: {there}."
         )
     return found[asked]
 
 
 def _rank(column: _Column) -> tuple[bool, int]:
-    """Return the sort key of a column with entities: tags with B- or I- before bare types, then the usual names."""
+    """Return the sort key of a column with entities: tags with B- or I- come first, then the usual names."""
     typed = column.style is not None and column.style.kind == "types"
     return typed, TAGS.index(column.name) if column.name in TAGS else len(TAGS)
 
 
 def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
-    """Return (column, question) if the rows hold no entities but seem to; None if they are read as they are."""
+    """Return (column, problem) if no column has entity tags and the user must be asked; None if nobody must be."""
     pair = tag_columns(columns)
     if options.scheme != "auto":  # the user declared them as entity tags
         return None
     if pair is None:
         if not found or any(name.lower() in _TEXTS for name in columns):
             return None
-        return "", f"none of its lists ({', '.join(found)}) holds entity tags"
+        return "", f"none of its lists ({', '.join(found)}) has entity tags"
     column = found.get(pair[1])
     if column is None or _reported(column):
         return None
-    return column.name, f"column {column.name} holds {column.what}, not entities"
+    return column.name, f"column {column.name} has {column.what}, not entities"
 
 
 def _reported(column: _Column) -> bool:
-    """Return True if the readers can read a column or report their own error for it."""
+    """Return True if the readers can read a column, or report a more exact error for it themselves."""
     if column.style is not None:
         return not column.style.syntax
-    # Numbers without names, or mixed spellings, which the scheme's detector reports with a line.
+    # The readers report numbers without names, and the scheme's detector reports mixed spellings with a line number.
     return (column.numbers and not column.named) or any(map(is_lettered, column.counts))
 
 
 def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: Sequence[str]) -> list[str]:
-    """Return the first sentences, each token with its values: `Ann/NNP owes/VBZ`."""
+    """Return the first sentences as examples, each token with its values: `Ann/NNP owes/VBZ`."""
     shown = [lists[tokens], *(lists[name] for name in named[:_MOST_SHOWN])]
     sentences = (
         " ".join("/".join(values) for values in zip(*row, strict=False)) for row in zip(*shown, strict=True) if row[0]
@@ -408,13 +411,14 @@ def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: 
 def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
     """Recognise a table of labelled tokens; None for any other table.
 
-    name: of the file. Errors: OptionsError for one token per row if no column and no empty row separates sentences.
+    name: name of the file. Errors: OptionsError for one token per row, if neither a column nor empty rows separate the
+    sentences.
     """
     return _in_cells(columns, rows, options) or _in_rows(name, columns, rows, options)
 
 
 def listed(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterator[Record]:
-    """Yield a row per sentence with its `tokens`, its `tags` in the usual spelling, and its further columns."""
+    """Yield one row per sentence, with `tokens`, `tags` in the usual spelling, and further columns."""
     ledger.note(cells.notes)
     return _grouped(records, cells, ledger) if cells.how == "rows" else _parsed(records, cells)
 
@@ -492,18 +496,21 @@ def _cell(value: object) -> str:
 
 
 def _single_words(values: Sequence[str]) -> bool:
-    """Return True for a column of words: almost no blank within a cell, and letters in some cells."""
+    """Return True for a column of single words: almost no cell has a blank, and some cells have letters."""
     filled = [value for value in values if value]
     words = sum(" " not in value for value in filled)
     return len(filled) > 1 and words >= 0.98 * len(filled) and any(c.isalpha() for value in filled for c in value)
 
 
 def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], taken: set[str]) -> str:
-    """Return the column that numbers sentences, "" for none: each value is one run of rows, two or more on average."""
+    """Return the column that numbers sentences, "" if there is none.
+
+    Each of its values must occur in consecutive rows, in two or more rows on average.
+    """
     runs: dict[str, int] = {}
     for column in columns:
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
-        # The name of a column is enough if the first rows hold one sentence, or if its numbers start again.
+        # For a column named after sentences, one sentence is enough, and its numbers may start again.
         named = bool(_SENTENCE.search(column))
         unique = named or len(set(starts)) == len(starts)
         if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:
@@ -517,7 +524,7 @@ def _begins(column: Sequence[str], at: int) -> bool:
 
 
 def alike(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> bool:
-    """Return True if nearly all rows have as many words as tags, several in some of them."""
+    """Return True if nearly all rows have as many words as tags, two or more on average."""
     same = sum(len(a) == len(b) for a, b in zip(words, tags, strict=True))
     return same >= 0.9 * len(tags) and sum(map(len, tags)) >= 2 * len(tags)
 
@@ -528,7 +535,7 @@ def is_list(cell: str) -> bool:
 
 
 def sequence(cell: object) -> list[str]:
-    """Return the items of a cell: a list written by JSON, Python or numpy, or text separated by blanks."""
+    """Return the items of a cell: a list in the notation of JSON, Python or numpy, or text separated by blanks."""
     if isinstance(cell, list):
         return [str(item) for item in cell]
     if not isinstance(cell, str):
@@ -543,7 +550,7 @@ def _items(cell: str) -> list[str]:
             return [str(item) for item in value]
     except (ValueError, RecursionError):
         pass
-    # numpy writes no comma between items, and Python would join neighbouring strings, so items are read one by one.
+    # Parse items one by one, because numpy writes no commas, and Python would join adjacent strings.
     return [_unquoted(found) for found in _ITEM.finditer(cell[1:-1])]
 
 
@@ -597,6 +604,6 @@ def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterato
             tokens.append(token)
             tags.append(tag or "O")
         else:
-            ledger.reject(line, f"a sentence of more than {MOST_TOKENS:,} tokens; name its sentences in a column")
+            ledger.reject(line, f"a sentence of more than {MOST_TOKENS:,} tokens; add a column with sentence numbers")
     if tokens:
         yield sentence()

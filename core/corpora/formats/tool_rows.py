@@ -1,4 +1,4 @@
-"""Exports of further annotation tools: spaCy, Argilla, LightTag, BioC, PubTator, GATE."""
+"""Read exports of further annotation tools: spaCy, Argilla, LightTag, BioC, PubTator, GATE."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ from core.corpora.formats.sentences import Mark, Region, Tagged, from_tags
 from core.errors import ReadError
 from core.text.sentence import Sentence
 
-MAX_PUBTATOR = 64 << 20  # bytes
+MAX_PUBTATOR = 64 << 20  # bytes of a PubTator file
 _TITLE = re.compile(r"(\w{1,40})\|([ta])\|(.*)")
-MAX_XML = 32 << 20  # bytes
+MAX_XML = 32 << 20  # bytes of an XML file
 _SERVICE = frozenset(
     ("Token", "SpaceToken", "DEFAULT_TOKEN", "Sentence", "Split", "Lookup", "paragraph", "VG", "NounChunk", "Temp")
 )
@@ -25,7 +25,7 @@ _MARKUP, _KEY = "Original markups", "Key"
 
 
 def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read texts with entities, or spaCy's training format: paragraphs of sentences of tokens with BILUO tags."""
+    """Read texts with entities, or spaCy's training format (paragraphs with sentences of tokens and BILUO tags)."""
     for line, record in records:
         if isinstance(record.get("paragraphs"), list):
             yield from _paragraphs(line, record, ledger)
@@ -52,7 +52,7 @@ def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterato
 
 
 def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read records of Argilla 1 (annotation) and 2 (responses), without suggestions, predictions and drafts."""
+    """Read records of Argilla 1 (annotation) and 2 (responses). Ignore suggestions, predictions and drafts."""
     for line, record in records:
         status = str(record.get("status") or "").lower()
         text = _argilla_text(record, ledger.options.text_column)
@@ -64,7 +64,7 @@ def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
             answers = []
         if not answers:
             ledger.skip(
-                line, f"no submitted answer (suggestions, drafts and discarded ones do not count); {UNANSWERED}"
+                line, f"no submitted answer (suggestions, drafts and discarded answers are ignored); {UNANSWERED}"
             )
         several = len(answers) > 1
         for i, (who, items) in enumerate(answers):
@@ -83,7 +83,7 @@ def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
 
 
 def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
-    """Yield (user, spans) of each submitted answer, in the formats of all versions."""
+    """Yield (user, spans) of each submitted answer, for all versions of the format."""
     if isinstance(record.get("annotation"), list):  # 1.x
         yield str(record.get("annotation_agent") or "") or None, record["annotation"]
     for response in _argilla_responses(record):
@@ -92,7 +92,7 @@ def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, li
 
 
 def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the answers to all questions, each with value, user_id and, if known, status."""
+    """Yield the answers to all questions, each with `value`, `user_id` and, if known, `status`."""
     responses = record.get("responses")
     if isinstance(responses, list):  # feedback data sets of 1.x: one response with the answers to all questions
         for response in _dicts(responses):
@@ -124,7 +124,7 @@ def _are_responses(value: object) -> bool:
 
 
 def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read examples with annotations by one or several annotators; of reviewed annotations, the correct ones."""
+    """Read examples with annotations by one or more annotators. If they were reviewed, read the correct ones only."""
     for line, record in records:
         text, items = record.get("content"), record.get("annotations")
         if not isinstance(text, str) or not isinstance(items, list):
@@ -144,7 +144,7 @@ def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentenc
 
 
 def _by_annotator(items: Sequence[Mapping[str, Any]], seen_by: object) -> dict[str | None, list[Any]]:
-    """Return {annotator: annotations}; an annotator who saw a text and marked nothing has an empty list."""
+    """Return {annotator: annotations}. An annotator who saw a text but marked nothing has an empty list."""
     people = {_annotator(each): list[Any]() for each in _dicts(seen_by)}
     for item in items:
         for each in _dicts(item.get("annotated_by")) or [{}]:
@@ -160,7 +160,7 @@ def _annotator(value: Mapping[str, Any]) -> str | None:
 
 
 def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read BioC's passages with offsets, cut into sentences. An annotation may have several locations."""
+    """Read BioC passages with offsets, and split them into sentences. An annotation may have several locations."""
     for line, document in records:
         doc = ledger.doc
         ledger.doc = str(document.get("id") or "") or doc
@@ -201,7 +201,7 @@ def _dicts(values: object) -> list[dict[str, Any]]:
 
 
 def read_pubtator(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read title and abstract of each article with its annotations, cut into sentences."""
+    """Read the annotated title and abstract of each article, and split them into sentences."""
     whole = whole_text(path, ledger, MAX_PUBTATOR)
     line = 1
     for block in re.split(r"\n[ \t]*(?=\r?\n)", whole or ""):
@@ -224,14 +224,14 @@ def _article(block: str, line: int, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def parsed(path: Path, ledger: Ledger) -> Element | None:
-    """Return the root of an XML file; reject one that is too long and return None. Errors: ReadError."""
+    """Return the root of an XML file. Reject a file that is too long, and return None. Errors: ReadError."""
     text = whole_text(path, ledger, MAX_XML)
     if text is None:
         return None
     try:
         root: Element = fromstring(text.encode())
     except DefusedXmlException as error:
-        raise ReadError(path.name, 1, "declares entities, as an attack by XML does; export it again.") from error
+        raise ReadError(path.name, 1, "declares entities, as an XML attack does; export it again.") from error
     except ParseError as error:
         raise ReadError(path.name, error.position[0], "is not well-formed XML; export it again.") from error
     except (ValueError, LookupError, RecursionError) as error:
@@ -240,7 +240,7 @@ def parsed(path: Path, ledger: Ledger) -> Element | None:
 
 
 def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a document of GATE, cut into sentences; each named set of annotations is that of one annotator."""
+    """Read a GATE document and split it into sentences. Each named annotation set belongs to one annotator."""
     root = parsed(path, ledger)
     body = None if root is None else root.find("TextWithNodes")
     if root is None or body is None:
@@ -257,7 +257,7 @@ def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _with_nodes(body: Element) -> tuple[str, dict[str, int]]:
-    """Return the text, and {node: the character after it}."""
+    """Return the text, and {id of a node: position in the text}."""
     text, nodes = body.text or "", dict[str, int]()
     for node in body:
         nodes[node.get("id", "")] = len(text)
@@ -266,7 +266,7 @@ def _with_nodes(body: Element) -> tuple[str, dict[str, int]]:
 
 
 def _sets(root: Element, nodes: dict[str, int]) -> Iterator[tuple[str, list[Mark]]]:
-    """Yield (name, annotations) of each set that holds more than tokens, sentences and markup."""
+    """Yield (name, annotations) of each annotation set, without tokens, sentences and markup."""
     for each in root.iter("AnnotationSet"):
         name = each.get("Name", "")
         if name == _MARKUP:
@@ -281,14 +281,14 @@ def _sets(root: Element, nodes: dict[str, int]) -> Iterator[tuple[str, list[Mark
 
 
 def read_bioc_xml(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a collection of BioC as XML, by way of BioC's JSON."""
+    """Read a BioC collection in XML, by converting it to BioC's JSON."""
     root = parsed(path, ledger)
     if root is not None:
         yield from read_bioc(((1, _as_json(document)) for document in root.iter("document")), ledger)
 
 
 def _as_json(element: Element) -> dict[str, Any]:
-    """Return a BioC element as BioC's JSON."""
+    """Convert an element of BioC XML to BioC's JSON."""
     value: dict[str, Any] = {
         "id": element.findtext("id", element.get("id", "")),
         "infons": {each.get("key", ""): each.text or "" for each in element.findall("infon")},

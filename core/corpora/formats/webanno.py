@@ -1,4 +1,4 @@
-"""WebAnno TSV 3 and 2, exported by INCEpTION and WebAnno: a token per line, a column per feature of each layer."""
+"""Read WebAnno TSV 3 and 2, exports of INCEpTION and WebAnno: one token per line, one column per feature of a layer."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _FEATURES = ("value", "label", "type", "category", "entity", "class", "name")
 
 @dataclass(slots=True)
 class _Layer:
-    """A layer of spans. column: number of its first column."""
+    """A layer of spans. column: index of its first column."""
 
     name: str
     features: Sequence[str]
@@ -38,7 +38,7 @@ class _Layer:
 
 @dataclass(slots=True)
 class _Block:
-    """A sentence. text: its lines. line: its first line in the file. rows: (line, cells) per token."""
+    """A sentence. text: lines of its text. line: number of its first line. rows: (line number, cells) per token."""
 
     text: list[str] = field(default_factory=list)
     line: int = 0
@@ -46,11 +46,11 @@ class _Block:
 
 
 def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read sentences with the spans of one layer: NamedEntity if it is there, else the only layer with spans."""
+    """Read sentences with the spans of one layer: NamedEntity if it exists, else the only layer with spans."""
     with open_stream(path, ledger.options.encoding) as stream:
         start = stream.read(MAX_LINE).decode("utf-8", "replace")
     if not is_webanno(start.lstrip()):
-        raise ReadError(path.name, 1, "does not begin as WebAnno TSV 2 or 3 does; export it as WebAnno TSV 3.")
+        raise ReadError(path.name, 1, "does not begin like WebAnno TSV 2 or 3; export it as WebAnno TSV 3.")
     if _TWO.match(start.lstrip()):
         yield from _read_two(path, ledger)
         return
@@ -83,7 +83,7 @@ def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
 
 
 def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | None:
-    """Return the layer whose spans are the entities. Errors: OptionsError if several may be; ReadError for none."""
+    """Return the layer with the entities. Errors: OptionsError if several layers have spans; ReadError for none."""
     if not layers:
         reason = "it has no layer of spans; export a layer of named entities as WebAnno TSV 3."
         raise ReadError(path.name, 1, reason)
@@ -122,7 +122,7 @@ def _rows(path: Path, ledger: Ledger) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(path: Path, ledger: Ledger) -> Iterator[_Block]:
-    """Yield the sentences: lines that begin with #Text=, then a row per token."""
+    """Yield the sentences. A sentence has lines that begin with #Text=, followed by one row per token."""
     block = _Block()
     for line, row in _rows(path, ledger):
         if row.startswith("#Text="):
@@ -143,9 +143,9 @@ def _unescaped(text: str) -> str:
 
 
 def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] | None:
-    """Return (start, end) of each row's token in the text; reject the sentence and return None if one is missing.
+    """Return (start, end) of each row's token in the text. If a token is missing, reject the sentence and return None.
 
-    A part of a token (1-2.1) is searched from the start of its token.
+    A part of a token (numbered 1-2.1) is searched from the start of its token.
     """
     found, at, start = list[tuple[int, int]](), 0, 0
     for line, cells in block.rows:
@@ -161,7 +161,10 @@ def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] |
 
 
 def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> Iterator[Mark]:
-    """Yield the spans of a layer. Rows with one number in brackets form a span; a value without a number is a span."""
+    """Yield the spans of a layer.
+
+    Rows with the same number in brackets form one span. A value without a number is a span of one token.
+    """
     spans: dict[object, tuple[int, int, int, str]] = {}
     feature = _feature(layer, block)
     for (line, cells), (start, end) in zip(block.rows, tokens, strict=True):
@@ -177,7 +180,7 @@ def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> I
 
 
 def _feature(layer: _Layer, block: _Block) -> int:
-    """Return the index of the type feature: one with a usual name, else the first with a value in this sentence."""
+    """Return the index of the feature with the type: a usual name, else the first with a value in this sentence."""
     names = [name.rpartition(".")[2] for name in layer.features]
     usual = next((names.index(name) for name in _FEATURES if name in names), None)
     if usual is not None:
@@ -188,7 +191,7 @@ def _feature(layer: _Layer, block: _Block) -> int:
 
 
 def _values(cell: str) -> Iterator[tuple[str, str]]:
-    """Yield (value or "", number in brackets or "") of each annotation in a cell."""
+    """Yield (value, number in brackets) of each annotation in a cell, "" if missing."""
     if not _has(cell):
         return
     for found in _PARTS.finditer(cell):
@@ -200,12 +203,12 @@ def _values(cell: str) -> Iterator[tuple[str, str]]:
 
 
 def is_webanno(start: str) -> bool:
-    """Return True if a file begins as WebAnno TSV 3 or 2 does."""
+    """Return True if a file begins like WebAnno TSV 3 or 2."""
     return start.startswith("#FORMAT=WebAnno TSV 3") or bool(_TWO.match(start))
 
 
 def _read_two(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read WebAnno TSV 2: `# layer | feature`, then a token per line with B- and I- tags in the layer's column."""
+    """Read WebAnno TSV 2: lines `# layer | feature`, then one token per line with tags in the layer's column."""
     layers, block, column = list[str](), Tagged(ledger.doc), 2
     for line, row in _rows(path, ledger):
         cells = row.split("\t")

@@ -137,5 +137,5 @@ SHAPES = (
     Shape("label-studio-choices", "Label Studio 1.x: a project of text classification",
         {"project-12.json": as_json([{"data": {"text": c.text},
             "annotations": [{"result": [{"value": {"choices": ["legal"]}}]}]} for c in ENGLISH])},
-        refused("choices, and no spans of a text")),
+        refused("choices, but no spans of a text")),
 )
