@@ -119,5 +119,5 @@ def test_home_says_what_is_wrong_with_it(home: Path, tmp_path: Path, monkeypatch
     app = opened("home.py")
     next(button for button in app.button if button.label == "Open the finished sample").click().run()
     assert not app.exception
-    assert "is damaged or no zip" in app.error[0].value
+    assert "is damaged or not a zip file" in app.error[0].value
     assert len(projects.listed()) == 1

@@ -118,7 +118,10 @@ def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path, command:
 
 def test_what_looks_like_a_tag_is_named(tmp_path: Path) -> None:
     file = tmp_path / "x.conll"
-    for tag, reason in (("X-PER", "tag 'X-PER' is no IOB2 tag; expected O or B-, I- before a type"), ("Roe", "column")):
+    for tag, reason in (
+        ("X-PER", "tag 'X-PER' is not a valid IOB2 tag; expected O or B-, I- before a type"),
+        ("Roe", "column"),
+    ):
         file.write_text(f"Ada\tB-PER\nsees\tO\n\nRoe\t{tag}\n.\tO\n")
         [problem] = runs.execute("add", {"path": str(file), "scheme": "iob2"}).result()["problems"]
         assert problem["line"] == 4

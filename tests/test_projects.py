@@ -93,7 +93,7 @@ def test_a_worker_is_about_its_runs_project_whatever_is_named(
     assert (here(), machine_home()) == (two[1], two[1].parent.parent)
     assert {corpus.name for corpus in corpora.listed()} == {"landlords", "text"}
     assert list(audit_log.lines(two[0])) == list(audit_log.lines(two[1]))
-    with pytest.raises(ProjectError, match="names one project"):
+    with pytest.raises(ProjectError, match="is the folder of a single project"):
         facade.new("Another")
 
 
@@ -164,14 +164,14 @@ def test_a_removed_project_is_gone_and_the_one_log_of_all_projects_says_what_it_
         assert not facade.at_work()
         with within("leases"):
             assert facade.at_work() == {FIRST: 1}
-        with pytest.raises(RunError, match="a run is at work in it"):
+        with pytest.raises(RunError, match="a run is still running"):
             facade.remove(FIRST)
     facade.remove(FIRST)
     everything = command("audit")
     assert everything == command("--project", "Leases", "audit")
     assert [line.split()[2] for line in everything[1].splitlines()][-3:] == ["start", "start", "remove"]
     assert "leases" not in everything[1].casefold()
-    assert "in every project" in command("audit", "--help")[1]
+    assert "in all projects" in command("audit", "--help")[1]
     assert [project.name for project in facade.listed()] == ["Leases"]
     assert not two[0].exists()
     assert not [path for path in given_home().rglob("*") if path.is_file() and b"tenant" in path.read_bytes()]
@@ -208,5 +208,5 @@ def test_projects_by_the_command_line(two: tuple[Path, Path], tmp_path: Path, co
     assert command("--project", "New", "project", "new", "New")[0] == 0
     code, out, err = command("project", "remove", "Other")
     assert (code, out) == (0, "")
-    assert "goes: all of Other" in err
+    assert "deletes everything in Other" in err
     assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]

@@ -159,7 +159,7 @@ def task_in_domain(task: Corpus, domain: Corpus) -> Check:
         cure="Choose another domain corpus",
     )
     if inside == covered == 1:
-        return replace(found, level="red", sentence=f"The {words} hold the same sentences: selection means nothing.")
+        return replace(found, level="red", sentence=f"The {words} hold the same sentences, so selection has no effect.")
     if inside >= TASK_INSIDE:
         why = "they will be selected first, and the encoder learns nothing new from them"
         return replace(found, level="amber", sentence=f"{found.sentence.removesuffix('.')}; {why}.")

@@ -156,7 +156,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pile:
-    """Numbers of the held-out sentences, followed by those of the corpus: its row r is row n_held + r here."""
+    """Numbers of the held-out sentences, followed by those of the corpus. Corpus row r is row `n_held` + r here."""
 
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))

@@ -26,7 +26,7 @@ from core.text.sentence import Sentence
 SECONDS = 60  # time limit for all files together
 MOST_FILES = 2_000
 MOST_ALONE = 30  # largest number of files that get a process each, after a shared process died
-LOOKED_INTO = 8  # files read per ending and folder, if there are more than 24
+LOOKED_INTO = 8  # files read per extension and folder, if there are more than 24
 _READ = 8_000  # sentences read per file
 _SECONDS = 1.5  # seconds per file
 _SAMPLE, _WORDS = 500, 1_500  # sentences per file whose words are counted, and most frequent words that are kept
@@ -82,13 +82,13 @@ def files_of(paths: Sequence[Path]) -> Listing:
     if len(listing.files) > MOST_FILES:
         n = len(listing.files)
         raise ReadError(
-            paths[0].name, None, f"holds {n:,} files, more than {MOST_FILES:,}; import the folder as one corpus."
+            paths[0].name, None, f"has {n:,} files, more than {MOST_FILES:,}; import the folder as one corpus."
         )
     return listing
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """Return the files to read: per folder and ending, all files if there are at most 24, else the first ones."""
+    """Return the files to read: per folder and extension, all files if there are at most 24, else the first ones."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)

@@ -42,7 +42,7 @@ def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[
         try:
             draft.mkdir(parents=True)
             left_out = _unpack(path, draft, wanted)
-            # Written last: its presence means that the whole archive was unpacked.
+            # Write this file last. If it exists, the whole archive was unpacked.
             write_atomic(draft / _LEFT_OUT, json.dumps(left_out).encode())
             draft.rename(folder)
         finally:

@@ -163,7 +163,7 @@ class AddVectorsConfig(Config):
     @classmethod
     def _no_run_id(cls, name: str) -> str:
         if is_run_id(name) or "," in name:
-            raise ValueError("is the id of a run or contains a comma; choose another name")
+            raise ValueError("is a run's id or contains a comma; choose another name")
         return name
 
 

@@ -1,4 +1,4 @@
-"""Audit log of this home: pages and commands write it, `audit` lists it."""
+"""Write and read the audit log of this home, for pages and commands."""
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ N = TypeVar("N", bound=str | Sequence[str])
 
 
 def ready() -> None:
-    """Check before work begins that the log can be written. Errors: ResourceError."""
+    """Check that the log can be written, before other work begins. Errors: ResourceError."""
     audit_log.ready(machine_home())
 
 
@@ -28,7 +28,7 @@ def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str]
 
 
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> AbstractContextManager[None]:
-    """Write one line after the block succeeds. Errors: ResourceError before it begins."""
+    """Write one line after the `with` block succeeds. Errors: ResourceError before the block."""
     return audit_log.noted(machine_home(), action, runs=runs, corpora=corpora)
 
 
@@ -39,9 +39,10 @@ def note_look(corpora: Collection[str]) -> None:
 
 
 def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
-    """Decorate a function that exports data of runs: write one line per call.
+    """Decorate a function that exports data of runs: write one line in the log per call.
 
-    The first argument is a run's id, an id that begins with it (of a selection or an overlaid map), or several ids.
+    The function's first argument is one id or several. An id is a run's id, or that of a selection or an overlaid map,
+    which begins with a run's id.
     """
 
     @wraps(function)

@@ -21,8 +21,8 @@ from core.runs.run import Run
 from core.shown import count
 
 BAD = 2  # exit status if a check is bad
-WIDEST = 160  # characters of a value in `runs show`
-FINISHED = {"succeeded": "finished"}  # the word of the pages
+WIDEST = 160  # characters of a value in `runs show`; a longer value is cut
+FINISHED = {"succeeded": "finished"}  # {stored state: the word that pages show}
 
 
 @click.group("project")
@@ -33,7 +33,7 @@ def project_group() -> None:
 @project_group.command("list")
 @json_option
 def project_list(as_json: bool) -> None:
-    """List all projects, oldest first. A star marks the one that commands use."""
+    """List all projects, oldest first. A star marks the project that commands use by default."""
     here = projects.current().slug
     rows = [{**project.as_dict(), "current": project.slug == here} for project in projects.listed()]
     if as_json:
@@ -63,7 +63,7 @@ def project_rename(project: str, name: str, as_json: bool) -> None:
 @click.argument("project")
 @json_option
 def project_archive(project: str, as_json: bool) -> None:
-    """Hide a project in the app's switch; nothing in it changes."""
+    """Hide a project in the app's project menu. Its content stays the same."""
     report(projects.archive(project).as_dict(), as_json)
 
 
@@ -71,17 +71,17 @@ def project_archive(project: str, as_json: bool) -> None:
 @click.argument("project")
 @json_option
 def project_unarchive(project: str, as_json: bool) -> None:
-    """Show an archived project in the app's switch again."""
+    """Show an archived project in the app's project menu again."""
     report(projects.archive(project, archived=False).as_dict(), as_json)
 
 
 @project_group.command("export")
 @click.argument("project")
-@click.option("--output", required=True, type=FILE, help="The file to write, a .zip.")
+@click.option("--output", required=True, type=FILE, help="The .zip file to write.")
 @click.option("--with-weights", is_flag=True, help="Include models and sentence vectors.")
 @json_option
 def project_export(project: str, output: str, with_weights: bool, as_json: bool) -> None:
-    """Write a project's corpora, selections, runs and results into one file, for another machine."""
+    """Write a project's corpora, selections, runs and results to one file, which another machine can import."""
     packed = projects.export(projects.find(project), Path(output), weights=with_weights)
     if packed.left_bytes:
         left = f"{count(packed.left_models, 'model')}, vectors of {count(packed.left_vectors, 'corpus', 'corpora')}"
@@ -100,10 +100,10 @@ def project_export(project: str, output: str, with_weights: bool, as_json: bool)
 
 @project_group.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--name", default="", help="New name, if the packed one is taken.")
+@click.option("--name", default="", help="New name for the project, if another project has its name.")
 @json_option
 def project_import(file: str, name: str, as_json: bool) -> None:
-    """Import a project from a file that `project export` wrote, completely or not at all."""
+    """Import a project from a file that `project export` wrote. If this fails, nothing is imported."""
     path = Path(file)
     try:
         with path.open("rb") as opened:
@@ -119,7 +119,7 @@ def project_import(file: str, name: str, as_json: bool) -> None:
 def project_remove(project: str, as_json: bool) -> None:
     """Delete a project: its corpora, selections, runs and models."""
     doomed = projects.find(project)
-    echo(f"note: goes: all of {doomed.name}; stays: original files, downloads, exported copies", err=True)
+    echo(f"note: deletes everything in {doomed.name}; keeps original files, downloads and exported copies", err=True)
     if sys.stdin.isatty() and not as_json:
         click.confirm("Remove all of it?", abort=True, err=True)
     report({"removed": projects.remove(doomed.name).name}, as_json, "")
@@ -129,16 +129,16 @@ def project_remove(project: str, as_json: bool) -> None:
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="From this day or moment on, UTC: 2026-11-22 or 2026-11-22T09:30:00.",
+    help="List only entries from this date or time on (UTC): 2026-11-22 or 2026-11-22T09:30:00.",
 )
 @json_option
 def audit_list(since: datetime | None, as_json: bool) -> None:
-    """List who did what, in every project: imports, looks, exports, removals and runs, oldest first.
+    """List who did what in all projects, oldest first: imports, views of sentences, exports, removals and runs.
 
-    There is one log for all projects; --project has no effect. Removals of projects are in it, too. No line has the
-    name of a project, because that may be a client's.
+    There is one log for all projects, so --project has no effect. Removals of projects are logged too. The log has no
+    names of projects, because they may be names of clients.
 
-    The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
+    The log is audit.jsonl in the home. WINNOW_AUDIT=/a/path stores it elsewhere, WINNOW_AUDIT=off disables it.
     """
     path, lines = audit.lines(since)
     if spoilt := audit.spoilt():
@@ -163,12 +163,12 @@ def _in_words(line: Line) -> str:
     "--privacy",
     "only_privacy",
     is_flag=True,
-    help="Check who can read the stored data; exits 2 if a check is bad.",
+    help="Check who can read the stored data. The exit status is 2 if a check is bad.",
 )
-@click.option("--on", help="Check a cluster, ray or ray:HOST:PORT: machines, bytes, privacy; exits 2 if refused.")
+@click.option("--on", help="Check a cluster (ray or ray:HOST:PORT). The exit status is 2 if it cannot be used.")
 @json_option
 def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
-    """Show what this machine has: versions, device, disk, the bundled encoder."""
+    """Show this machine's versions, cores, memory, device and disk."""
     if on:
         cluster = machine.checked_cluster(on)
         report(cluster.as_json(), as_json, cluster.lines)
@@ -189,7 +189,7 @@ def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
 @click.option("--port", default=8501, show_default=True, help="The app's port.")
 @json_option
 def key(port: int, as_json: bool) -> None:
-    """Print the app's address with its key, for servers that cannot identify the user's account (WINNOW_DOOR)."""
+    """Print the app's address with its key, for servers that cannot see which account connects (WINNOW_DOOR)."""
     address = f"http://localhost:{port}/?key={door.key()}"
     report({"key": door.key(), "address": address}, as_json, address)
 
@@ -243,12 +243,12 @@ def _label_in_words(label: Label) -> str:
 
 @run_group.command("label")
 @click.argument("run_id")
-@click.option("--name", help="Name, instead of its title.")
+@click.option("--name", help="Name to show instead of the run's title.")
 @click.option("--tag", "tags", multiple=True, callback=several, help="Add a tag.")
 @click.option("--untag", "untags", multiple=True, callback=several, help="Remove a tag.")
 @click.option("--note", help="Note about the run.")
-@click.option("--pin/--no-pin", default=None, help="Keep it at the top of the table.")
-@click.option("--archive/--no-archive", default=None, help="Leave it out of lists; nothing is deleted.")
+@click.option("--pin/--no-pin", default=None, help="Keep the run at the top of the table.")
+@click.option("--archive/--no-archive", default=None, help="Leave the run out of lists. Nothing is deleted.")
 @json_option
 def runs_label(
     run_id: str,
@@ -261,7 +261,7 @@ def runs_label(
     archive: bool | None,
     as_json: bool,
 ) -> None:
-    """Name, tag, pin or archive a run, or add a note. Its key and result stay the same."""
+    """Name, tag, pin or archive a run, or add a note. The run's key and result stay the same."""
     kept = [tag for tag in labels.label_of(run_id).tags if tag not in untags]
     label = labels.change(run_id, name=name, tags=[*kept, *tags], note=note, pinned=pin, archived=archive)
     lines = [run_id, *(line for line in (_label_in_words(label), label.note) if line)]
@@ -284,7 +284,7 @@ def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
 @click.option("--output", required=True, type=FILE, help="A .csv file.")
 @json_option
 def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
-    """Write the curves of all trainings in RUNS: run, metric, type, seed, step, value."""
+    """Write the training curves in RUNS to a table with the columns run, metric, type, seed, step, value."""
     Path(output).write_text(run_comparison.curves_csv(run_ids), encoding="utf-8")
     report({"runs": list(run_ids), "output": output}, as_json, output)
 
@@ -336,7 +336,7 @@ def runs_cancel(run_id: str, as_json: bool) -> None:
 @click.option("--agree", is_flag=True, help="Agree to the options of a run that was imported with a project.")
 @json_option
 def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
-    """Resume a run where it was, in the foreground."""
+    """Resume a run where it stopped, in this process."""
     report({"run": run_id, **runs.go_on(run_id, progress, agreed=agree)}, as_json)
 
 
@@ -345,7 +345,7 @@ def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
 @click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
-    """Delete a run and what it made, except what other runs need."""
+    """Delete a run and the runs that it started, except those that other runs need."""
     if with_runs:
         remove_everything(run_id, as_json)
         return

@@ -35,11 +35,11 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def store() -> RunStore:
-    """Return the store of this project's runs: one per project, because its handles cache what they read."""
+    """Return the store of this project's runs. There is one object per project, because it caches what it reads."""
     return store_of(home())
 
 
 @lru_cache
 def store_of(folder: Path) -> RunStore:
-    """Return the store of a project's runs by its folder."""
+    """Return the store of the runs in a project's folder."""
     return RunStore(folder, optioned=KINDS)

@@ -1,6 +1,6 @@
 """Names, tags, notes and flags that a user gives to runs, and the table of runs that shows them.
 
-A label is a file beside the run, so that it changes neither the manifest nor the run key:
+A label is a separate file in the run's folder, so that it changes neither the manifest nor the run key:
 
 home/runs/<run_id>/label.json    {"name": "with whitening", "tags": ["march"], "note": "...", "pinned": true, ...}
 """
@@ -24,7 +24,7 @@ LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000  # characters of a name or a ta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """Label of a run. name: replaces the run's title, "" for none. archived: hidden unless a list asks for it."""
+    """Label of a run. name: replaces the run's title, unless it is "". archived: True leaves the run out of lists."""
 
     name: str = ""
     tags: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def write(run: Run, label: Label) -> None:
 
 
 def label(*, name: str = "", tags: tuple[str, ...] = (), note: str = "", **flags: bool) -> Label:
-    """Return a valid label: one line per name and tag, no tag twice, everything cut to its longest length."""
+    """Return a valid label: names and tags on one line, no repeated tags, and all text cut to its maximum length."""
     lines = dict.fromkeys(_line(tag) for tag in tags)
     return Label(
         name=_line(name),
@@ -80,7 +80,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """Row of the table of runs. part: True if another run started it. size: bytes of its folder."""
+    """Row of the table of runs. part: True if another run started this one. size: bytes of the run's folder."""
 
     run: Run
     label: Label
@@ -125,7 +125,7 @@ def change(
 def rows(*, parts: bool = False, archived: bool = False) -> list[RunRow]:
     """Return the rows of the table of runs: pinned runs first, then the newest.
 
-    parts: include trainings that other runs started. archived: include archived runs.
+    parts: include `pretrain` and `finetune` runs that other runs started. archived: include archived runs.
     """
     listed = [row for run in store().list() if (row := _row(run)) and (archived or not row.label.archived)]
     kept = [row for row in listed if not row.part or (parts and row.run.manifest.kind in ("pretrain", "finetune"))]
@@ -152,5 +152,5 @@ def size(run: Run) -> int:
 
 @kept_per_home(4_000)
 def _size(folder: Path, changed: int) -> int:
-    """changed: time of the last event. It is only a key of the cache: the folder has its size since then."""
+    """Return the bytes of a run's folder. changed: time of the last event, only a key of the cache."""
     return bytes_in(folder)

@@ -1,6 +1,6 @@
 """Hardware of this machine and of a cluster, for `doctor` and for pages.
 
-Only `doctor` asks torch, in another process; pages ask `core.cards`.
+Only `doctor` asks torch, in a separate process. Pages use `core.cards`.
 """
 
 import os
@@ -24,7 +24,7 @@ from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
 from core.runs.where import LOCAL, MIXED, ON, checked
 
-FRESH = 5.0  # seconds to cache a card's free memory: without NVIDIA's library each question starts a process
+FRESH = 5.0  # seconds to cache a card's free memory, because without NVIDIA's library each query starts a process
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -42,7 +42,7 @@ def doctor() -> dict[str, object]:
 
 
 def memory() -> tuple[float, float]:
-    """Return (free, total) bytes of the card that training would use, or of the machine if there is none."""
+    """Return (free, total) bytes of memory: of the card that training would use, or without one of the machine."""
     if (used := card()) and (load := _load(used, int(monotonic() / FRESH))):
         return float(load.free), float(load.total)
     ram = psutil.virtual_memory()
@@ -50,24 +50,24 @@ def memory() -> tuple[float, float]:
 
 
 def device() -> str:
-    """Return "gpu" if training can use one, else "cpu"."""
+    """Return "gpu" if training can use a GPU, else "cpu"."""
     return "gpu" if card() else "cpu"
 
 
 def card() -> Card | None:
-    """Return the first card that training may use; None if it computes on the processor."""
+    """Return the first card that training may use; None if training would use the processor."""
     return next(iter(cards.usable()), None)
 
 
 def compute_on(where: str | None) -> None:
-    """Compute on the place that `--on` names, in this process and its workers. Errors: ConfigError."""
+    """Let this process and its workers compute at the place that `--on` names. Errors: ConfigError."""
     if where:
         os.environ[ON] = where
     checked()
 
 
 def allow_mixed(wanted: bool) -> None:
-    """If wanted, accept workers that produce other bytes than the first worker."""
+    """If `wanted`, accept workers whose results differ from those of the first worker in their last digits."""
     if wanted:
         os.environ[MIXED] = "1"
 
@@ -78,16 +78,16 @@ def _load(card: Card, moment: int) -> Load | None:
 
 
 def _device_of_torch() -> str:
-    """Describe the device that a run would use, with the reason if it cannot use a card of this machine."""
+    """Describe the device that a run would use. If the run cannot use a card of this machine, give the reason."""
     command, environment = [sys.executable, "-m", "core.models.devices"], dict(os.environ)
-    if usable := cards.usable():  # a run sees only these, too
+    if usable := cards.usable():  # show torch the same cards that a run would see
         environment[cards.VISIBLE] = ",".join(card.uuid for card in usable)
     try:
         asked = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=120, cwd=_ROOT, env=environment
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return f"torch does not tell ({type(error).__name__})"
+        return f"unknown, torch does not answer ({type(error).__name__})"
     return asked.stdout.strip()
 
 
@@ -105,21 +105,21 @@ def cores() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A cluster as `doctor --on` shows it. on: the value of `--on`. machines: its nodes."""
+    """A cluster, for `doctor --on`. on: value of the option `--on`. machines: nodes of the cluster."""
 
     on: str
     machines: Sequence[Machine]
 
     @property
     def bad(self) -> bool:
-        """Return True if a run would be refused on this cluster."""
+        """Return True if Winnow would refuse to compute on this cluster."""
         kinds = {machine.computer for machine in self.machines}
         refused = any(machine.differs or not machine.answers for machine in self.machines)
         return refused or len(kinds) > 1 or not all(machine.guarded for machine in self.machines)
 
     @property
     def bytes(self) -> str:
-        """Describe if runs would produce the same bytes as on this machine."""
+        """Describe whether runs on the cluster would give the same bytes as on this machine."""
         if silent := [machine.name for machine in self.machines if not machine.answers]:
             return f"not known: no answer from {', '.join(silent)}."
         if others := [
@@ -129,43 +129,43 @@ class Cluster:
         kinds = sorted({machine.computer for machine in self.machines})
         if len(kinds) > 1:
             return f"would differ in the last digits, so workers are refused without --mixed: {', '.join(kinds)}."
-        return "one kind of machine with the packages of this one; every run also compares what its workers compute."
+        return "the same, by machines of one kind with this machine's packages; every run also compares its workers."
 
     @property
     def privacy(self) -> list[str]:
-        """Describe what would leave this machine, and what protects it."""
+        """Describe which data would leave this machine, and what protects them."""
         if self.on == "ray":
             return [
                 "Nothing leaves this machine. While a run lasts, Ray's ports are open on it, behind a token of the run."
             ]
         open_to = [machine.name for machine in self.machines if machine.answers and not machine.guarded]
         guard = (
-            f"No token is required on {', '.join(open_to)}: its ports run anybody's code, so Winnow does not use it."
+            f"{', '.join(open_to)} requires no token, so anybody can run code there. Winnow does not use this cluster."
             if open_to
             else "A token is required, but it does not encrypt: keep the cluster on a separate network."
         )
         return [
             "Sentences go to these machines and numbers come back, in clear text. Winnow writes no sentence there.",
             guard,
-            "Whoever starts Ray must switch off its usage reports (RAY_USAGE_STATS_ENABLED=0 before ray start); Winnow "
-            "does so for its own process only.",
+            "Switch off Ray's usage reports when you start the cluster (RAY_USAGE_STATS_ENABLED=0 before ray start). "
+            "Winnow switches them off for its own process only.",
         ]
 
     @property
     def home(self) -> str:
-        """Describe which machines could take steps of an experiment."""
+        """Describe which machines see the home folder, and so can run steps of an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
             return "on this machine."
         blind = [machine.name for machine in self.machines if not machine.sees_home]
         if blind:
             return (
-                f"not seen from {', '.join(blind)}: these compute only with models that they have at the same path "
-                "(such as the encoder that comes with Winnow), and take no steps of an experiment."
+                f"not visible on {', '.join(blind)}. These machines can use only models that they have at the same "
+                "path (for example the encoder that ships with Winnow), and they run no steps of an experiment."
             )
-        return "seen from all machines: each also takes steps of an experiment."
+        return "visible on all machines, so each of them also runs steps of an experiment."
 
     def as_json(self) -> dict[str, object]:
-        """Return the cluster with all sentences, for `--json`."""
+        """Return the cluster and its descriptions as JSON values, for `--json`."""
         machines = [asdict(machine) for machine in self.machines]
         return {"on": self.on, "machines": machines, "bytes": self.bytes, "privacy": self.privacy, "home": self.home}
 

@@ -1,11 +1,11 @@
-"""Pack a project into one file: a zip of its files and a list of them with their sha256 sums.
+"""Pack a project into one file: a zip of its files and of a list with their sha256 sums.
 
 winnow.json      the list: {"format": "winnow-project", "version": 1, "winnow": ..., "name": ..., "created": ...,
                  "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
 corpora/..., runs/..., roles.json, cover.json
 
-No entry is a pickle, a folder, a link, or a file of the process that worked on a run. Entries are sorted by name, the
-list comes last, and no entry has a date, so that the same project makes the same bytes.
+The zip has no pickles, folders or links, and no files of the processes that worked on runs. Entries are sorted by name,
+the list is last, and no entry has a date, so that the same project always gives the same bytes.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ from core.runs.store import RunStore
 
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
-# In a run's folder. Checkpoints hold pickles; where.json names a cluster that a resumed run would use again.
+# Names in a run's folder. Checkpoints have pickles, and where.json names a cluster that a resumed run would use again.
 OF_THE_PROCESS = ("lock", "cancel", "rank-error", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
-_STORED = (".npy", ".parquet", ".safetensors")  # compressed already, or numbers that hardly shrink
+_STORED = (".npy", ".parquet", ".safetensors")  # stored uncompressed, because they hardly shrink
 _MODEL = ("artifacts", "model")
 _CHUNK = 1 << 20
-Named = tuple[str, Path]  # name in the file; file
+Named = tuple[str, Path]  # (name in the zip, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A file in the list. size: bytes. changed: nanoseconds since 1970, the order of corpora in lists."""
+    """A file in the list. size: bytes. changed: nanoseconds since 1970; lists of corpora are sorted by it."""
 
     size: int
     sha256: str
@@ -45,12 +45,12 @@ class Entry:
 
 
 def is_pickle(name: str) -> bool:
-    """Return True if loading a file of this name may run code."""
+    """Return True if loading a file with this extension may run code."""
     return PurePosixPath(name).suffix.casefold() in PICKLES
 
 
 def is_of_the_process(name: str) -> bool:
-    """Return True if a file belongs to the process that works on a run, which no other machine may act on."""
+    """Return True for files of the process that worked on a run (lock, checkpoints ...), not of use elsewhere."""
     room, *within = name.casefold().split("/")
     return room == "runs" and within[1:2] in [[each] for each in OF_THE_PROCESS]
 
@@ -59,8 +59,8 @@ def is_of_the_process(name: str) -> bool:
 class Packed:
     """Summary of a packed project.
 
-    left_models, left_vectors: number of models and of embedded corpora left out; left_bytes: their size. left_runs:
-    active runs, which are left out too.
+    left_models, left_vectors: number of models and of embedded corpora that were left out. left_bytes: size of these
+    models and vectors. left_runs: ids of active runs, which were left out too.
     """
 
     file: Path
@@ -75,12 +75,12 @@ class Packed:
 def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
     """Write the corpora, runs and selections of a project to `target`.
 
-    weights: include models and sentence vectors; without them, a run that needs one computes it again.
+    weights: include models and sentence vectors. Without them, a run that needs a model or vectors computes them again.
     Errors: ProjectError if `target` is in the project's folder.
     """
     target = target.absolute()
     if any(target.is_relative_to(project.folder / name) for name in KEPT):
-        raise ProjectError(f"{target}: lies in what is to be exported; choose another folder.")
+        raise ProjectError(f"{target}: is in a folder that is exported itself; choose another folder.")
     with _still(project.folder):
         active = _active(project.folder)
         files, left = _files(project.folder, active)
@@ -103,13 +103,13 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
 
 
 def weights_of(project: Project) -> tuple[int, int]:
-    """Return the number of models and embedded corpora in a project, and their bytes."""
+    """Return the number of models and embedded corpora in a project, and their size in bytes."""
     _, left = _files(project.folder, ())
     return len(_runs(left)), sum(path.stat().st_size for _, path in left)
 
 
 def size_of(project: Project) -> int:
-    """Return the bytes of a project without models and vectors."""
+    """Return the size of a project in bytes, without models and vectors."""
     return sum(path.stat().st_size for _, path in _files(project.folder, ())[0])
 
 
@@ -118,12 +118,12 @@ def _runs(files: Iterable[Named]) -> set[str]:
 
 
 def _embeds(run: str) -> bool:
-    """Return True if a run, by its id, only computed sentence vectors."""
+    """Return True if a run's id belongs to a run that only computed sentence vectors."""
     return run.split("-")[2:3] == ["embed"]
 
 
 def _still(folder: Path) -> AbstractContextManager[None]:
-    """Lock a project's runs, so that none is removed meanwhile."""
+    """Lock a project's runs, so that no run is removed during the `with` block."""
     return RunStore(folder).critical() if (folder / "runs").is_dir() else nullcontext()
 
 
@@ -148,7 +148,7 @@ def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Nam
 
 
 def _all(folder: Path) -> Iterator[Named]:
-    """Yield plain files sorted by name, without links and hidden drafts."""
+    """Yield the project's files sorted by name, without links and hidden drafts."""
     paths = [path for name in KEPT for path in (folder / name, *(folder / name).rglob("*"))]
     named = ((path.relative_to(folder).as_posix(), path) for path in paths if path.is_file() and not path.is_symlink())
     yield from sorted((name, path) for name, path in named if not any(part[0] == "." for part in name.split("/")))
@@ -166,11 +166,11 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Entry:
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:
-    # The list holds the times in nanoseconds, because a zip has a resolution of two seconds.
+    # Times of change are in the list, in nanoseconds, because a zip has a resolution of two seconds.
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
     info.external_attr = 0o600 << 16
-    info.create_system = 3  # Unix on every system, for equal bytes
+    info.create_system = 3  # Unix, so that every system writes the same bytes
     info.file_size = size
     return info
 

@@ -12,12 +12,12 @@ _writing = threading.Lock()
 
 
 def expert() -> bool:
-    """Return True if fields for experts are shown; the default is False."""
+    """Return True if pages show fields for experts; the default is False."""
     return _kept().get("expert") is True
 
 
 def set_expert(shown: bool) -> None:
-    """Store if fields for experts are shown, for all pages."""
+    """Store whether pages show fields for experts."""
     _keep(expert=shown)
 
 
@@ -28,7 +28,7 @@ def last_project() -> str:
 
 
 def set_last_project(slug: str) -> None:
-    """Store which project is shown, if the disk allows it."""
+    """Store which project is shown. Disk errors are ignored."""
     if slug != last_project():
         with suppress(OSError):  # pages must work on a full disk, too
             _keep(project=slug)

@@ -1,4 +1,4 @@
-"""Checks of `doctor --privacy`: who can read the stored data. Each gives a verdict and a sentence."""
+"""Check who can read the stored data, for `doctor --privacy`. Each check gives a verdict and a sentence."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ Verdict = Literal["ok", "look", "bad"]
 Finding = tuple[Verdict, str]
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK, SWAPS = Path("/sys/dev/block"), Path("/proc/swaps")
-# Required settings of Streamlit: (value, Streamlit's default).
+# Required settings of Streamlit: {setting: (required value, Streamlit's default)}.
 STREAMLIT = {
     "browser.gatherUsageStats": (False, True),
     "client.allowedOrigins": ([], "Streamlit's own list"),
@@ -32,14 +32,14 @@ STREAMLIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A check. `look`: a person has to judge it. `bad`: it breaks a promise of SECURITY.md."""
+    """Result of a check. verdict: "look" if a person has to judge it, "bad" if it breaks a promise of SECURITY.md."""
 
     name: str
     verdict: Verdict
     says: str
 
     def as_dict(self) -> dict[str, str]:
-        """Return its fields, for JSON."""
+        """Return the fields as JSON values."""
         return asdict(self)
 
 
@@ -60,12 +60,12 @@ def _door() -> Finding:
     if mode == "key":
         return "ok", "Every visitor is asked for the key."
     if not _sees_who_connects():
-        return "look", "This system does not show who connects, so every visitor, the owner too, is asked for the key."
+        return "look", "This system does not show who connects, so all visitors are asked for the key, even the owner."
     return "ok", "Only the account that started Winnow is admitted, no other account of this machine."
 
 
 def _sees_who_connects() -> bool:
-    """Try it with a connection to this process."""
+    """Return True if this system shows which account connects. Tests it with a connection to this process."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return door.sees_owner(server.getsockname())
 
@@ -86,7 +86,7 @@ def _owner() -> Finding:
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield all files and folders of the home, the home first, without links."""
+    """Yield all files and folders of the home, and the home itself first. Links are left out."""
     if not machine_home().is_dir():
         return
     for path in (machine_home(), *machine_home().rglob("*")):
@@ -118,7 +118,7 @@ def _audit() -> Finding:
     if path is None:
         return "look", "The audit log is off (WINNOW_AUDIT=off)."
     there = path if path.exists() else path.parent
-    coming = there == machine_home() and not there.exists()  # a home is made on first use
+    coming = there == machine_home() and not there.exists()  # the home will be created on first use
     if path.is_dir() or not (coming or os.access(there, os.W_OK)):
         return "bad", f"{path}: the audit log cannot be written."
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
@@ -145,7 +145,10 @@ def _streamlit() -> Finding:
 
 
 def _settings() -> Mapping[str, object]:
-    """Return Streamlit's {"section.name": value} of the account, then the checkout, then the environment."""
+    """Return Streamlit's settings as {"section.name": value}.
+
+    The environment overrides the config.toml of this folder, which overrides that of the account.
+    """
     settings = dict[str, object]()
     for folder in (Path.home(), ROOT):
         path = folder / ".streamlit" / "config.toml"
@@ -186,13 +189,13 @@ def _swap() -> Finding:
 
 
 def encrypted(path: Path) -> bool | None:
-    """Return True if the disk of a file or folder is encrypted by this system; None if unknown.
+    """Return True if this system encrypts the disk of a file or folder; None if unknown.
 
-    A disk that encrypts in hardware, or below a virtual machine, looks like an unencrypted one.
+    Encryption by the disk's hardware, or by the host of a virtual machine, cannot be detected.
     """
     with suppress(OSError):
         number = os.stat(path).st_dev
-        if os.major(number) == 0:  # a file system that may span disks, such as btrfs, or has none
+        if os.major(number) == 0:  # the file system has no disk, or may have several (btrfs)
             number = _mounted(path)
         return _is_encrypted(BLOCK / f"{os.major(number)}:{os.minor(number)}")
     return None
@@ -221,7 +224,7 @@ def _keeps_secret(swap: Path, kind: str) -> bool:
 
 
 def _mounted(path: Path) -> int:
-    """Return the number of the device of a path's file system. Errors: OSError if it has none."""
+    """Return the device number of a path's file system. Errors: OSError if the file system has no device."""
     real = path.resolve()
     mounts = {Path(partition.mountpoint): partition.device for partition in psutil.disk_partitions(all=True)}
     below = [point for point in mounts if real.is_relative_to(point)]
@@ -229,7 +232,7 @@ def _mounted(path: Path) -> int:
 
 
 def _is_encrypted(device: Path) -> bool | None:
-    """Return True if a device of /sys/dev/block, or each device below it, is encrypted."""
+    """Return True if a device in /sys/dev/block, or every device that it is built on, is encrypted."""
     if not device.exists():
         return None
     with suppress(OSError):

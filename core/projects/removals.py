@@ -1,4 +1,4 @@
-"""Dependents of corpora and runs: what needs them, and removing them with everything made from them."""
+"""Find the runs and corpora that depend on a corpus or a run, and remove it with everything made from it."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from core.runs import launch
 from core.runs.run import holders
 from core.runs.store import Run, RunStore, is_run_id
 
-_KIND_WORDS = {  # of one run, of several
+_KIND_WORDS = {  # {kind: (word for one run, word for several)}
     "select": ("selection", "selections"),
     "pretrain": ("training", "trainings"),
     "finetune": ("training", "trainings"),
@@ -42,10 +42,10 @@ _MARK = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}|[0-9a-f]{24}")  # a
 class Usage:
     """Runs and corpora that need a corpus.
 
-    Runs are top-level runs, newest first; a corpus that a child run reads counts as read by its top-level run.
+    Only top-level runs are listed, newest first. If a child run uses the corpus, its top-level run is listed.
 
-    active: running or queued; they fail without it. ended: they stay readable, but cannot run again. derived: corpora
-    made from it, directly or through others, newest first.
+    active: running or queued runs, which would fail without the corpus. ended: runs that stay readable without it, but
+    cannot be run again. derived: corpora made from it, directly or through other corpora, newest first.
     """
 
     corpus: Corpus
@@ -55,7 +55,7 @@ class Usage:
 
     @property
     def in_words(self) -> str:
-        """Describe the effect on ended runs ("2 selections, 1 training: they stay ..."); "" for none."""
+        """Describe the effect of a removal on ended runs: "2 selections, 1 training: they stay ..."; "" without any."""
         if not self.ended:
             return ""
         it = "it stays" if len(self.ended) == 1 else "they stay"
@@ -72,8 +72,8 @@ def counts_in_words(runs: Iterable[Run]) -> list[str]:
 def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
     """Find the runs and corpora that need `corpus` now.
 
-    An active run may still need corpora made from a corpus that it reads (its own subsets, an S_C that it would reuse).
-    So for a derived corpus, active runs that read its source count too.
+    An active run may also need corpora that were made from its input, for example a selected corpus that it would
+    reuse. For a derived corpus, active runs that use its source are therefore included.
     """
     corpora = {sealed.fingerprint: sealed for sealed in library.list()}
     runs = {run.id: run for run in store.list()}
@@ -84,11 +84,11 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
         if inputs.isdisjoint(own_lineage):
             continue
         outer = outermost(run, runs)
-        # A child can be resumed alone under a run that has ended. Then the child is the active run.
+        # A child run can be resumed by itself after its top-level run has ended. Then only the child is active.
         if outer.state().active or run.state().active:
             working = outer if outer.state().active else run
             active[working.id] = working
-        # An ended run needs nothing that was made from its corpora.
+        # An ended run does not need corpora that were made from its input.
         elif corpus.fingerprint in inputs:
             ended[outer.id] = outer
     derived = [
@@ -100,7 +100,7 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
 
 
 def lineage(fingerprint: str, corpora: Mapping[str, Corpus]) -> set[str]:
-    """Return the fingerprints of a corpus and of all its sources that are still among `corpora`."""
+    """Return the fingerprints of a corpus, its source, the source of its source, and so on."""
     chain: list[str] = []
     while fingerprint and fingerprint not in chain:  # origins come from files and may form a circle
         chain.append(fingerprint)
@@ -109,7 +109,10 @@ def lineage(fingerprint: str, corpora: Mapping[str, Corpus]) -> set[str]:
 
 
 def outermost(run: Run, runs: Mapping[str, Run]) -> Run:
-    """Return the top-level run that started `run`, directly or through others; `run` itself if that was removed."""
+    """Return the top-level run that started `run`, directly or through other runs.
+
+    If a run between them was removed, return the outermost one that still exists.
+    """
     while (parent := run.manifest.parent) and parent in runs:
         run = runs[parent]
     return run
@@ -121,33 +124,33 @@ def runs_with_roles(
     library: Library,
     unread: Callable[[Run], Collection[str]] = lambda run: (),
 ) -> list[Run]:
-    """Return the runs whose corpora have the given roles ({role: fingerprint}) or were made from those corpora.
+    """Return the runs that used the corpora with the given roles, or corpora made from them.
 
-    An input named after a role (`train`, `test.0`) must be the corpus of that role. A run without such inputs must read
-    one of the corpora. Without roles all runs are returned; a run without inputs always is.
-    unread: returns roles that a run names but does not read; their corpora may be any.
+    roles: {role: fingerprint}; without roles, return all runs. If inputs of a run are named after roles (`train`,
+    `test.0`), each must be the corpus with its role. If none is, the run must use any of the corpora. A run without
+    inputs is always returned. unread: returns the roles that a run has as input but does not use; they are ignored.
     """
     corpora = {corpus.fingerprint: corpus for corpus in library.list()}
     return [run for run in runs if _has_roles(run, roles, corpora, unread(run))]
 
 
 def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus], unread: Collection[str]) -> bool:
-    """Return True if the inputs that `run` reads are, or were made from, the corpora that have their roles."""
-    lineages: dict[str, set[str]] = {}  # of `test.0` and `test.1` together
+    """Return True if the inputs of `run` match the roles; see `runs_with_roles`."""
+    lineages: dict[str, set[str]] = {}  # {role: lineage of all its inputs}; `test.0` and `test.1` are one role
     for name, fingerprint in run.manifest.inputs.items():
         if (role := name.partition(".")[0]) not in unread:
             lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
     named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
-    if named:  # only these decide: inputs under other names may be any corpus
+    if named:  # inputs with other names may be any corpus
         return all(named)
     return not roles or not lineages or not set(roles.values()).isdisjoint(set[str]().union(*lineages.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Corpora, runs and exports to remove; what others depend on comes first.
+    """Corpora, runs and exports to remove. Dependents come after the corpora and runs that they depend on.
 
-    active: running or queued runs that need some of it; they block the removal. exports: files in the home.
+    active: running or queued runs that need any of these; they block the removal. exports: files in the home.
     """
 
     corpora: tuple[Corpus, ...]
@@ -157,7 +160,7 @@ class Removal:
 
     @property
     def in_words(self) -> str:
-        """Return counts of everything to remove: "2 corpora, 1 selection, 3 parts of these runs"."""
+        """Count everything to remove, in words: "2 corpora, 1 selection, 3 parts of these runs"."""
         here = {run.id for run in self.runs}
         parts = [run for run in self.runs if run.manifest.parent in here]
         listed = [_number(len(self.corpora), "corpus", "corpora")] if self.corpora else []
@@ -174,8 +177,8 @@ def _number(n: int, one: str, several: str) -> str:
 def _everything(mark: str, library: Library, store: RunStore) -> Removal:
     """Return the corpus or run `mark` (a fingerprint or an id) and everything that depends on it.
 
-    A corpus or run depends on the corpora and runs that its description, options or result name. A run takes with it
-    the parts that no other run needs. An export names its run in its file name.
+    A corpus or run depends on all corpora and runs that are named in its description, options or result. Child runs are
+    included if no other run needs them. An export has the id of its run in its file name.
     """
     corpora, runs = {corpus.fingerprint: corpus for corpus in library.list()}, {run.id: run for run in store.list()}
     named = {mark: _named(corpus.path / ABOUT) for mark, corpus in corpora.items()}
@@ -195,37 +198,37 @@ def _everything(mark: str, library: Library, store: RunStore) -> Removal:
 
 
 def _alone(run: Run, store: RunStore) -> list[Run]:
-    """Return a run and the parts of it that no other run needs."""
+    """Return a run and its child runs that no other run needs."""
     runs = {other.id: other for other in store.list()}
     named = {name: _needed(other) for name, other in runs.items()}
     return [run, *(runs[name] for name in _own_parts({run.id}, runs, named))]
 
 
 def _needed(run: Run) -> set[str]:
-    """Return the fingerprints and ids that a run depends on, without the run that started it."""
+    """Return the fingerprints of corpora and ids of runs that a run depends on, without the run that started it."""
     text = json.dumps([run.manifest.config, run.manifest.inputs])
     return _named(run.result_file).union(_MARK.findall(text))
 
 
 def _named(file: Path) -> set[str]:
-    """Return the ids of runs and fingerprints of corpora that occur in a file."""
+    """Return all ids of runs and fingerprints of corpora in a file."""
     return set(_MARK.findall(file.read_text(encoding="utf-8", errors="replace"))) if file.exists() else set()
 
 
 def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> list[str]:
-    """Return runs started for `going`, directly or through others, except those that a remaining run needs."""
+    """Return the child runs of `going`, direct and indirect, except those that a remaining run needs."""
     parts = _begun_for(going, runs, named)
     while parts:
         stays = [name for name in runs if name not in going and name not in parts]
         needed = set[str]().union(*(named[name] | _named(runs[name].events_file) for name in stays))
         if needed.isdisjoint(parts):
             break
-        parts -= needed  # a part that stays may itself need another part
+        parts -= needed  # search again, because a child run that stays may need another one
     return [name for name in runs if name in parts and name not in going]
 
 
 def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> set[str]:
-    """Return the parts of `going`, their own parts, and parts that they reuse of a removed run."""
+    """Return the child runs of `going`, their own child runs, and child runs of removed runs that they reuse."""
     parts, size = set[str](), -1
     while len(parts) > size:
         size, users = len(parts), [name for name in runs if name in going or name in parts]
@@ -236,7 +239,7 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
-    """Return True for an import or split that an `intake` started: it made corpora of its own."""
+    """Return True for a finished import or split that an `intake` run started, because its corpora stay."""
     begun_by = runs.get(run.manifest.parent or "")
     return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
 
@@ -244,7 +247,7 @@ def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
 def _blocking(
     going: Iterable[str], corpora: Mapping[str, Corpus], runs: Mapping[str, Run], library: Library, store: RunStore
 ) -> tuple[Run, ...]:
-    """Return active runs that are in `going`, need a corpus in it, or reuse a run in it."""
+    """Return the active runs that are in `going`, need one of its corpora, or reuse one of its runs."""
     blocking = dict[str, Run]()
     for run in runs.values():
         if run.state().active and (run.id in going or not _named(run.events_file).isdisjoint(going)):
@@ -257,16 +260,17 @@ def _blocking(
 
 
 def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
-    """Return exports named after a run: its whole id or its last four digits (`choice-1a2b-10pct.txt`)."""
+    """Return the exports whose file name has a run's id, or its last four digits (`choice-1a2b-10pct.txt`)."""
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     marks = [(run_id, f"-{run_id[-4:]}-") for run_id in run_ids]
     return tuple(path for path in files if any(whole in path.name or short in path.name for whole, short in marks))
 
 
 def removal(reference: str) -> Removal:
-    """Return what removing a corpus (name or fingerprint) or a run (id) would remove.
+    """Return everything that is deleted if a corpus (name or fingerprint) or a run (id) is removed.
 
-    A corpus that was removed before may be given by its whole fingerprint. Errors: CorpusError, RunError if unknown.
+    reference: may also be the whole fingerprint of a corpus that was removed before. Errors: CorpusError or RunError if
+    it is unknown.
     """
     return _everything(_mark(reference), library(), store())
 
@@ -283,27 +287,27 @@ def _mark(reference: str) -> str:
 
 
 def removal_alone(run_id: str) -> tuple[list[Run], int]:
-    """Return the runs that `remove_run` deletes, and the bytes that this frees. Errors: RunError."""
+    """Return the runs that `remove_run` would delete, and their size in bytes. Errors: RunError."""
     runs = _alone(store().get(run_id), store())
     return runs, sum(map(size, runs))
 
 
 def bytes_of(doomed: Removal) -> int:
-    """Return the bytes that `remove_everything` frees."""
+    """Return the number of bytes that `remove_everything` would free."""
     return sum(map(size, doomed.runs)) + sum(map(bytes_in, (*(each.path for each in doomed.corpora), *doomed.exports)))
 
 
 def remove_everything(reference: str) -> Removal:
     """Delete a corpus or a run and everything made from it. Return what was deleted.
 
-    Errors: RunError while an active run needs some of it; nothing is deleted then.
+    Errors: RunError if an active run needs any of it; then nothing is deleted.
     """
     with store().critical():  # no run can start between the check and the deletion
         doomed = removal(reference)
         if doomed.active:
             runs = ", ".join(run.id for run in doomed.active)
             raise RunError(
-                f"{reference}: is needed by a running run ({runs}); wait for its end or cancel it first"
+                f"{reference}: a running run needs it ({runs}); wait until it ends, or cancel it first"
                 f"{holders(doomed.active)}."
             )
         names = {"runs": [run.id for run in doomed.runs], "corpora": [corpus.fingerprint for corpus in doomed.corpora]}
@@ -319,20 +323,20 @@ def remove_everything(reference: str) -> Removal:
 
 
 def remove_run(run_id: str) -> None:
-    """Delete a run and its parts, except those that other runs need. Errors: RunError while it runs."""
+    """Delete a run and its child runs, except those that other runs need. Errors: RunError if the run is active."""
     with store().critical():
         first, *parts = _alone(store().get(run_id), store())
         with noted("remove", runs=[first.id, *(part.id for part in parts)]):
             store().remove(first.id)
             for part in parts:
-                with suppress(RunError):  # resumed alone and still running
+                with suppress(RunError):  # the child run was resumed by itself and is still running
                     store().remove(part.id)
 
 
 def sweep() -> None:
-    """Delete what was abandoned for a day in every project: uploads and typed texts.
+    """Delete uploads and typed texts that were not used for a day, in every project.
 
-    Finish the cancelling of runs whose cancelling process was killed.
+    If a process was killed while it cancelled a run, finish the cancellation.
     """
     for project in projects.listed(given_home()):
         with within(project.slug):

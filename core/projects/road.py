@@ -1,4 +1,4 @@
-"""The road of a project: its texts, the choice, whether it is worth it, the report; what is known of each now."""
+"""The four steps of a project (texts, selection, experiment, report), and what is known about each step now."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,16 +28,17 @@ TITLES: Mapping[Name, str] = {
 }
 LABELS = ("train", "dev", "test")
 UNFINISHED = {"cancelled": "was stopped", "failed": "failed", "interrupted": "was interrupted"}
-MEASURED = 100_000  # sentences to choose from at most: of more, the health takes a page longer than it may
+MEASURED = 100_000  # sentences of D_C; for a larger one, the health check would take too long for a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
+    """A step of a project.
 
-    open: whether its turn has come, so that its button does something. run: what it speaks of, a run or the choice, by
-    id; "" for none. again: whether asking it again, more often, could settle what it left open. saved: a choice made
-    from corpora that are no longer in use, by id; "" for none.
+    known: one or two sentences about its current state. ready: True if the step has a result. open: True if the user
+    can start it now. run: id of the run or selection that `known` describes, "" for none. again: True if more
+    replicates of the experiment could give a clear answer. saved: id of a saved selection from corpora that are no
+    longer in use, "" for none.
     """
 
     name: Name
@@ -50,20 +51,20 @@ class Stop:
 
     @property
     def title(self) -> str:
-        """Title of the stop."""
+        """Return the title of the step."""
         return TITLES[self.name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closer:
-    """A measurement that looks closer at something. reason: why it is worth it now; "" without one."""
+    """A further measurement. reason: why it is useful for this project now, "" if there is no special reason."""
 
     name: Literal["similarity", "bias", "assisting"]
     reason: str
 
 
 def stops() -> list[Stop]:
-    """The four of them."""
+    """Return the four steps in order."""
     worth = _worth()
     return [_texts(), _choice(), worth, _report(worth)]
 
@@ -86,7 +87,7 @@ def _texts() -> Stop:
 
 
 def _leaks(choice_id: str) -> int:
-    """Return the number of leaks that were kept out, counted again because older results counted fewer."""
+    """Return the number of leaks that were left out. Count them again, because older versions found fewer."""
     with suppress(WinnowError):  # the text was removed
         return selections.chosen(choice_id).dropped.get("leak", 0)
     return selections.result(choice_id).dropped.get("leak", 0)
@@ -121,7 +122,7 @@ def _choice() -> Stop:
 
 
 def _saved() -> tuple[str, str]:
-    """Return the newest choice from corpora that are no longer in use, by id, and a sentence on all of them."""
+    """Return the id of the newest selection from corpora no longer in use, and a sentence about all of them."""
     readable = list[tuple[Choice, str]]()
     for choice in choices.listed():
         with suppress(WinnowError):
@@ -136,8 +137,11 @@ def _saved() -> tuple[str, str]:
 
 
 def health(choice_id: str) -> str:
-    """Health of a choice in a sentence: its first warning, or that there is none; "" where it would take long, or text
-    was removed. A second for the first look, then kept."""
+    """Describe the health of a selection: its first warning, or that there is none.
+
+    Return "" if the domain corpus is large, or if its text was removed. The first call takes about a second; the result
+    is then cached.
+    """
     with suppress(WinnowError):
         if selections.kept(choice_id).of <= MEASURED:
             warnings = insights.health(choice_id, labelled=corpora.roles().get("train")).warnings
@@ -147,7 +151,7 @@ def health(choice_id: str) -> str:
 
 
 def _worth() -> Stop:
-    """Return the newest experiment or study of these corpora that runs or has finished; else what it takes to ask."""
+    """Return the step of the newest active or finished experiment or study; without one, say what is missing for it."""
     given = corpora.roles()
     asked = runs.of_corpora_in_use(runs.own("experiment", "study"))
     for run in asked:
@@ -160,28 +164,28 @@ def _worth() -> Stop:
                 return Stop(name="worth", known=known, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
-            f"Needs {labels_in_words(missing)}. Without them the road ends with the selection: "
-            "and the sentences to label next are offered here."
+            f"Needs {labels_in_words(missing)}. Without labelled data, the selection is the last step; "
+            "you can get the sentences to label next here."
         )
         return Stop(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():
         return Stop(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
     if empty := without_entities():
-        known = f"The labels hold no entity: {in_words([f'the {ROLES[role].word}' for role in empty])}."
+        known = f"Without entities: {in_words([f'the {ROLES[role].word}' for role in empty])}."
         return Stop(name="worth", known=known, ready=False, open=False)
-    known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
+    known = "Not tested yet. Before it starts, you see what is compared, how long it takes and what it can detect."
     if asked and (how := UNFINISHED.get(asked[0].state().state)):
-        known = f"Not answered yet: the last experiment {how}. Open it under Runs to resume it, or ask again."
+        known = f"Not answered yet: the last experiment {how}. Resume it on the page Runs, or start a new one."
     return Stop(name="worth", known=known, ready=False)
 
 
 def unlabelled() -> bool:
-    """Whether labels are what the road lacks."""
+    """Return True if the project lacks a training, dev or test set."""
     return any(role not in corpora.roles() for role in LABELS)
 
 
 def without_entities() -> list[str]:
-    """Return the roles of labelled parts whose corpus holds no entity."""
+    """Return the labelled roles (train, dev, test) whose corpus has no entity."""
     given = corpora.roles()
     marks = {role: given[role] for role in LABELS if role in given and _is_here(given[role])}
     return [role for role, mark in marks.items() if not sum(corpora.find(mark).types.values())]
@@ -195,7 +199,7 @@ def _report(worth: Stop) -> Stop:
 
 
 def closer() -> Sequence[Closer]:
-    """Measurements that look closer, those with a reason first."""
+    """Return further measurements, those with a reason first."""
     rows = [
         Closer(name="similarity", reason=_many_sources()),
         Closer(name="bias", reason=_names_tell_more()),

@@ -1,4 +1,4 @@
-"""Compare runs: differing options, and their curves as a table."""
+"""Compare runs: list the options that differ, and write curves as a table."""
 
 import csv
 import io
@@ -14,9 +14,10 @@ from core.tagging import view as training
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A differing option, in words: `finetune: epochs` for the key `finetune.epochs`.
+    """An option that differs between runs.
 
-    values: one per run, in words; "" if a run does not have the option.
+    option: name in words, for example `finetune: epochs` for the key `finetune.epochs`. values: value per run, in
+    words; "" if a run does not have the option.
     """
 
     option: str
@@ -24,10 +25,10 @@ class Difference:
 
 
 def differences(run_ids: Sequence[str]) -> list[Difference]:
-    """Return all options that differ between runs of any kinds, nested ones too. Errors: RunError."""
+    """Return all options, also nested ones, that differ between runs of any kind. Errors: RunError."""
     runs = [store().get(run_id) for run_id in run_ids]
     by_run = [dict(_flat(run.manifest.config)) for run in runs]
-    # `weights` is not given by users: it is the hash of the encoder's files, which a run adds for its key.
+    # Ignore `weights`, the hash of the encoder's files. Runs add it for their key; users do not set it.
     names = dict.fromkeys(name for options in by_run for name in options if name != "weights")
     differing = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
     return [
@@ -43,7 +44,7 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
 
 
 def chosen(run_id: str) -> dict[str, str]:
-    """Return options of a run that differ from their default, nested ones too, in words. Errors: RunError."""
+    """Return the options of a run that differ from their default, also nested ones, in words. Errors: RunError."""
     run = store().get(run_id)
     kind = KINDS.get(run.manifest.kind)
     usual = {name: field.default for name, field in kind.config.model_fields.items()} if kind else {}
@@ -60,12 +61,12 @@ def chosen(run_id: str) -> dict[str, str]:
 
 
 def _listed(default: object) -> object:
-    """Return a default as a manifest stores it: tuples as lists."""
+    """Return a default value as a manifest stores it, with a list for a tuple."""
     return list(default) if isinstance(default, tuple) else default
 
 
 def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Flatten options that hold options: {finetune: {epochs: 3}} gives `finetune.epochs`, 3."""
+    """Flatten nested options: {finetune: {epochs: 3}} yields ("finetune.epochs", 3)."""
     for name, value in options.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
@@ -75,14 +76,14 @@ def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
 
 @exporting
 def curves_csv(run_ids: Sequence[str]) -> str:
-    """Return all curves of the trainings in some runs as CSV: run, metric, type, seed, step, value.
+    """Return the training curves of some runs as CSV, with the columns run, metric, type, seed, step, value.
 
     Errors: RunError.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("run", "metric", "type", "seed", "step", "value"))
-    # `trainings` ignores a missing run, but one that the user named is an error.
+    # Check the ids first, because `trainings` ignores missing runs.
     known = [store().get(run_id).id for run_id in run_ids]
     for run_id in dict.fromkeys(run.id for each in known for run in training.trainings(each)):
         for curve in training.curves(run_id):

@@ -31,22 +31,22 @@ from core.training import on_device
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
-    """Return runs of these kinds and this state, newest first."""
+    """Return the runs of the given kinds and state, newest first. Without kinds or state, do not filter by them."""
     return store().list(*kinds, state=state)
 
 
 def own(*kinds: str, state: State | None = None) -> list[Run]:
-    """Return runs that users started, without child runs; see `listed`."""
+    """Return the runs that users started, without child runs; see `listed`."""
     return [run for run in listed(*kinds, state=state) if run.manifest.parent is None]
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """Return the candidates whose corpora have the current roles; see `removals.runs_with_roles`."""
+    """Return those candidates that used the corpora in use now (with their current roles); see `runs_with_roles`."""
     return runs_with_roles(candidates, roles(), library(), _unread)
 
 
 def _unread(run: Run) -> tuple[str, ...]:
-    """Return the roles that a run names but does not read: most strategies ignore the training set."""
+    """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
     strategy = STRATEGIES.get(str(run.manifest.config.get("strategy"))) if run.manifest.kind == "select" else None
     return ("train",) if strategy and Role.LABELLED not in strategy.needs else ()
 
@@ -67,7 +67,7 @@ def state(run_id: str) -> RunState:
 
 
 def held_by_another(run_id: str) -> str:
-    """Describe the worker of a run if it is of another account or machine, else ""."""
+    """Describe the worker of a run if it belongs to another account or machine; else return ""."""
     worker = store().get(run_id).worker()
     return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
 
@@ -79,7 +79,7 @@ def finished(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def places() -> tuple[str, ...]:
-    """Values of `--on` to choose from, the default first; only one if there is nothing to choose."""
+    """Return the values of `--on` that a user can choose, the default first."""
     if not ray_installed():
         return (LOCAL,)
     return tuple(dict.fromkeys((Where.asked().on, LOCAL, "ray")))
@@ -98,7 +98,7 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def clusters() -> list[str]:
-    """Return the clusters, as of `--on`, that read sentences of running runs."""
+    """Return the clusters (as values of `--on`) to which running runs send sentences."""
     on = (Where.read(run.path).on for run in at_work())
     return sorted({place for place in on if place.startswith("ray:")})
 
@@ -106,15 +106,15 @@ def clusters() -> list[str]:
 def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
     """Start a run in a new process and return its id. A finished run with the same key is reused.
 
-    on: place to compute, as for `--on`; "": as for this process. run_anyway: start although the data check has red
-    items; the run notes them.
-    Errors: ConfigError, CorpusError for options that cannot work; ConfigError for a red item of the data check.
+    on: place to compute, a value of `--on`; "" takes the place of this process. run_anyway: start although the data
+    check has red items, and note them in the run.
+    Errors: ConfigError, CorpusError for invalid options; ConfigError for a red item of the data check.
     """
     ready()
     where = replace(Where.asked(), on=checked(on))
     run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
-        with suppress(RunBusy):  # another process works on it already
+        with suppress(RunBusy):  # another process is already working on it
             _send(run, where)
             _launch(run)
             _note_start(run)
@@ -128,7 +128,7 @@ def execute(
     *,
     run_anyway: bool = False,
 ) -> Run:
-    """Do the work in this process. A finished run with the same key is reused. run_anyway, errors: see `start`."""
+    """Execute a run in this process. A finished run with the same key is reused. run_anyway, errors: see `start`."""
     ready()
     run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
@@ -139,22 +139,22 @@ def execute(
 
 
 def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of a run's data check that its user overrules.
+    """Return the red items of a run's data check, which the user overrides.
 
-    Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
+    Errors: ConfigError for a red item, unless `run_anyway` is True or the run has already finished.
     """
     known = KINDS[kind]
     return refuse(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
-    """Return the run for this work, maybe new. Errors: ConfigError for a red item of the data check."""
+    """Return the run with these options; create it if it does not exist. Errors: ConfigError for a red item."""
     known = KINDS[kind]
     return register(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _note_start(run: Run) -> None:
-    """Log the start. An import logs itself once its fingerprint is known."""
+    """Log the start of a run. An import is not logged here, because it logs itself when its fingerprint is known."""
     if run.manifest.kind != "add":
         note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 
@@ -167,10 +167,11 @@ def cancel(run_id: str) -> None:
 
 
 def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
-    """Resume a cancelled, interrupted or failed run, at its place or `on` another.
+    """Resume a cancelled, interrupted or failed run.
 
-    agreed: the user has seen `brought_options`. Errors: CorpusError if one of its corpora is missing; ConfigError for
-    an unknown place, for a download while the machine is kept offline, and for an imported run without agreement.
+    on: place to compute, a value of `--on`; "" keeps the run's place. agreed: the user has agreed to `brought_options`.
+    Errors: CorpusError if one of its corpora is missing; ConfigError for an unknown place, for a download on an offline
+    machine, and for an imported run without agreement.
     """
     run = store().get(run_id)
     with noted("resume", runs=[run_id]):
@@ -183,7 +184,7 @@ def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
 def brought_options(run_id: str) -> Mapping[str, object] | None:
     """Return the options of an unfinished run that was imported with a project; None for any other run.
 
-    Corpora, and options with their default value, are left out.
+    Options with their default value are left out, and so are corpora.
     """
     run = store().get(run_id)
     if not run.brought_file.exists() or run.state().state == "succeeded":
@@ -201,8 +202,8 @@ def _as_tuple(value: object) -> object:
 
 
 def options_in_words(options: Mapping[str, object]) -> str:
-    """Format options for a user to agree to: `init: evil/model, allow_download: yes`."""
-    return ", ".join(f"{name}: {_in_words(value)}" for name, value in options.items()) or "all as usual"
+    """Format options that a user must agree to: `init: evil/model, allow_download: yes`."""
+    return ", ".join(f"{name}: {_in_words(value)}" for name, value in options.items()) or "all defaults"
 
 
 def _in_words(value: object) -> str:
@@ -212,26 +213,26 @@ def _in_words(value: object) -> str:
 
 
 def _settle_consent(run: Run, agreed: bool) -> None:
-    """Refuse an imported run without agreement. After agreement, it counts as an own run."""
+    """Refuse an imported run without agreement. With agreement, treat it as a run of this project from now on."""
     refuse_download(run.manifest.config)
     if (options := brought_options(run.id)) is None:
         return
     if not agreed:
         raise ConfigError(
-            f"run {run.id}: came in a project file, so its options were set elsewhere ({run.manifest.kind}: "
+            f"run {run.id}: was imported in a project file, so its options were set elsewhere ({run.manifest.kind}: "
             f"{options_in_words(options)}); check them, then resume it with `runs resume {run.id} --agree`."
         )
     run.brought_file.unlink(missing_ok=True)
 
 
 def _send(run: Run, where: Where) -> None:
-    """Write down where a run is to compute."""
-    if not run.lock.held():  # otherwise a process works on it already
+    """Store the place where a run will compute."""
+    if not run.lock.held():  # if a process is working on the run, its place must not change
         where.keep(run.path)
 
 
 def _launch(run: Run) -> None:
-    """Start a run's worker, while none of its corpora can be removed."""
+    """Start a run's worker. While it starts, none of its corpora can be removed."""
     config = KINDS[run.manifest.kind].config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
@@ -239,7 +240,7 @@ def _launch(run: Run) -> None:
 
 
 def stop(run_id: str) -> RunState:
-    """Cancel a run and wait for its end, 15 seconds at most."""
+    """Cancel a run and wait until it ends, for at most 15 seconds."""
     ready()
     if store().get(run_id).state().active:
         note("cancel", runs=[run_id])
@@ -247,7 +248,7 @@ def stop(run_id: str) -> RunState:
 
 
 def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agreed: bool = False) -> dict[str, object]:
-    """Resume a run in this process and return its result. agreed, errors: as for `resume`."""
+    """Resume a run in this process and return its result. agreed, errors: see `resume`."""
     ready()
     run = store().get(run_id)
     if run.state().state != "succeeded":
@@ -263,9 +264,9 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agree
 def with_corpora(
     config: type[Config], options: Mapping[str, object], listener: Callable[[Event], None] | None = None
 ) -> dict[str, object]:
-    """Return options with corpora as fingerprints; corpora given by path are imported.
+    """Return the options with every corpus replaced by its fingerprint. Corpora given as a path are imported.
 
-    Errors: ConfigError for a download on a machine kept offline, before any import; errors of `fingerprint_of`.
+    Errors: ConfigError, before any import, for a download on an offline machine; errors of `fingerprint_of`.
     """
     refuse_download(options)
     resolved = dict(options)
@@ -279,7 +280,7 @@ def with_corpora(
 
 
 def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
-    """Return the fingerprint of a corpus by name, fingerprint, or path, which is imported.
+    """Return the fingerprint of a corpus by its name, fingerprint or path. A path is imported.
 
     Errors: CorpusError; errors of the import.
     """
@@ -292,5 +293,5 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
 
 
 def train_along() -> None:
-    """Join the training that torchrun's first process announces; called in all its other processes."""
+    """Take part in the training that torchrun's first process announces. All other processes call this."""
     on_device.train_along(home(), KINDS)

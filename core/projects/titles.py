@@ -19,21 +19,21 @@ from core.shown import distinct, short
 
 
 def run_titles(listed: Iterable[Run], words: Callable[[Run], str] | None = None) -> dict[str, str]:
-    """Return a distinct title per run, by run id. words: what names a run, unless its title does."""
+    """Return {run id: distinct title}. words: function that returns a run's title; default `title`."""
     found = list(listed)
     names = {run.id: (words or title)(run) for run in found}
     return distinct(names, {run.id: run.began.timestamp() for run in found})
 
 
 def selection_titles(listed: Iterable[Choice]) -> dict[str, str]:
-    """Return a distinct title per selection, by its id."""
+    """Return {id of a selection: distinct title}."""
     found = list(listed)
     names = {choice.id: choices.title(choice) for choice in found}
     return distinct(names, {choice.id: choice.created for choice in found})
 
 
 def title(run: Run) -> str:
-    """Return the name that a user gave a run, else its action and corpora."""
+    """Return the name that a user gave to a run, else a title with its action and corpora."""
     with suppress(WinnowError):  # the run may have been removed since
         if name := labels.label_of(run.id).name:
             return name
@@ -50,7 +50,7 @@ def title(run: Run) -> str:
 
 
 def outcome(run: Run) -> str:
-    """Return the result of a finished run in one line; "" if its kind has none, or its result cannot be read."""
+    """Describe the result of a finished run in one line; "" if its kind has no such line or it cannot be read."""
     known = KINDS.get(run.manifest.kind)
     if known is None or known.outcome is None:
         return ""
@@ -60,7 +60,7 @@ def outcome(run: Run) -> str:
     return ""
 
 
-# Kinds whose outcome users may change after the run, or which is judged on reading.
+# Kinds whose outcome is computed now, because users may change it after the run, or because it is judged when read.
 _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
     "select": selections.kept,
     "experiment": results.finding,
@@ -76,12 +76,12 @@ def choice_title(choice_id: str) -> str:
 
 
 def corpus_name(reference: str) -> str:
-    """Return the shortened name of a corpus, or that it was removed."""
+    """Return the shortened name of a corpus; for a removed one, a phrase that says so."""
     return short(results.corpus_name(reference))
 
 
 def encoder(init: str) -> str:
-    """Return a short name of an encoder: of a pre-training by its corpora, of a folder by its name."""
+    """Return a short name of an encoder: encoder and corpora for a `pretrain` run, else the last part of its path."""
     run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
     with suppress(WinnowError):
         config = runs.get(run_id).manifest.config
@@ -91,7 +91,7 @@ def encoder(init: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """`core.kind.About` of a run of this home."""
+    """Implementation of `core.kind.About` for runs of this home."""
 
     config: Mapping[str, Any]
 

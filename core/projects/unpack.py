@@ -1,4 +1,4 @@
-"""Unpack a project's file, which may be forged, into a project: completely or not at all."""
+"""Make a project from an exported file, which may be forged. If anything is wrong, no project is made."""
 
 import errno
 import hashlib
@@ -26,9 +26,10 @@ from core.runs.run import BROUGHT
 from core.runs.store import PARTS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-_MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10  # a list is mostly sha256 sums, which hardly shrink
-_RATIO, _SMALL = 100, 1 << 30  # above 1 GiB, no real project is 100 times larger than its file
-_SMALL_JSON = 1 << 20  # bytes; above, the ratio counts for each JSON file that pages read whole
+# Files; bytes of the list; bytes of the list per packed byte, because its sha256 sums hardly shrink.
+_MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
+_RATIO, _SMALL = 100, 1 << 30  # reject a project that unpacks to over 100 times its size and over 1 GiB
+_SMALL_JSON = 1 << 20  # bytes; a larger JSON file that pages read as a whole must also respect the ratio
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900
 _process = Isolated(__name__, "a project's file that does so was damaged or forged", _CHECK_SECONDS, spare=False)
@@ -36,10 +37,11 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
-    """Make a project from a file that `pack` wrote. label: the file's name in errors. name: "" keeps the packed name.
+    """Make a project from a file that `pack` wrote.
 
-    Errors: ProjectError if the name is taken, or the file is damaged, forged or of another program; ResourceError if
-    the disk is too small. The project is deleted then.
+    label: name of the file in error messages. name: new name, "" for the packed name.
+    Errors: ProjectError if another project has the name, or if the file is damaged, forged or not from Winnow;
+    ResourceError if the disk is too small. After an error, no project remains.
     """
     with _opened(file, label) as archive:
         about, entries = _read_list(archive, label)
@@ -56,18 +58,18 @@ def name_in(file: IO[bytes], label: str) -> str:
 
 @contextmanager
 def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
-    """Open a zip. Errors: ProjectError for every error that reading a damaged zip can raise."""
+    """Open a zip. Errors: ProjectError instead of any error that a damaged zip can raise."""
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a fault of the disk, not of the file
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # caused by the disk, not by the file
             raise
-        raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
+        raise _no_project(label, f"is damaged or not a zip file ({type(error).__name__})") from error
 
 
 def _no_project(label: str, problem: str) -> ProjectError:
-    return ProjectError(f"{label}: {problem}; take a file that `project export` wrote, and copy it again.")
+    return ProjectError(f"{label}: {problem}; choose a file that `project export` wrote, or copy it again.")
 
 
 def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
@@ -75,13 +77,13 @@ def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Ma
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if LIST not in names:
-        raise _no_project(label, f"is no project, it has no {LIST}")
+        raise _no_project(label, f"is not a project, because it has no {LIST}")
     listed = archive.getinfo(LIST)
     longest = min(_LONGEST_LIST, max(_SMALL_JSON, _LIST_RATIO * listed.compress_size))
     if len(names) > _MOST_FILES or listed.file_size > longest:
         raise _no_project(label, f"lists more than {_MOST_FILES:,} files")
     if len(set(names)) < len(names):
-        raise _no_project(label, "holds a file twice")
+        raise _no_project(label, "has two files with the same name")
     about, entries = _parsed(archive.read(LIST), label)
     for info in infos:
         if info.filename != LIST:
@@ -97,7 +99,7 @@ def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, En
         if about["format"] != FORMAT:
             raise ValueError
         if about["version"] != VERSION:
-            raise _no_project(label, f"is of form {about['version']!r}, which this version does not know (it knows 1)")
+            raise _no_project(label, f"has format version {about['version']!r}, but this Winnow reads only version 1")
         if not all(isinstance(about[key], str) for key in ("name", "created", "winnow")):
             raise TypeError
         entries = {
@@ -112,22 +114,22 @@ def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, En
 
 
 def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
-    """Errors: ProjectError if an entry leads outside, is no plain file, may run code, or differs from the list."""
+    """Raise ProjectError for an entry that leads outside, is no plain file, may run code, or differs from the list."""
     parts = info.filename.split("/")
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
     mode = info.external_attr >> 16
     plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
     foreign = is_pickle(info.filename) or is_of_the_process(info.filename)
     if not inside or not plain or foreign or info.flag_bits & 1 or info.compress_type not in _PACKED:
-        raise _no_project(label, "holds what no project has (a link, a path that leads out, code, a secret)")
+        raise _no_project(label, "has an unsafe file (a link, code, a path that leads outside, or an encrypted file)")
     if entry is None or info.file_size != entry.size:
-        raise _no_project(label, "holds a file that is not as its list says")
+        raise _no_project(label, "has a file that differs from its list")
     if _is_read_whole(info.filename) and _is_too_large(info):
-        raise _no_project(label, f"holds {parts[-1]} of {info.file_size:,} bytes, more than a page can read")
+        raise _no_project(label, f"has {parts[-1]} of {info.file_size:,} bytes, more than a page can read")
 
 
 def _is_read_whole(name: str) -> bool:
-    """Return True for JSON and for the logs beside a run's manifest. Artifacts are read line by line."""
+    """Return True for JSON files, and for JSON lines except artifacts, which are read line by line."""
     return name.endswith(".json") or (name.endswith(".jsonl") and name.split("/")[2:3] != [ARTIFACTS])
 
 
@@ -141,7 +143,7 @@ def _refuse_bomb(file: IO[bytes], label: str, entries: Mapping[str, Entry], root
         raise _no_project(label, f"would unpack to {total:,} bytes, more than {_RATIO} times its size")
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     if total > (free := shutil.disk_usage(root).free):
-        raise ResourceError(f"{label}: needs {total:,} bytes, and {root} has {free:,} left; free some space there.")
+        raise ResourceError(f"{label}: needs {total:,} bytes, but {root} has {free:,} left; free some space there.")
 
 
 def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], root: Path, name: str) -> Project:
@@ -163,9 +165,9 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _restore_folders(draft: Path) -> None:
-    """Restore what the file lacks: empty folders of runs, and the times of corpora, which order their list.
+    """Restore what the zip does not store: empty folders of runs, and the times of corpora, by which lists are sorted.
 
-    Each run is marked as imported: an unfinished one resumes only after a user here has agreed to its options.
+    Mark each run as imported. An unfinished imported run resumes only after a user has agreed to its options.
     """
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
         for part in PARTS:
@@ -181,20 +183,20 @@ def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except (FileExistsError, NotADirectoryError) as error:  # a file for a folder, or names that differ only in case
-        raise _no_project(label, "holds two files of one name") from error
+    except (FileExistsError, NotADirectoryError) as error:  # a file and a folder, or names that differ only in case
+        raise _no_project(label, "has two files with the same name") from error
     with os.fdopen(descriptor, "wb") as written, archive.open(name) as source:
         while (part := source.read(_CHUNK)) and size <= entry.size:
             digest.update(part)
             written.write(part)
             size += len(part)
     if size != entry.size or digest.hexdigest() != entry.sha256:
-        raise _no_project(label, "was damaged or changed: a file's sum is not the listed one")
+        raise _no_project(label, "was damaged or changed: a file's checksum differs from the list")
     os.utime(target, ns=(entry.changed, entry.changed))
 
 
 def refuse_forged(folder: Path, label: str) -> None:
-    """Read every table in a separate process, which a forged table may kill.
+    """Read every Parquet table in a separate process, because a forged table may kill its reader.
 
     Errors: ProjectError if a table cannot be read; ResourceError if the process dies or takes too long.
     """

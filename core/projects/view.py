@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def _exporting(function: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
-    """Write one line in the audit log per call. The first argument is the project that is exported."""
+    """Decorate a function that exports a project, its first argument: write one line in the audit log per call."""
 
     @wraps(function)
     def written_down(project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -48,23 +48,23 @@ def listed() -> Sequence[Project]:
 
 
 def find(wanted: str) -> Project:
-    """Return a project by name or slug. Errors: ProjectError, which lists the known names."""
+    """Return a project by name or slug. Errors: ProjectError with the known names."""
     return projects.find(given_home(), wanted)
 
 
 def usual() -> Project:
-    """Return the default project, used if none is named."""
+    """Return the default project, which is used if no project is named."""
     return projects.usual(given_home())
 
 
 def current() -> Project:
-    """Return the project of this thread. Errors: ProjectError if it was removed."""
+    """Return the project that this thread works in. Errors: ProjectError if it was removed."""
     folder = home()
     return next(project for project in listed() if project.folder == folder)
 
 
 def settle() -> None:
-    """Delete what a killed import or removal left; called once when the program starts."""
+    """Delete folders that a killed import or removal left behind. Called once, when the program starts."""
     for draft in (given_home() / PROJECTS).glob(".*-*"):
         if uploads.is_stale(draft):
             shutil.rmtree(draft, ignore_errors=True)
@@ -79,7 +79,7 @@ def new(name: str) -> Project:
 
 
 def rename(wanted: str, name: str) -> Project:
-    """Rename a project; its slug stays. Errors: ProjectError, RunBusy."""
+    """Rename a project. Its slug stays the same. Errors: ProjectError, RunBusy."""
     project = find(wanted)
     with _changing(_root()):
         kept = projects.new_name(_root(), name, project)
@@ -89,7 +89,7 @@ def rename(wanted: str, name: str) -> Project:
 
 
 def archive(wanted: str, archived: bool = True) -> Project:
-    """Hide a project from the app's switch, or show it again. Errors: ProjectError, RunBusy."""
+    """Hide a project in the app's project menu, or show it again. Errors: ProjectError, RunBusy."""
     project = find(wanted)
     return projects.write(
         project.folder, project.name, created=project.created, archived=archived, sample=project.sample
@@ -101,10 +101,10 @@ def remove(wanted: str) -> Project:
     project = find(wanted)
     _refuse_active(project)
     with _changing(_root()), store_of(project.folder).critical():
-        # Check again under the locks: a run may have started meanwhile.
+        # Check again under the locks, because a run may have started in the meantime.
         _refuse_active(project)
         with noted("remove", corpora=_corpora(project), runs=[run.id for run in store_of(project.folder).list()]):
-            # One rename removes it at once; `settle` finishes a deletion that was killed.
+            # Rename the folder first, so that the project is removed at once. `settle` finishes a killed deletion.
             grave = project.folder.with_name(f".removed-{project.slug}")
             shutil.rmtree(grave, ignore_errors=True)
             project.folder.rename(grave)
@@ -114,24 +114,24 @@ def remove(wanted: str) -> Project:
 
 @_exporting
 def export(project: Project, target: Path, *, weights: bool = False) -> Packed:
-    """Write a project into one file. weights: include models and vectors. Errors: ProjectError."""
+    """Write a project to one file. weights: include models and vectors. Errors: ProjectError."""
     return pack.pack(project, target, weights=weights)
 
 
 @_exporting
 def export_bytes(project: Project, *, weights: bool = False) -> bytes:
-    """Return the file that `export` writes as bytes, for a download."""
+    """Return the content of the file that `export` writes, for a download."""
     with TemporaryDirectory(prefix=".export-", dir=project.folder) as folder:
         return pack.pack(project, Path(folder) / "project.zip", weights=weights).file.read_bytes()
 
 
 def weights(project: Project) -> tuple[int, int]:
-    """Return the number of models and embedded corpora of a project, and their bytes."""
+    """Return the number of models and embedded corpora of a project, and their size in bytes."""
     return pack.weights_of(project)
 
 
 def size(project: Project) -> int:
-    """Return the bytes of an export without models, before packing."""
+    """Return the size of an export without models in bytes, before compression."""
     return pack.size_of(project)
 
 
@@ -141,7 +141,7 @@ def several() -> bool:
 
 
 def option() -> list[str]:
-    """Return the `--project` option that a command needs, empty for the default project."""
+    """Return the `--project` option that a command for this project needs; [] for the default project."""
     return [] if not several() or (here := current()) == usual() else ["--project", here.name]
 
 
@@ -157,14 +157,14 @@ def command(project: Project, *, weights: bool) -> str:
 
 
 def name_in(file: IO[bytes], label: str) -> str:
-    """Return a free name for the project in a file: its own, numbered if taken. Errors: ProjectError."""
+    """Return a free name for the project in a file: its own, with a number if necessary. Errors: ProjectError."""
     return projects.free_name(unpack.name_in(file, label), projects.made(given_home()))
 
 
 def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
-    """Make a project from an exported file. label: the file's name. name: "" keeps the packed name.
+    """Make a project from an exported file. label, name: see `unpack.unpack`.
 
-    Errors: ProjectError, ResourceError, RunBusy; the project is deleted then.
+    Errors: ProjectError, ResourceError, RunBusy; then no project remains.
     """
     project = unpack.unpack(file, label, _root(), name)
     with noted("import", corpora=_corpora(project)):
@@ -172,7 +172,7 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
 
 
 def open_finished_sample() -> Project:
-    """Return the project of the sample that ships with its answer; import it unless one of its name is here.
+    """Return the project of the sample that ships with finished runs. Import it if no project has its name.
 
     Errors: ProjectError, ResourceError, RunBusy.
     """
@@ -184,7 +184,7 @@ def open_finished_sample() -> Project:
 
 
 def open_sample(name: str) -> Project:
-    """Return the project of a sample set, which holds its corpora in their roles; make it unless it is here.
+    """Return the project of a sample set, with its corpora in their roles. Make it if it does not exist.
 
     Errors: ProjectError, RunBusy.
     """
@@ -203,7 +203,7 @@ def _as_sample(project: Project) -> Project:
 
 
 def _keep_own() -> None:
-    """Give a home without a project of the user's own one, so that no sample becomes the usual project."""
+    """Make a project if the home has only samples, so that no sample becomes the default project."""
     root = _root()
     with _changing(root):
         if all(project.sample for project in projects.made(root)):
@@ -211,7 +211,7 @@ def _keep_own() -> None:
 
 
 def at_work() -> Mapping[str, int]:
-    """Return {project name: number of active runs} of all other projects that have any."""
+    """Return {project name: number of active runs} for all other projects with active runs."""
     here = home()
     others = [project for project in listed() if project.folder != here and (project.folder / "runs").is_dir()]
     counts = {project.name: len(_active(project)) for project in others}
@@ -219,14 +219,14 @@ def at_work() -> Mapping[str, int]:
 
 
 def _active(project: Project) -> list[str]:
-    """Return ids of active top-level runs. Reads only locks, because pages call it often."""
+    """Return the ids of active top-level runs. Only locks are read, because pages call this often."""
     return [run.id for run in store_of(project.folder).list() if not run.manifest.parent and run.lock.held()]
 
 
 def _refuse_active(project: Project) -> None:
     if active := [run for run in store_of(project.folder).list() if run.state().active]:
         raise RunBusy(
-            f"project {project.name!r}: a run is at work in it ({active[0].id}); wait for its end or cancel it first"
+            f"project {project.name!r}: a run is still running ({active[0].id}); wait until it ends, or cancel it first"
             f"{holders(active)}."
         )
 
@@ -240,8 +240,8 @@ def _root() -> Path:
     root = given_home()
     if projects.is_project(root):
         raise ProjectError(
-            f"WINNOW_HOME: names one project ({root}), so no other can be made or changed; set it to "
-            f"{projects.shared_home(root)}."
+            f"WINNOW_HOME: is the folder of a single project ({root}), so no other project can be made or changed; set "
+            f"it to {projects.shared_home(root)}."
         )
     return root
 
@@ -253,7 +253,7 @@ def _changing(root: Path) -> Iterator[None]:
 
 
 def unreadable() -> Sequence[Path]:
-    """Return files of this home that cannot be read. Lists leave out what they describe."""
+    """Return the files of this home that cannot be read. Lists leave out the objects that they describe."""
     roles_file = home() / roles.FILE
     spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]

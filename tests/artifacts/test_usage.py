@@ -135,7 +135,7 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
     with at_work(begun(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
         code, said = remove("my train")
         assert code == 2
-        assert f"my train: is needed by a running run ({run.id})" in said
+        assert f"my train: a running run needs it ({run.id})" in said
         code, said = remove("my train", "--force")
         assert (code, said) == (0, f"note: {run.id} is running and will fail without my train\n")
     code, said = remove("my domain")

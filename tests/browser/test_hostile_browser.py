@@ -57,7 +57,7 @@ def test_previews_of_parquet_bombs_do_not_grow_the_server(server: Server, page: 
         look(page, dictionary)
         expect(page.get_by_role("list", name="First rows")).to_contain_text("a short one")
         look(page, bomb)
-        expect(page.get_by_test_id("stMain").get_by_role("alert").filter(has_text="as a bomb does")).to_be_visible()
+        expect(page.get_by_test_id("stMain").get_by_role("alert").filter(has_text="as a zip bomb does")).to_be_visible()
         settled(page)
     assert watch.peak - before < MOST
     assert healthy(server, page)

@@ -148,13 +148,13 @@ def test_bad_lines_cost_their_sentence_alone(tmp_path: Path) -> None:
     listed = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [row["line"] for row in listed] == [42, 47, 52, 57, 62, 66]
     assert "3 columns, expected 2" in listed[0]["reason"]
-    assert "the value in the tag column is no IOB2 tag" in listed[2]["reason"]
+    assert "the value in the tag column is not a valid IOB2 tag" in listed[2]["reason"]
     assert listed[2]["raw"] == "fine\tO\nx\tPER"
 
 
 def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conll", "Al\tB-PER\n\n" * 5 + "Bo\tPER\n")
-    with pytest.raises(ReadError, match=r"a.conll line 11: .*without one"):
+    with pytest.raises(ReadError, match=r"a.conll line 11: .*without a prefix"):
         load(path)
     found, report = load(path, scheme="iob2")  # told so, the reader rejects that sentence alone
     assert (len(found), report.problems[0].line) == (5, 11)

@@ -46,7 +46,7 @@ MESSAGES: dict[Callable[[Path], Path], str] = {
     hostile.many_spans: "w0 w1",
     hostile.empty_lines: "empty lines in a row",
     hostile.dictionary_bomb: "a short one",
-    hostile.page_bomb: "as a bomb does",
+    hostile.page_bomb: "as a zip bomb does",
 }
 
 

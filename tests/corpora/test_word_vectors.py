@@ -70,8 +70,8 @@ def test_words_that_no_token_can_be_and_words_met_again_are_counted(tmp_path: Pa
         (b"a" + b" 1" * 10_001, "few.txt line 1: gives a word 10,001 numbers"),
         (b"word\nother\n", "few.txt line 1: gives a word 0 numbers"),
         (b"a 1\nb " + b"1" * 1_000_001, "few.txt line 2: is longer than 1 MB"),
-        (b"0 2\n", "few.txt: holds no word with a vector"),
-        (b"\n\n", "few.txt: holds no word with a vector"),
+        (b"0 2\n", "few.txt: has no word with a vector"),
+        (b"\n\n", "few.txt: has no word with a vector"),
         (b"", "few.txt: the file is empty"),
         (b"PK\x03\x04glove", "few.txt: not a text file but a zip archive"),
         (gzip.compress(b"a 1 2\n" * 99, mtime=0)[:-9], "few.txt: the packed data are damaged or end"),
@@ -88,5 +88,5 @@ def test_what_unpacks_without_end_is_not_unpacked(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(source, "BOMB_BYTES", 1 << 20)
     with pytest.raises(ReadError, match=r"few.txt: unpacks to more than 200 times its size .* as a gzip bomb does"):
         read(tmp_path / "few.txt", gzip.compress(b"a 1 2\n" * 500_000, mtime=0))
-    with pytest.raises(ReadError, match=r"news.bin: is binary by its name; save the vectors as text"):
+    with pytest.raises(ReadError, match=r"news.bin: has the extension of a binary file; save the vectors as text"):
         read(tmp_path / "news.bin", b"1 2\na \0\0\0\0\0\0\0\0")

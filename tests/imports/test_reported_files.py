@@ -54,4 +54,4 @@ def test_binary_answers_are_no_labelled_sentence_unless_they_are_kept(
     assert add(path, monkeypatch, "--keep-lost") == 0
     (corpus,) = corpora.listed()
     assert (len(corpus), dict(corpus.types)) == (1, {"PER": 1, "LOC": 1})
-    assert "1 text has binary answers only" in capsys.readouterr().out
+    assert "1 text has only binary answers" in capsys.readouterr().out

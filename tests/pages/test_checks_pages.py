@@ -135,7 +135,7 @@ def test_home_foretells_nothing_on_labels_without_an_entity(seal: Seal) -> None:
     ).items():
         corpora.set_role(role, mark)
     app = opened("home.py")
-    assert "The labels hold no entity: the training set, the dev set and the test set." in said(app)
+    assert "Without entities: the training set, the dev set and the test set." in said(app)
     assert "you can detect gains" not in said(app)
     assert "could lend some" not in said(app)
     assert "home.find" not in [button.key for button in app.button]

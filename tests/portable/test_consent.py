@@ -61,7 +61,7 @@ def test_a_path_and_a_download_are_named_and_not_followed(home: Path, secret: Pa
     with within(brought().slug):
         for run, told in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet, allow_download: yes")):
             for resume in (runs.resume, runs.go_on):
-                with pytest.raises(ConfigError, match=f"came in a project file.*{told}"):
+                with pytest.raises(ConfigError, match=f"was imported in a project file.*{told}"):
                     resume(run.id)
             assert runs.state(run.id).attempts == 1
         assert not corpora.listed()

@@ -116,7 +116,7 @@ def test_weights_active_runs_and_unfinished_work_come_along_only_if_they_should(
     packed = projects.export(project, tmp_path / "all.zip", weights=True)
     assert packed.left_models == 0
     assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]
-    with pytest.raises(ProjectError, match="lies in what is to be exported"):
+    with pytest.raises(ProjectError, match="is in a folder that is exported itself"):
         projects.export(project, project.folder / "runs" / "all.zip")
     (select,), others = runs.listed("select"), {run.id for run in runs.listed()}
     (select.path / "chunks" / "layout.npz").write_bytes(b"half way")

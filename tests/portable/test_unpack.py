@@ -125,13 +125,13 @@ def test_files_that_are_torn_or_unpack_to_more_than_the_disk_holds_are_not_begun
 ) -> None:
     given = tmp_path / "given.zip"
     given.write_bytes(packed({NAME: b"{}"})[10:])  # a file on disk raises something else than bytes in memory
-    with given.open("rb") as file, pytest.raises(ProjectError, match=r"^given.zip: is damaged or no zip"):
+    with given.open("rb") as file, pytest.raises(ProjectError, match=r"^given.zip: is damaged or not a zip file"):
         projects.bring_in(file, "given.zip")
     monkeypatch.setattr(unpack, "_SMALL", 1000)
     with pytest.raises(ProjectError, match="would unpack to 1,000,000 bytes, more than 100 times its size"):
         projects.bring_in(io.BytesIO(packed({NAME: b"0" * 1_000_000})), "given.zip")
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(9, 8, 1))
-    with pytest.raises(ResourceError, match=r"needs 2 bytes, and .* has 1 left"):
+    with pytest.raises(ResourceError, match=r"needs 2 bytes, but .* has 1 left"):
         projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
     assert not list(home.glob(f"{PROJECTS}/*"))

@@ -218,9 +218,9 @@ def test_a_run_that_can_import_nothing_fails(files: Path, home: Path, monkeypatc
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({}, "no file has a part"),
+        ({}, "no file has a role"),
         ({"train": ("a",), "divide": ("b",)}, "divide makes a training set"),
-        ({"train": ("a",), "dev": ("a",)}, "a is in two parts"),
+        ({"train": ("a",), "dev": ("a",)}, "a has two roles"),
     ],
 )
 def test_parts_that_contradict_each_other_are_refused(parts: dict[str, Any], words: str) -> None:
@@ -421,7 +421,9 @@ def test_what_cannot_be_split_is_a_sentence(exported: Path) -> None:
     assert "column" not in corpora.split_by(corpus)
     with pytest.raises(ConfigError, match="no sentence of deeds has a value of a column"):
         split(corpus, by="column")
-    with pytest.raises(ConfigError, match="nothing of deeds is left for f21: it has 20 documents for 21 parts"):
+    with pytest.raises(
+        ConfigError, match="no sentence of deeds is left for f21, because it has 20 documents for 21 parts"
+    ):
         split(corpus, shares=[1] * 21, names=[f"f{i}" for i in range(1, 22)])
     with pytest.raises(OptionsError, match="there is no column 'clinic'"):
         added(exported, doc_column="clinic")

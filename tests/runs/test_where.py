@@ -156,8 +156,8 @@ def test_an_invalid_place_is_an_error_of_one_sentence(
 def test_a_cluster_of_one_kind_is_fit() -> None:
     fit = Cluster(on="ray:ward3:6379", machines=[WARD, OTHER])
     assert not fit.bad
-    assert fit.bytes.startswith("one kind of machine")
-    assert fit.home == "seen from all machines: each also takes steps of an experiment."
+    assert fit.bytes.startswith("the same, by machines of one kind")
+    assert fit.home == "visible on all machines, so each of them also runs steps of an experiment."
     assert "in clear text" in fit.privacy[0]
     assert "A token is required, but it does not encrypt" in fit.privacy[1]
     assert "usage reports" in fit.privacy[2]
@@ -173,7 +173,7 @@ def test_a_cluster_of_one_kind_is_fit() -> None:
         ),
         (replace(OTHER, differs=("numpy 1.0, here 2.0",)), "ward4 has numpy 1.0, here 2.0"),
         (replace(OTHER, answers=False), "no answer from ward4"),
-        (replace(OTHER, guarded=False), "No token is required on ward4"),
+        (replace(OTHER, guarded=False), "ward4 requires no token"),
     ],
 )
 def test_what_would_be_refused_is_said_before(other: Machine, words: str) -> None:
@@ -182,8 +182,8 @@ def test_what_would_be_refused_is_said_before(other: Machine, words: str) -> Non
     assert words in "\n".join(bad.lines)
     lines = Cluster(on="ray:ward3:6379", machines=[WARD, replace(OTHER, sees_home=False)]).lines
     [home] = [line for line in lines if line.startswith("home: ")]
-    assert home.startswith("home: not seen from ward4: ")
-    assert home.endswith("and take no steps of an experiment.")
+    assert home.startswith("home: not visible on ward4. ")
+    assert home.endswith("and they run no steps of an experiment.")
 
 
 def test_the_command_exits_2_if_a_run_would_be_refused(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:

@@ -47,7 +47,7 @@ SHAPES = (
             binary(TEXT, (29, 34, "LOC"), "accept", 2), binary(TEXT, (18, 25, "LOC"), "reject", 3),
             *(example(c, n) for n, c in enumerate(GERMAN))])},
         Right(sentences=len(GERMAN), mentions=read_right(GERMAN).mentions,
-            says=("1 text has binary answers only.*unknown",))),
+            says=("1 text has only binary answers.*unknown",))),
     Shape("prodigy-binary-only",
         "Prodigy 1.10, db-out of ner.teach alone: read as gold, all that was not asked would count as O",
         {"annotations.jsonl": as_jsonl([binary(TEXT, (0, 11, "PER"), "accept", 1),
