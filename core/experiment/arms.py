@@ -23,7 +23,7 @@ NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", 
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of a selection; they get no verdict
 WHOLE = "100%"
 ENCODER = "encoder:"  # prefix of an axis: every arm is also run from that encoder
-OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # as in Murthy et al. 2018 and Ma et al. 2023
+OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # names used by Murthy et al. 2018 and Ma et al. 2023
 AUGMENT = "dataaug"  # the only method of rebuilding L_C that needs no PVI
 SHARE = "low-share"  # the only method whose rate may be 0%; the others would leave L_C unchanged
 GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
@@ -43,7 +43,7 @@ _AGAINST: Mapping[str, str] = {
     COPIES: "unchanged copies of the same sentences",
     SPAN: "a plain tagger of spans",
 }
-# Option that an arm lacks: what the arm does, and what to give.
+# {missing option: (what the arm needs it for, what the user should give)}
 _LACKS = {
     "task": ("reads the task corpus", "a task corpus"),
     "domain": ("chooses from the domain corpus", "a domain corpus"),
@@ -57,17 +57,18 @@ _LACKS = {
 class Arm:
     """Difference of a variant from `none`.
 
-    task: MLM on T_C. strategy: strategy that selects S_C for MLM; "" for no text of D_C.
+    task: True for MLM on T_C. strategy: strategy that selects S_C for MLM; "" for no text of D_C.
     budget: budget of S_C in place of the experiment's budgets; "" to run the arm once per budget.
-    source: text that word vectors are learnt from, or imported vectors; with `states`, text that MLM reads; "": none.
-    states: the network also reads the encoder's frozen states.
+    source: corpus to learn word vectors from, or name of imported vectors; with `states`, corpus for MLM; "": none.
+    states: True if the network also reads the encoder's frozen states.
     assisting: SKL below which sentences of the assisting corpus are used; 0: none.
-    rebuild: method that rebuilds L_C, at `rate` (a share; unused by dataaug). lpft: train in two stages.
-    without: description of `none` next to this arm. encoder: encoder in place of the experiment's own.
-    control: the arm is a baseline for another one. It uses as many random assisting sentences, unchanged copies instead
-    of changed ones, a random set of as many sentences, or the plain tagger of spans.
-    size: sentences of a training set of fixed size. bin: CEIM bin from which as many more are added; "none": no bin.
-    tagger: options that differ for its taggers.
+    rebuild: method that rebuilds L_C, at `rate` (a share; unused by dataaug). lpft: True to train in two stages.
+    without: what `none` has instead, in words, such as "random word vectors". encoder: encoder in place of the
+    experiment's own.
+    control: True for the control of another arm. A control uses as many random assisting sentences, unchanged copies
+    instead of changed ones, a random set of as many sentences, or the plain tagger of spans.
+    size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
+    sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
     """
 
     name: str
@@ -105,7 +106,7 @@ class Arm:
 
     @property
     def adapts(self) -> bool:
-        """True if the encoder that MLM trained is the one that is fine-tuned."""
+        """True if the arm fine-tunes the encoder that its MLM trained."""
         return self.task or bool(self.strategy)
 
     @property
@@ -115,7 +116,7 @@ class Arm:
 
     @property
     def measures(self) -> bool:
-        """True if L_C is rebuilt by the PVI of its mentions."""
+        """True if rebuilding L_C requires the PVI of its mentions."""
         return self.rebuild not in ("", AUGMENT)
 
     @property
@@ -132,7 +133,7 @@ class Arm:
 
     @property
     def copies(self) -> bool:
-        """True for a control of unchanged copies."""
+        """True for a control that adds unchanged copies of sentences."""
         return self.control and self.rebuild in GROWS
 
     @property
@@ -154,13 +155,16 @@ class Arm:
         if self.source:
             return ("bilstm", "charcnn")
         if self.tagger:
-            return ("encoder",) if self.control else ON_ENCODER  # among taggers of spans the control is `none`
+            return ("encoder",) if self.control else ON_ENCODER  # on span taggers, this control would equal `none`
         return ON_ENCODER if self.adapts or self.lpft else get_args(Network)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One line of the leaderboard: an arm at a budget; "" if the arm selects nothing or everything."""
+    """One line of the leaderboard: an arm at a budget.
+
+    budget: size of the selection, or one of several sizes of the source text; "" for an arm without such a size.
+    """
 
     arm: Arm
     budget: str = ""
@@ -173,19 +177,25 @@ class Cell:
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
-        Arm(name=NONE, summary="Nothing: what every other variant is measured against (`monolingual` and `base` too)."),
+        Arm(name=NONE, summary="No change: the baseline of every other variant (also called `monolingual` or `base`)."),
         Arm(name="tapt", summary="Pre-training on the task corpus alone.", task=True),
         Arm(name="dapt", summary="Pre-training on all of the domain corpus.", strategy=RANDOM, budget=WHOLE),
-        Arm(name="tapt+dapt", summary="Both: tapt and dapt.", task=True, strategy=RANDOM, budget=WHOLE),
+        Arm(
+            name="tapt+dapt",
+            summary="Pre-training on both texts, of tapt and of dapt.",
+            task=True,
+            strategy=RANDOM,
+            budget=WHOLE,
+        ),
         Arm(
             name=CONTROL,
-            summary="Pre-training on random sentences of the domain corpus, as many as TAPT reads: its baseline.",
+            summary="Pre-training on random text of the domain corpus, as much as the task corpus. Baseline of tapt.",
             strategy=RANDOM,
             budget="|T_C|",
         ),
         Arm(
             name=STATES,
-            summary="Frozen states of the encoder as it came, in a bilstm: what lm:SOURCE must beat.",
+            summary="Frozen states of the original encoder, in a bilstm: the baseline of lm:SOURCE.",
             states=True,
             without="random word vectors alone",
         ),
@@ -204,11 +214,11 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(
             name="miner",
-            summary="A tagger of spans that learns to read names of a type alike (Wang et al. 2022).",
+            summary="A tagger of spans that learns similar representations for names of one type (Wang et al. 2022).",
             without="the usual tagger",
             tagger={"network": SPAN, "beta": 0.01, "gamma": 0.001},
         ),
-        Arm(name="lpft", summary="The head first, then all of the tagger.", lpft=True, without="one stage"),
+        Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(
             name=AUGMENT,
             summary="The labels and a copy of each sentence with other mentions or typos.",
@@ -338,8 +348,8 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
             raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that variant out.")
         if network not in arm.networks:
             raise ConfigError(
-                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all variants share one, which "
-                f"is {network}; set another network in finetune, or leave that variant out."
+                f"arms: {arm.name} needs the network {' or '.join(arm.networks)}, but all variants share "
+                f"{network}; set another network in finetune, or leave that variant out."
             )
     needed = [NONE]
     needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []
@@ -368,8 +378,8 @@ def cells(
 ) -> list[Cell]:
     """Return every line of the leaderboard, in the order in which the arms are run.
 
-    encoders: further encoders beside the experiment's own. size: as in `complete`. caps: tokens read of a source; each
-    of several is a line. imported: names of imported word vectors, whose source is not read.
+    encoders: further encoders beside the experiment's own. size: as in `complete`. caps: numbers of tokens to use
+    from a source; several give a line each. imported: names of imported word vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
@@ -382,7 +392,7 @@ def cells(
 
 
 def under(encoder: str, arm: Arm) -> Arm:
-    """Return the arm under another encoder, on the same sentences and labels; "" for the experiment's own encoder."""
+    """Return a copy of the arm that starts from `encoder`, on the same sentences and labels; for "", the arm itself."""
     if not encoder:
         return arm
     without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
@@ -404,8 +414,8 @@ def sized(arm: Arm, size: int) -> Arm:
 def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
     """Return the line that the planned test is about; None if no arm is judged.
 
-    It is the arm of that name, else the first arm that selects, else the first judged arm. Of its lines it is the one
-    at the first budget, from the experiment's own encoder.
+    Its arm is the one called `name`, else the first arm that selects, else the first judged arm. Its budget is the
+    first one, its encoder the experiment's own.
     """
     judged = [cell for cell in cells if cell.arm.judged and not cell.arm.encoder]
     named = [cell for cell in judged if cell.arm.name == name]
@@ -413,11 +423,12 @@ def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
 
 
 def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
-    """Return the line whose number of tokens `cell` reads; None if `cell` follows its own budget.
+    """Return the line that sets the number of tokens for `cell`; None if `cell` follows its own budget.
 
     The same number of sentences is not the same amount of text: one strategy prefers short sentences, another long
     ones. So the claim's line (or the first strategy's, if the claim selects nothing) follows the budget, and all other
-    lines read as many tokens. At a budget that the claim's arm does not have, they read a multiple of its first line.
+    lines take the number of tokens from it. At a budget that the claim's arm does not have, they take a multiple of the
+    tokens of its first line.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None
@@ -431,7 +442,7 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
 
 
 def times(cell: Cell, other: Cell) -> float:
-    """Return the budget of `cell` divided by that of the line whose number of tokens it reads."""
+    """Return the budget of `cell` divided by that of `other`, the line that sets its number of tokens."""
     return Budget.parse(cell.budget).value / Budget.parse(other.budget).value
 
 
@@ -447,9 +458,9 @@ def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
 def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
     """Return the line that `cell` must beat in addition to `none`; None if it has no control.
 
-    SOURCES.md, Random controls. The control of a selection is the random arm of its budget, of TAPT `random-only`, of
-    MLM on a source the encoder as it came, of a threshold as many random assisting sentences, of changed copies
-    unchanged copies, of MINER the plain tagger of spans. DAPT reads all of D_C and has no control.
+    The controls (SOURCES.md, Random controls) are: `random` at the same budget for a selection; `random-only` for TAPT;
+    the original encoder for MLM on a source; as many random assisting sentences for a threshold; unchanged copies for
+    changed copies; the plain span tagger for MINER. DAPT reads all of D_C and has no control.
     """
     arm = cell.arm
     if arm.plain_name in CONTROLS:
@@ -466,7 +477,7 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 
 def against(cell: Cell) -> str:
-    """Return a control's description; "" if the line is no control."""
+    """Return a description of what a control adds; "" if the line is no control."""
     return _AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
 
 

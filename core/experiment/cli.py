@@ -32,7 +32,7 @@ _INPUTS = ("task", "train", "dev", "test")
 
 
 def _inputs(command: Command) -> Command:
-    """Make options optional that PLAN.yaml may give instead."""
+    """Add the options of the corpora, all optional because PLAN.yaml may give them instead."""
     for name in reversed(_INPUTS):
         command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
     return command
@@ -43,13 +43,13 @@ def _inputs(command: Command) -> Command:
 @_inputs
 @config_options(CONFIG, leave_out=_INPUTS)
 @click.option("--labels", type=click.IntRange(1), help="Train on this number of random labelled sentences.")
-@click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
+@click.option("--plan-only", is_flag=True, help="Print the cost and the gain that it can detect, then stop.")
 @run_anyway_option
 @json_option
 def experiment(
     plan: str | None, labels: int | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object
 ) -> None:
-    """Variants (arms) x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
+    """Compare variants (arms) at several budgets and seeds, with a verdict on each variant.
 
     \b
     PLAN.yaml holds the same options; typed options take precedence.
@@ -67,7 +67,7 @@ def experiment(
 @json_option
 def demo(as_json: bool) -> None:
     """Run the legal sample from task corpus (T_C) and domain corpus (D_C) to a verdict, in 15 minutes or less."""
-    echo("Contracts of our own writing: does pre-training on selected sentences help to find parties and", err=True)
+    echo("Sample contracts that we wrote: does pre-training on selected sentences help to find parties and", err=True)
     echo(
         "dates in them? Three variants with three replicates each: selection, pre-training and tagger are repeated,",
         err=True,
@@ -107,7 +107,7 @@ def run_study(
 
 
 def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_anyway: bool) -> None:
-    """Check the data unless it is only a plan, then time this machine, again if it was busy when it was timed."""
+    """Check the data unless only planning, then time this machine. Repeat a timing made while it was busy."""
     if not plan_only:
         runs.refuse_red(kind, options, run_anyway=run_anyway)
     known = {run.id for run in runs.listed("calibrate")}
@@ -127,7 +127,7 @@ def _run(kind: str, options: Mapping[str, object], words: Sequence[str], *, run_
 
 
 def typed_options(values: Mapping[str, object]) -> dict[str, object]:
-    """Return typed options in the shape of the config. Errors: ConfigError."""
+    """Convert the options of the command line to those of the config. Errors: ConfigError."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
     typed = {stage: options.pop(stage, ()) for stage in experiments.STAGES}
     lines = [f"{stage}.{text}" for stage, texts in typed.items() if isinstance(texts, tuple) for text in texts]
@@ -135,7 +135,7 @@ def typed_options(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class ExperimentProgress:
-    """Prints progress on stderr: variant and stage, k of n, the total time left; below it the progress of the step."""
+    """Prints progress on stderr: a line per step with its number and the total time left, then that step's progress."""
 
     def __init__(self) -> None:
         self._left: float | None = None
@@ -157,7 +157,7 @@ class ExperimentProgress:
     def _time_left(self) -> str:
         if self._left is None:
             return ""
-        return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left of all"
+        return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left in total"
 
 
 def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
@@ -176,7 +176,7 @@ _SPLITS = ("train", "dev", "test")
 
 
 def _splits(command: Command) -> Command:
-    """Make options optional that PLAN.yaml may give instead."""
+    """Add the options of the corpora, all optional because PLAN.yaml may give them instead."""
     for name in reversed(_SPLITS):
         about = STUDY.model_fields[name].description
         command = click.option(
@@ -189,15 +189,15 @@ def _splits(command: Command) -> Command:
 @click.argument("plan", required=False, type=click.Path(dir_okay=False))
 @_splits
 @config_options(STUDY, leave_out=_SPLITS)
-@click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
+@click.option("--plan-only", is_flag=True, help="Print the cost and the gain that it can detect, then stop.")
 @run_anyway_option
 @json_option
 def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """One claim on several tasks: did the selection help on these, and would it on others?
+    """Test one claim on several tasks: did the selection help on these, and would it help on similar ones?
 
     \b
     PLAN.yaml holds the same options; typed options take precedence.
-    Lists of corpora are in one order: --train A,B --dev A,B --test A,B.
+    List the tasks in the same order everywhere: --train A,B --dev A,B --test A,B.
     """
     typed = typed_options(values)
     options = read_plan(Path(plan), typed, progress, STUDY) if plan else with_corpora(STUDY, typed, progress)
@@ -207,23 +207,23 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
 @click.command("report")
 @click.argument("run_id")
 @click.option("--output", required=True, type=FILE, help="A .pdf, .docx or .html file.")
-@click.option("--firm", help="Firm on the cover; by default that of the last report, as for the next two.")
-@click.option("--project", help="Project on the cover.")
-@click.option("--author", help="Author on the cover.")
+@click.option("--firm", help="Firm on the cover; by default as on the last report.")
+@click.option("--project", help="Project on the cover; by default as on the last report.")
+@click.option("--author", help="Author on the cover; by default as on the last report.")
 @click.option("--date", default=deliver.today, help="Date on the cover; by default today.")
 @click.option("--examples/--no-examples", default=True, help="Include three sentences of the test set.")
 @json_option
 def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str | None) -> None:
-    """Write a report of a finished experiment or study on two pages: PDF, DOCX or HTML."""
+    """Write a two-page report on a finished experiment or study: PDF, DOCX or HTML."""
     given = {name: text for name, text in cover.items() if text is not None}
     deliver.write_report(run_id, Path(output), replace(deliver.last_cover(), **given), examples=examples)
     report({"output": output}, as_json)
 
 
 # PLAN.yaml: options in a file, with errors that name the file, the line and the key.
-MAX_BYTES = 1 << 20  # of a plan; the longest of ours has 4 KB
-_MAX_TOKENS = 50_000  # of YAML; its scanner reads about 50,000 per second
-_MAX_DEPTH = 20  # of nested lists and options; the time of YAML's scanner grows with the square of the depth
+MAX_BYTES = 1 << 20  # size limit of a plan; the longest in this repository has 4 KB
+_MAX_TOKENS = 50_000  # YAML tokens in a plan; the scanner reads about 50,000 per second
+_MAX_DEPTH = 20  # levels of nesting; the time of YAML's scanner grows with the square of the depth
 _OPENING = (
     yaml.BlockSequenceStartToken,
     yaml.BlockMappingStartToken,
@@ -239,9 +239,9 @@ def read_plan(
     listener: Callable[[Event], None] | None = None,
     config: type[Config] = CONFIG,
 ) -> Options:
-    """Read the options of a PLAN.yaml, replace those that were typed, and import corpora that are paths.
+    """Read the options of a PLAN.yaml, override them with typed options, and import corpora given as paths.
 
-    config: class of the options: of an experiment or a study. Errors: PathError, ReadError with file, line and key.
+    config: `ExperimentConfig` or `StudyConfig`. Errors: PathError, ReadError with file, line and key.
     """
     file = PlanFile.read(path, config)
     options = {**file.options, **typed}
@@ -264,7 +264,7 @@ def _named(config: type[Config], name: str, value: object, listener: Callable[[E
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """A PLAN.yaml. options: values as text, so that `no` and `20%` stay as written. lines: {dotted key: line}."""
+    """A PLAN.yaml. options: values as text, so that `no` and `20%` stay as written. lines: {dotted key: its line}."""
 
     path: Path
     options: Mapping[str, object]
@@ -279,7 +279,7 @@ class PlanFile:
         """
         node = _composed(path, _text(path))
         if not isinstance(node, yaml.MappingNode):
-            raise ReadError(path.name, 1, "is no list of options; write lines like `task: my-corpus`.")
+            raise ReadError(path.name, 1, "is not a list of options; write lines like `task: my-corpus`.")
         lines = dict(_keys(node, path.name))
         options: dict[str, object] = yaml.BaseLoader("").construct_document(node)
         plan = cls(path=path, options=options, lines=lines)
@@ -311,7 +311,9 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise PathError(f"{brief(path.name)}: cannot be read ({error.strerror}); check the path.") from error
     if len(written) > MAX_BYTES:
-        raise ReadError(path.name, None, f"is larger than {MAX_BYTES >> 20} MB, so it is no plan; give a PLAN.yaml.")
+        raise ReadError(
+            path.name, None, f"is larger than {MAX_BYTES >> 20} MB, too large for a plan; give a PLAN.yaml."
+        )
     try:
         return written.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -325,35 +327,37 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
         return yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ReadError(path.name, line, "has a control character in it; take it out.") from error
+        raise ReadError(path.name, line, "contains a control character; remove it.") from error
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark.line + 1 if error.problem_mark else None
         raise ReadError(path.name, where, f"is not YAML ({error.problem}); check quotes and indentation.") from error
 
 
 def _refuse_unbounded(path: Path, text: str) -> None:
-    """Refuse what makes a short file expensive: aliases and deeply nested lists. Errors: ReadError."""
+    """Refuse aliases and deep nesting, which make even a short file expensive to read. Errors: ReadError."""
     depth = 0
     for n_tokens, token in enumerate(yaml.scan(text, Loader=yaml.BaseLoader)):
         line = token.start_mark.line + 1
-        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of aliases make a billion options
+        if isinstance(
+            token, yaml.AliasToken | yaml.AnchorToken
+        ):  # nine lines of aliases can expand to a billion options
             raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if n_tokens > _MAX_TOKENS:
             raise ReadError(path.name, line, f"has more than {_MAX_TOKENS:,} values and marks; shorten the plan.")
         if depth > _MAX_DEPTH:
-            raise ReadError(path.name, line, "nests too deeply to be a plan; write options one below another.")
+            raise ReadError(path.name, line, "nests too deeply to be a plan; write one option per line.")
 
 
 def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple[str, int]]:
-    """Yield (dotted key, line). Errors: ReadError for a repeated key, of which YAML would silently take the last."""
+    """Yield (dotted key, line). Errors: ReadError for a repeated key, because YAML would silently drop the first."""
     seen: set[str] = set()
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
             raise ReadError(file, line, "a key must be a word; write lines like `task: my-corpus`.")
         if key.value in seen:
-            raise ReadError(file, line, f"{prefix}{key.value}: is there twice; keep one of them.")
+            raise ReadError(file, line, f"{prefix}{key.value}: is given twice; keep one of them.")
         seen.add(key.value)
         yield prefix + key.value, line
         if isinstance(value, yaml.MappingNode):
@@ -361,7 +365,7 @@ def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple
 
 
 def _absolute(value: object, folder: Path) -> object:
-    """Make a path of a corpus absolute, relative to the file; keep names of corpora."""
+    """Resolve a corpus path relative to the folder of the plan; return corpus names unchanged."""
     if isinstance(value, list):
         return [_absolute(item, folder) for item in value]
     path = folder / str(value)

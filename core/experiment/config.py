@@ -1,7 +1,7 @@
 """Options of an experiment, checked before anything is computed; its lines and their replicates.
 
-An arm with one S_C and one pre-training is a single sample: several taggers on it show how far taggers differ, not how
-far the result would differ with another draw and another pre-training (SOURCES.md, Replicates).
+An arm with one S_C and one pre-training is a single sample. Several taggers on it show how much taggers vary, but not
+how much the result would vary with another selection and another pre-training (SOURCES.md, Replicates).
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ _STAGES: dict[str, type[Config]] = {
 }
 
 
-SPLITS = ("train", "dev", "test")  # pooled before they are halved
-TIMES = (1, 2, 4)  # multiples of the claim's text that `random` reads, evenly spaced on a logarithmic scale
-_SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])  # values of `cap_tokens`: as many as the smallest source has
+SPLITS = ("train", "dev", "test")  # with `cross`, these are pooled and then split into halves
+TIMES = (1, 2, 4)  # budgets of `random` as multiples of the claim's budget, evenly spaced on a logarithmic scale
+_SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])  # values of `cap_tokens` for the size of the smallest source
 
 
 def _listed(given: object) -> object:
-    """Accept a single number for a list of one."""
+    """Turn a single number into a list of one, and a value of `_SMALLEST` into the empty list."""
     if given in _SMALLEST:
         return ()
     return (given,) if isinstance(given, int | str) else given
@@ -59,8 +59,8 @@ def _listed(given: object) -> object:
 def _distinct_caps(caps: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(caps)) < len(caps) or any(cap < 1 for cap in caps):
         raise ConfigError(
-            f"cap_tokens: {', '.join(map(str, caps))} must be different numbers of tokens, none below 1; 0 alone "
-            "means as many as the smallest source has."
+            f"cap_tokens: {', '.join(map(str, caps))} must be different numbers of tokens, none below 1; a single "
+            "0 means as many as the smallest source has."
         )
     return caps
 
@@ -78,8 +78,8 @@ Repeat = Literal["tagger", "pipeline"]
 class Replicate:
     """One repetition of a line.
 
-    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of its taggers. number: from 1; 0 if the line
-    has a single selection and pre-training.
+    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of its taggers. number: counted from 1; 0 if
+    the line has a single selection and pre-training.
     """
 
     draw: int
@@ -88,11 +88,11 @@ class Replicate:
 
     @property
     def side(self) -> int:
-        """Half of the labelled sentences that it trains on, 0 or 1, if halves are swapped."""
+        """Number of the half that the replicate trains on, 0 or 1, if halves are swapped."""
         return (self.number - 1) % 2
 
     def in_words(self) -> str:
-        """Return its number in words; "" if the line has only one."""
+        """Return its name, such as "replicate 2"; "" if the line has a single replicate."""
         return f"replicate {self.number}" if self.number else ""
 
 
@@ -104,58 +104,69 @@ class ExperimentConfig(Config):
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set: settings and epochs are chosen on it.", corpus=True)
     test: str = option(..., "Test set: read once per variant.", corpus=True)
-    holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
+    holdout: tuple[str, ...] = option(
+        (), "Further labelled corpora; text that also occurs in them is a test leak.", corpus=True
+    )
     arms: tuple[str, ...] = option(
         ("none", "random", "classifier"),
         f"Variants to compare with `none`, the baseline: {', '.join(arms.FIXED_NAMES)}, a strategy, or a name with a "
         f"value: {', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
     )
     budgets: tuple[str, ...] = option(("10%",), "Budget of each strategy: 1000 (sentences), 50000tokens or 20%.")
-    claim: str = option("", "Variant that the claim is about, by default the first strategy; others are exploratory.")
+    claim: str = option(
+        "", "Variant that the claim is about, by default the first strategy; other verdicts are exploratory."
+    )
     seeds: tuple[int, ...] = option(
-        (1, 2, 3), "Seeds, one per replicate, the same for every variant; a claim needs 6 and looks."
+        (1, 2, 3), "Seeds, one per replicate, the same for every variant; to test a claim, give 6 and looks."
     )
     repeat: Repeat = option(
         "pipeline",
-        "What every seed repeats. tagger: the tagger only, a quick look that can show that reading helped, not that "
-        "the selection did. pipeline: selection, pre-training and tagger.",
+        "Stages that every seed repeats. tagger: the tagger only, a quick look that can show that pre-training helped, "
+        "but not that the selection did. pipeline: selection, pre-training and tagger.",
     )
     cross: bool = option(
         False,
-        "Swap halves: pool train, dev and test, and split them again for replicates 1, 3, 5. Each half is trained on, "
-        "with its text as the task corpus, and tested on the other. So the interval includes the draw of labels. Takes "
-        "no task.",
+        "Swap halves: pool train, dev and test, and split the pool again for replicates 1, 3, 5. Train on each half, "
+        "with its text as the task corpus, and test on the other. The interval then includes the effect of the labels "
+        "drawn. Leave task out.",
     )
-    cross_train: int = option(0, "Training sentences of a half; 0: as many as train has.", unit="sentences", ge=0)
-    cross_dev: int = option(0, "Dev sentences of a half; 0: half as many as it trains on.", unit="sentences", ge=0)
+    cross_train: int = option(0, "Training sentences per half; 0: as many as train has.", unit="sentences", ge=0)
+    cross_dev: int = option(
+        0, "Dev sentences per half; 0: half as many as its training sentences.", unit="sentences", ge=0
+    )
     looks: tuple[int, ...] = option(
-        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default only at the end."
+        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default it runs them all."
     )
-    effect: float = option(1.0, "Gain to detect, in points of F1; early ends and chances depend on it.", gt=0)
+    effect: float = option(
+        1.0, "Gain to detect, in points of F1; decides about ending early, and is the gain in forecasts.", gt=0
+    )
     encoder: str = option("minilm", "Encoder of all variants: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
         (), "encoder:NAME also runs every variant from that encoder, on the same selection and labels."
     )
     preset: Literal["quick", "paper"] = option(
         "quick",
-        "Preset of all trainings; paper fine-tunes as Ma et al. 2023 if variants rebuild labels and none pre-trains.",
+        "Preset of all training; paper follows Ma et al. 2023 if variants rebuild labels and none pre-trains.",
     )
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
-        "Give every pre-trained variant as many steps, or word pieces, as the one with the most text, except those on "
-        "all of the domain corpus, so that more text is not also more training.",
+        "Pre-train every variant for the same number of steps, or word pieces, so that more text is not also more "
+        "training. The variant with the most text sets the number, leaving aside those on all of the domain corpus.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
-        "Held-out sentences found in the task corpus that may be learnt from as plain text: none, those of the dev "
-        "set, or all.",
+        "Held-out sentences of the task corpus to keep for pre-training, as plain text: none, those that occur in the "
+        "dev set, or all.",
     )
-    train_sizes: tuple[int, ...] = option((), "Also fine-tune on these numbers of labels, nested.", unit="sentences")
+    train_sizes: tuple[int, ...] = option(
+        (), "Also fine-tune on training sets of these sizes, each inside the next.", unit="sentences"
+    )
     multipliers: bool = option(
         False,
-        "Also measure what the selection is worth: random reads 2 and 4 times as much, and taggers get fewer labels.",
+        "Also measure how much random text or how many labels the selection is worth; adds random variants with 2 and "
+        "4 times the text, and taggers on fewer labels.",
     )
-    draws: int = option(3, "Random draws of each train size; the draw matters more than the seed.", ge=1)
+    draws: int = option(3, "Random draws per train size; scores vary more with the draw than with the seed.", ge=1)
     strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
     select: Options = option({}, "Further options of every selection.")
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
@@ -163,20 +174,20 @@ class ExperimentConfig(Config):
     draw_seed: int = option(0, "Seed of selection, pre-training and draws of labels.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     also_test: tuple[str, ...] = option(
-        (), "Further labelled test sets, for example harder ones; they are part of no verdict.", corpus=True
+        (), "Further labelled test sets, for example harder ones; verdicts do not use them.", corpus=True
     )
-    sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE read.", corpus=True)
+    sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE train on.", corpus=True)
     cap_tokens: Caps = option(
-        (), "Tokens read of every source; each of several sizes has its own variants.", unit="tokens"
+        (), "Tokens to read from every source; with several sizes, each has its own variants.", unit="tokens"
     )
-    assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
+    assisting: str = option("", "Labelled corpus that the variants all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
-        (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
+        (), "OLD=NEW renames a type of the assisting corpus to a type of the labels (PER=person); OLD= drops the type."
     )
-    gazetteer: str = option("", "Corpus whose names the variant gazetteer looks for, instead of train.", corpus=True)
-    difficulty_encoder: str = option(
-        "", "Encoder that measures pointwise V-information (PVI), if not the fine-tuned one."
+    gazetteer: str = option(
+        "", "Corpus with the names that the variant gazetteer looks for, instead of train.", corpus=True
     )
+    difficulty_encoder: str = option("", "Encoder to measure pointwise V-information (PVI) with; by default encoder.")
     difficulty: Options = option({}, "Further options of measuring pointwise V-information (PVI): {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding the labels.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
@@ -185,7 +196,7 @@ class ExperimentConfig(Config):
         (), "Imported word vectors for variants vectors:NAME; all variants get vectors of their dimension."
     )
 
-    imports: tuple[str, ...] = option((), "Runs of these.", hidden=True)
+    imports: tuple[str, ...] = option((), "Runs that imported the word vectors.", hidden=True)
     weights: str = option("", "Hash of the encoder.", hidden=True)
     edition: str = option("", "Edition of the methods that rebuild the labels.", hidden=True)
 
@@ -206,7 +217,7 @@ class ExperimentConfig(Config):
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
 
     def _imports(self) -> Options:
-        """Return the runs of imported vectors, and their dimension, which all arms' word vectors get.
+        """Return the runs of imported vectors, and their dimension, which the word vectors of all arms get.
 
         Errors: ConfigError for a name that no import has, and for vectors of different dimensions.
         """
@@ -233,7 +244,7 @@ class ExperimentConfig(Config):
         except ConfigError as error:
             raise ConfigError(f"budgets{str(error).removeprefix('budget')}") from error
         if any(budget.unit == "threshold" for budget in parsed):
-            raise ConfigError("budgets: a threshold gives every strategy another size; give sentences, tokens or %.")
+            raise ConfigError("budgets: a threshold gives each strategy a different size; give sentences, tokens or %.")
         return tuple(dict.fromkeys(map(str, parsed)))
 
     @field_validator("looks")
@@ -305,14 +316,20 @@ class ExperimentConfig(Config):
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
-            raise ConfigError("rebuild.add_bin: is a variant here; name base+low:1000 among the arms.")
+            raise ConfigError(
+                "rebuild.add_bin: is tested as a variant here; add base+low:1000, for example, to the arms."
+            )
         if self.encoders and self.network not in ON_ENCODER:
-            raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its variants.")
+            raise ConfigError(
+                f"axis: a {self.network} starts from no encoder; leave out the axis, or the variants for that network."
+            )
         self._check_multipliers()
         names = self._names()
         arms.check_taggers(names, self.tagger_settings)
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
-            raise ConfigError(f"claim: {self.claim} is no variant that is judged; name one of {', '.join(self.arms)}.")
+            raise ConfigError(
+                f"claim: {self.claim} is no variant that gets a verdict; name one of {', '.join(self.arms)}."
+            )
         self._check_looks()
         self._check_cross()
         return self
@@ -338,29 +355,29 @@ class ExperimentConfig(Config):
         if not self.claimed or not self.replicates(self.claimed)[0].number:
             raise ConfigError(
                 "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
-                "and a variant that reads or rebuilds, or leave the looks out."
+                "and a variant that pre-trains or rebuilds labels, or leave the looks out."
             )
 
     def _check_cross(self) -> None:
         if not self.cross:
             if self.cross_train or self.cross_dev:
-                raise ConfigError("cross_train, cross_dev: are sizes of swapped halves; give cross, or leave them out.")
+                raise ConfigError("cross_train, cross_dev: need swapped halves; give cross, or leave them out.")
             return
         if self.task:
             raise ConfigError(
-                "task: with cross each half's own text is the task corpus, so that no test text is in it; leave it out."
+                "task: with cross each half's own text is the task corpus, so that it has no test text; leave task out."
             )
         if self.repeat != "pipeline":
             raise ConfigError(
-                "cross: every replicate has its own half, so each repeats all stages; give repeat pipeline."
+                "cross: every replicate trains on its own half and so repeats all stages; give repeat pipeline."
             )
         if len(self.seeds) % 2:
             raise ConfigError(
-                f"seeds: cross swaps the halves of every split, so it takes two replicates each, and {len(self.seeds)} "
-                "seeds leave one half untested; give 2, 4 or 6."
+                f"seeds: cross needs two replicates per split, one for each half; {len(self.seeds)} seeds leave one "
+                "half untested. Give 2, 4 or 6."
             )
         if odd := [look for look in self.looks if look % 2]:
-            raise ConfigError(f"looks: {odd[0]} replicates are not both halves of every split; look at 2,4,6.")
+            raise ConfigError(f"looks: {odd[0]} replicates do not test both halves of every split; give 2,4,6.")
 
     def _names(self) -> tuple[str, ...]:
         given = {**dict(self), "task": self.task or self.cross}
@@ -374,7 +391,7 @@ class ExperimentConfig(Config):
 
     @property
     def network(self) -> str:
-        """Network of every arm's taggers: the one of `finetune`, else one that fits word vectors and frozen states."""
+        """Network of all taggers: that of `finetune`, else a bilstm if an arm uses word vectors or frozen states."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
 
@@ -385,7 +402,7 @@ class ExperimentConfig(Config):
 
     @property
     def tagger_preset(self) -> str:
-        """Preset of every arm's fine-tuning; `paper` is that of Ma et al. 2023 if all arms are theirs."""
+        """Preset of all fine-tuning: `paper-bias` in place of `paper` if all arms are those of Ma et al. 2023."""
         fits = self.preset == "paper" and arms.of_bias(self.arms) and self.network in ON_ENCODER
         return "paper-bias" if fits else self.preset
 
@@ -409,7 +426,7 @@ class ExperimentConfig(Config):
 
     @property
     def held_out(self) -> tuple[str, ...]:
-        """Corpora whose sentences count as leaks, in addition to dev."""
+        """Corpora, in addition to dev, whose sentences are treated as test leaks where they occur in other text."""
         return tuple(dict.fromkeys((self.test, *self.also_test, *self.holdout)))
 
     @property
@@ -429,7 +446,7 @@ class ExperimentConfig(Config):
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Numbers of replicates at which the experiment may end; the last is the plan's."""
+        """Numbers of replicates at which the experiment may end; the last is the number of seeds."""
         return self.looks or (len(self.seeds),)
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
@@ -438,16 +455,17 @@ class ExperimentConfig(Config):
         If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds.
         """
         own_labels = self.cross or self.multipliers
-        # Drawing assisting sentences costs nothing, so their control has several draws even in a quick look.
+        # Drawing assisting sentences costs nothing, so their control draws once per seed even in a quick look.
         drawn = cell.arm.control and cell.arm.assisting
         if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.pretrains or cell.arm.rebuild)):
             return (Replicate(draw=self.draw_seed, seeds=tuple(self.seeds)),)
         return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(self.seeds, 1))
 
     def half_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Return the numbers of training and dev sentences of a half. sizes: sentences of the splits, each corpus once.
+        """Return the numbers of training and dev sentences of a half.
 
-        By default as many as `train` has, but at most two thirds of the half; dev gets half as many.
+        By default a half trains on as many sentences as `train` has, but at most two thirds of the half; dev gets half
+        as many. sizes: number of sentences per split; a corpus that serves as two splits appears once.
         """
         half = sum(sizes.values()) // 2
         train = self.cross_train or max(min(sizes["train"], 2 * half // 3), 1)
@@ -466,15 +484,15 @@ class HalvesConfig(Config):
 
 
 def tokens_read(budget: str, caps: Sequence[int], smallest: int) -> int:
-    """Return the number of tokens that a line reads of its source.
+    """Return the number of tokens that a line uses from its source.
 
-    budget: budget of the line, "" if sources are read in one size. smallest: tokens of the smallest source.
+    budget: budget of the line; "" if there is only one size. smallest: tokens of the smallest source.
     """
     return int(Budget.parse(budget).value) if budget else next(iter(caps), smallest)
 
 
 def random_multiples(claim: Cell) -> list[Cell]:
-    """Return the lines of `random` on as much text as the claim and on multiples of it. Errors: ConfigError."""
+    """Return the lines of `random` at the claim's budget and at multiples of that budget. Errors: ConfigError."""
     budget = Budget.parse(claim.budget)
     if budget.unit == "fraction" and budget.value * TIMES[-1] > 1:
         raise ConfigError(

@@ -1,7 +1,7 @@
 """Cost of an experiment on this machine: seconds per step, from a `calibrate` run, and the time left while it runs.
 
-`cost` walks the experiment's steps with a job that only looks for finished runs. A run that it finds costs nothing; the
-steps that need a run that it does not find cannot have finished either.
+`cost` walks through the steps of the experiment with a job that only looks for finished runs. A finished run costs
+nothing. If a run is missing, the steps that need it cannot have finished either.
 """
 
 import time
@@ -34,9 +34,9 @@ from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
 GB = 1e9  # bytes
-AUDIT, SCORE = 4e-6, 2e-6  # seconds per token of flagging, and of scoring embedded sentences
-SKIPGRAM = 2e-5  # seconds per token of learning word vectors in five epochs on two cores
-STATES = 8  # reading sentences one by one takes this many times longer than in batches
+AUDIT, SCORE = 4e-6, 2e-6  # seconds per token: to flag sentences, and to score embedded sentences
+SKIPGRAM = 2e-5  # seconds per token, to learn word vectors in five epochs on two cores
+STATES = 8  # encoding sentences one by one takes this many times as long as in batches
 TRUSTED = 20.0  # planned seconds after which the elapsed time corrects the estimates
 LIMITS = (0.25, 4.0)  # bounds of that correction, so that one unusual step does not distort all later ones
 _WORDS = {
@@ -106,10 +106,11 @@ class Cost:
 
 
 class Seconds:
-    """Seconds of single steps; work that several lines share is counted with the first one.
+    """Estimates the seconds of each step; work that several lines share is counted with the first line.
 
     measured: result of `calibrate`. corpora: {role: corpus}. others: {encoder of the axis: its `calibrate` result}.
-    speeds: speeds of finished trainings; None: those in `measured`. basis: sentences on how trainings were estimated.
+    speeds: speeds measured in finished runs; None: use those in `measured`. basis: its keys are sentences on how the
+    times of training were estimated.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Seconds:
         self.config, self.measured, self.corpora = config, measured, corpora
         self.sources, self.also_test, self.others = sources, also_test, others or {}
         self.encoder, self.speeds, self.basis = config.encoder, speeds, dict[str, None]()
-        self.embeds = 0  # embeddings of D_C
+        self.embeds = 0  # number of times that D_C is embedded
         self._counted: set[tuple[str, ...]] = set()
 
     def of(self, step: Step) -> float:
@@ -187,7 +188,7 @@ class Seconds:
             return other.pretrain(cell)
         sentences, tokens = self._reads(cell)
         if self.config.fixed != "none":
-            # All lines read as much as the line with the most text.
+            # All lines train on as much text as the line with the most.
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
             sentences, tokens = max(reads, default=(sentences, tokens))
         roles = ["task"] * cell.arm.task + ["domain"] * bool(cell.arm.strategy)
@@ -204,9 +205,9 @@ class Seconds:
         return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
 
     def difficulty(self, part: tuple[int, int], replicate: Replicate | None = None) -> float:
-        """Return the seconds of measuring PVI: classifiers of names and of contexts for every fold, once per part.
+        """Return the seconds of measuring PVI on a part of L_C: classifiers of names and of contexts for every fold.
 
-        replicate: counted once for each replicate if halves are swapped.
+        Return 0 if the part was counted before. If halves are swapped, each replicate counts its own parts.
         """
         whose = (str(replicate.number),) if replicate and self.config.cross else ()
         if not self._first("difficulty", *map(str, part), *whose):
@@ -226,7 +227,7 @@ class Seconds:
     def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
         """Return the seconds of training taggers on `size` sentences of L_C; 0: all of it.
 
-        cell: their line, None for `none`. replicate: its seeds are trained; None: all seeds.
+        cell: line of the taggers; None: `none`. replicate: trains its own seeds only; None: all seeds.
         """
         if cell and (other := self._of_its_encoder(cell)):
             return other.finetune(size, cell, replicate)
@@ -260,7 +261,7 @@ class Seconds:
         return other
 
     def _tagger(self, settings: TaggerSettings, *, states: bool = False) -> Speed:
-        """Return the speed of a tagger. states: the recurrent tagger reads an encoder's frozen states."""
+        """Return the speed of a tagger. states: True if it reads an encoder's frozen states."""
         encoder = self.encoder if states or settings.network in ON_ENCODER else ""
         usual = Speed.measured(self.measured, "tagger", "train")
         return self._speed(usual, settings, encoder, [self.corpora["train"]]).of_network(settings.network)
@@ -268,24 +269,24 @@ class Seconds:
     def _speed(
         self, usual: Speed, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[Corpus]
     ) -> Speed:
-        """Return the speed of a training by finished ones; `usual` without `speeds`."""
+        """Return the speed that was measured in similar finished runs, else `usual`."""
         known = self.speeds.of(settings, encoder, [text.fingerprint for text in texts]) if self.speeds else None
         self.basis |= {known.basis: None} if known else {}
         return known.speed if known else usual
 
     def _labelled(self, arm: Arm | None, n: int) -> Read:
-        """Return the text that an epoch reads of `n` sentences of L_C and of what an arm adds to them."""
+        """Return the amount of text per epoch: `n` sentences of L_C, and the sentences that an arm adds to them."""
         train = self.corpora["train"]
         pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
             other = self._read(self.corpora["assisting"])
-            # Every step reads as many assisting sentences.
+            # Every step reads as many assisting sentences as sentences of L_C.
             return Read(sentences=n, pieces=n * (pieces + other.pieces / other.sentences))
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the seconds of a line's word vectors, frozen states per seed, or audit of the assisting corpus."""
+        """Return the seconds of a line's word vectors, frozen states (all seeds), or audit of the assisting corpus."""
         arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
@@ -298,7 +299,7 @@ class Seconds:
         return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0))
 
     def _cap(self, cell: Cell) -> int:
-        """Return the number of tokens that a line reads of its source."""
+        """Return the number of tokens that a line uses from its source."""
         smallest = min((corpus.n_tokens for corpus in self.sources), default=0)
         return tokens_read(cell.budget, self.config.cap_tokens, smallest)
 
@@ -308,7 +309,7 @@ class Seconds:
         return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
-        """Return (sentences, tokens) that a line's MLM reads, before flagged sentences are known."""
+        """Return (sentences, tokens) of the text for a line's MLM, including sentences that flags may remove later."""
         if cell.arm.source:
             per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
             return round(self._cap(cell) * per_token), float(self._cap(cell))
@@ -329,13 +330,13 @@ class Seconds:
         return self.corpora[name].n_tokens * self.measured.pieces[name]
 
     def _read(self, corpus: Corpus) -> Read:
-        """Return the text that a tagger reads of a labelled corpus."""
+        """Return the amount of text that a tagger reads per pass over a labelled corpus."""
         neighbours = 2 * self.config.tagger_settings.context * len(corpus)
         pieces = self._tagger(self.config.tagger_settings).pieces
         return Read(sentences=len(corpus), pieces=corpus.n_tokens * pieces + neighbours)
 
     def _first(self, *part: str) -> bool:
-        """Return True the first time that this shared part of the work is asked for."""
+        """Return True on the first call with this name of shared work, False on later ones."""
         new = part not in self._counted
         self._counted.add(part)
         return new
@@ -382,7 +383,7 @@ class Lookup(Job):
 
 
 def calibration_options(config: ExperimentConfig, encoder: str = "") -> Options:
-    """Return the options of the `calibrate` run that estimates use. Without T_C, MLM is timed on L_C.
+    """Return the options of the `calibrate` run that estimates are based on. Without T_C, MLM is timed on L_C.
 
     encoder: an encoder of the axis, "" for the experiment's own.
     """
@@ -417,7 +418,7 @@ def cost(
     planned = lines(Stages(config, job), measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
     found = _look(job, steps)
-    # Finished taggers were trained on all labels.
+    # With fewer labels, finished taggers cannot be reused, because they were trained on all labels.
     runs = {step: run for step, run in found.items() if not (labels and step.kind == "finetune")}
     takes = {step: 0.0 if step in runs else seconds.of(step) for step in steps}
     priced = tuple(
@@ -446,7 +447,7 @@ def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
 
 
 def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResult) -> float:
-    """Return the disk space of all models in float32, the checkpoints of one training, and the embeddings of D_C."""
+    """Return the GB of disk for all models in float32, the checkpoints of one training, and the embeddings of D_C."""
     weights = 4 * measured.parameters / GB
     models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
@@ -454,7 +455,7 @@ def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResul
 
 
 def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
-    """Return the corpora of a replicate that swaps halves, as far as they are known: their sizes. corpora: by role."""
+    """Replace labelled corpora by stand-ins of the size of swapped halves, which are not made yet. corpora: by role."""
     each = {corpora[split].fingerprint: corpora[split] for split in SPLITS}
     pool = sum(map(len, each.values()))
     tokens = sum(corpus.n_tokens for corpus in each.values()) / pool
@@ -476,7 +477,7 @@ class Clock:
     def next(self, at: int, done: Collection[int] | None = None, at_once: int = 1) -> None:
         """Report that a step starts and the previous one has ended.
 
-        at: number of the step, from 0. done: numbers of the finished steps; None: all before it. at_once: number of
+        at: number of the step, from 0. done: numbers of the finished steps; None: all before `at`. at_once: number of
         steps that run at once.
         """
         self._end()
@@ -492,7 +493,7 @@ class Clock:
         self._begun = (time.monotonic(), step.seconds)
 
     def left(self) -> float:
-        """Return the seconds of this step and all later ones."""
+        """Return the estimated seconds of all steps that are not finished."""
         left = sum(step.seconds for i, step in enumerate(self.steps) if i not in self._done)
         return self._pace() * left / self._at_once
 

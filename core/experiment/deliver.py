@@ -1,6 +1,6 @@
-"""Everything that leaves the app: tables, reports, models, files. Also trying a tagger on typed sentences.
+"""Exports: tables, reports, models and files. Also runs a tagger on typed sentences.
 
-Functions that deliver files are logged by `exporting`.
+`exporting` logs every function that exports something.
 """
 
 import csv
@@ -61,7 +61,7 @@ Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
 REPORTED = ("experiment", "study")  # kinds of runs that have a report
 LONGEST = 100  # characters of a field of the cover
-TRIAL = "sentences to try"  # name of the corpus of typed sentences, which is removed after it was shown
+TRIAL = "sentences to try"  # name of the corpus of typed sentences, which is removed once its result was shown
 
 
 def exports() -> Path:
@@ -73,7 +73,7 @@ def exports() -> Path:
 
 @exporting
 def board_csv(run_id: str) -> bytes:
-    """Return the table of an experiment or a study for a spreadsheet, without cells that it would run as formulas."""
+    """Return the table of an experiment or a study for a spreadsheet, with formulas made harmless."""
     out = io.StringIO()
     for row in csv.reader(io.StringIO(tables.as_csv(answered(run_id)))):
         # A negative number starts like a formula.
@@ -240,10 +240,10 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
 
 
 def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = True) -> None:
-    """Write a report in the format of the file's ending. Errors: ConfigError for another ending; those of `report`."""
+    """Write a report in the format of the file's extension. Errors: ConfigError if it is unknown; those of `report`."""
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:
-        raise ConfigError(f"{path}: a report cannot be written as that; let it end in .{', .'.join(FORMATS)}.")
+        raise ConfigError(f"{path}: a report cannot have this format; let it end in .{', .'.join(FORMATS)}.")
     write_atomic(path, report(run_id, suffix, cover, examples=examples))
 
 

@@ -24,15 +24,17 @@ from core.shown import duration, in_points
 
 REPLICATES = (3, *sorted(LARGER)[:2])  # replicates that are proposed: a first look, and two plans that can decide
 USUAL = "10%"  # budget of D_C if there is no selection yet
-_SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()  # options of a selection beside its score
+_SAME = (
+    SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
+)  # options of a selection that are not options of its scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A proposed experiment: what it compares, how long it takes, and what it can detect, in sentences.
 
-    options: options of the experiment. alike: sentence on sentences of D_C like T_C, or "". edited: the selection has
-    edits by hand, which the experiment does not repeat.
+    options: options of the experiment. alike: sentence on the share of D_C that is like T_C, or "". edited: True if
+    the selection was edited by hand; the experiment does not repeat such edits.
     """
 
     options: Mapping[str, object]
@@ -44,7 +46,7 @@ class Plan:
 
 
 def choice_now() -> Choice | None:
-    """Return the current selection, else the next one that can be read; without any, one of an experiment."""
+    """Return the first saved selection that can be read, else one of an experiment; None if there is none."""
     children = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent]
     of_experiments = [run for run in children if run.manifest.config["strategy"] not in arms.CONTROLS]
     for choice in (*choices.in_use(), *choices.of(runs.of_corpora_in_use(of_experiments))):
@@ -55,7 +57,7 @@ def choice_now() -> Choice | None:
 
 
 def choice_options() -> dict[str, object]:
-    """Return options that compare the selection with no pre-training and random text, at its size and with its options.
+    """Return options that compare the selection with no pre-training and with random text of the same size.
 
     Without a selection, return the default strategy and budget.
     """
@@ -146,7 +148,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
     return Plan(
         options=asked,
         compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "
-        f"reading as much that was chosen by {strategy}. Each is repeated from the start {len(config.seeds)} times, "
+        f"reading as much text chosen by {strategy}. Each is repeated from the start {len(config.seeds)} times, "
         f"trained on {corpus_name(config.train)} and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,

@@ -25,18 +25,18 @@ from core.stats.verdict import LEVEL, POWER, Lacking, lacking
 from core.tagging import evaluations
 
 FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
-NEWEST = 8  # newest trainings and experiments that the spread is measured on
-FURTHER = (3, 5, 10)  # numbers of seeds that are forecast in addition to the plan's
-EVEN = (4, 6, 10)  # the same if halves are swapped
-LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans that are forecast: replicates and their looks
+NEWEST = 8  # at most this many of the newest runs are used to measure the spread
+FURTHER = (3, 5, 10)  # numbers of seeds to forecast in addition to the plan's
+EVEN = (4, 6, 10)  # numbers of seeds to forecast if halves are swapped
+LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans to forecast: {replicates: looks}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChance:
-    """A plan and the chance, 0 to 1, that it detects the effect that is looked for.
+    """A plan and the chance, 0 to 1, that it detects a given effect.
 
-    share: share of the replicates that it needs on average if the effect is real. seconds: of the whole plan; None:
-    unknown.
+    share: share of the replicates that it needs on average if the effect is real. seconds: time of the whole plan;
+    None: unknown.
     """
 
     replicates: int
@@ -60,9 +60,9 @@ class PlanChance:
 
 
 def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = "") -> str:
-    """Return a sentence on the chance of every plan; the first is the one that is asked about.
+    """Return a sentence on the chance of every plan; the first is the user's plan.
 
-    wanted: the gain that is looked for. cannot: the reason that the first plan can never show it.
+    wanted: the gain to detect, in words. cannot: the reason that the first plan can never show it.
     """
     asked, *others = plans
     first = f"This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases"
@@ -78,9 +78,9 @@ class Foresight:
     """Detectable gain of a plan.
 
     points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), by intervals at `level`.
-    further: {seeds: the same gain}. effect: gain that is looked for, points. plans: chances of detecting it, for the
-    plan itself and larger ones; () if they were not asked for. claim: line that this is about, "" for none.
-    quick: the claim cannot be shown by repeating taggers only.
+    further: {larger number of seeds: smallest gain}. effect: gain to detect, points. plans: chances of detecting
+    it, for the plan itself and larger ones; () if they were not asked for. claim: line that the claim is about; "" for
+    none. quick: True if repeating only the taggers cannot show the claim.
     """
 
     points: float
@@ -94,7 +94,7 @@ class Foresight:
     quick: bool
 
     def in_words(self) -> str:
-        """Return sentences on the smallest gain, on its basis, and on the chances of the plans."""
+        """Return sentences on the smallest detectable gain, its basis, and the chances of the plans."""
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not show how far scores vary by chance. "
@@ -157,7 +157,7 @@ REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
 
 
 def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
-    """Return the same experiment with n replicates, including those that it has, and the usual looks."""
+    """Return the same experiment with n replicates, including the present ones, and the usual looks."""
     looks = looks_of(n) if len(looks_of(n)) > 1 else ()
     return config.model_copy(update={"seeds": _seeds(config, n), "looks": looks, "repeat": "pipeline"})
 
@@ -215,7 +215,8 @@ def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *,
 def _spread(config: ExperimentConfig, home: Path) -> Spread:
     """Return the spread of taggers trained on these labels, or an assumed one.
 
-    If halves are swapped, it is the spread of replicates that swapped them, else it is derived for halves.
+    If halves are swapped, it is the spread of earlier replicates that swapped halves. Without any, it is estimated from
+    taggers on all of L_C.
     """
     library, splits = Library(home), ("train", "dev", "test")
     corpora = {split: library.find(getattr(config, split)) for split in splits}
@@ -245,7 +246,7 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
     """Yield the evaluations of lines with several replicates, from the newest finished experiments on these labels."""
     store = RunStore(home)
-    # If halves are swapped, replicates have different test sentences, which is another spread.
+    # Leave out experiments with swapped halves: their replicates differ in test sentences, which is another spread.
     whole = (run for run in store.list("experiment") if not run.manifest.config.get("cross"))
     alike = (run for run in whole if _inputs(run, "train", "test") == (train, test))
     for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
@@ -274,7 +275,7 @@ def _inputs(run: Run, *names: str) -> tuple[str | None, ...]:
     return tuple(run.manifest.inputs.get(name) for name in names)
 
 
-TOO_MANY, TOO_LONG = 60, 200  # repetitions and hours above which no further repetitions are proposed
+TOO_MANY, TOO_LONG = 60, 200  # limits of proposed plans: repetitions, hours
 Spreads = Spread | tuple[Spread, ...]
 
 
@@ -284,10 +285,10 @@ def _not_known(n: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Basis of a forecast of the same experiment, so that verdict and forecast agree.
+    """Basis of an experiment's forecast, which its verdict uses too, so that both agree.
 
     spread: spread of taggers trained on these labels; None: use that of the difference itself.
-    seconds: returns the seconds that n repetitions in all still take; None: unknown, extrapolate the hours so far.
+    seconds: returns the seconds left to a total of n repetitions; None: unknown, extrapolate the hours so far.
     """
 
     spread: Spread | None = None
@@ -299,10 +300,10 @@ UNKNOWN = Outlook()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A difference that may not be settled, after n repetitions (on each task), which took `hours` in all.
+    """A difference that may not be settled, after n repetitions (on each task), which took `hours` in total.
 
     interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one per task for a study.
-    swapped: halves are swapped, so repetitions come in pairs.
+    swapped: True if halves are swapped, so repetitions come in pairs.
     """
 
     delta: float
@@ -329,7 +330,7 @@ class Open:
 
     @property
     def lacks(self) -> Lacking | None:
-        """Repetitions and test sentences that are lacking, by the parts of the variance; None if unknown."""
+        """Repetitions and test sentences that would settle it, by the parts of the variance; None if unknown."""
         if self.estimate is None or self.level:
             return None
         return lacking(abs(self.delta), float(self.estimate.falling), float(self.estimate.fixed), self.n)
@@ -346,7 +347,7 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """Return words on running `wanted` repetitions in place of those so far, and the further time."""
+        """Describe more repetitions and the further time: "6 repetitions in place of 3, about 2 h more"."""
         seconds = self.outlook.seconds(wanted)
         if seconds is None:
             seconds = 3600 * self.hours / max(self.n, 1) * (wanted - self.n)
@@ -363,7 +364,7 @@ def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: b
 def settled_by(open_: Open, each: str = "") -> str:
     """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
     if open_.level:
-        return "Next: something else; the two are level, and more of the same would only show how level."
+        return "Next: something else; the two are level, and more repetitions would only confirm that."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:
         return f"Next: more repetitions than {open_.n}{each}."
@@ -388,6 +389,6 @@ def settled_by(open_: Open, each: str = "") -> str:
 
 def _out_of_reach(repetitions: int, each: str) -> str:
     return (
-        f"Next: something else; to show a gain as small as this would take about {repetitions:,} repetitions{each}. "
+        f"Next: something else; showing so small a gain would take about {repetitions:,} repetitions{each}. "
         "Labelling more text would help more."
     )

@@ -1,8 +1,8 @@
 """The runs `experiment` and `halves`: variants x budgets x seeds on shared stages, with a verdict on each variant.
 
-Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors have read, the
+Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
 labels that it borrows, or the rebuilding of its L_C. Seeds and settings are the same for all; so are encoder and L_C
-unless the variant is about them. The best epoch is chosen on dev; each fine-tuning reads the test set once.
+unless the variant changes them. The best epoch is chosen on dev; each fine-tuning is tested once.
 
 `halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
@@ -39,7 +39,7 @@ from core.tagging.calibrate import CalibrateResult
 from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
-LOOK = 1.0  # seconds between two looks at steps in progress elsewhere
+LOOK = 1.0  # seconds between two checks of steps that other processes run
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
@@ -110,14 +110,14 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     return stages, finished, test
 
 
-Begins = Callable[[Step, int], None]  # called with each step that starts, and the number of steps at once
+Begins = Callable[[Step, int], None]  # called when a step starts, with the number of steps that run at once
 
 
 def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
     """Make or find the runs of `steps`, which are in order, and add them to `runs`.
 
-    This process makes them one by one. With `--on` a cluster, or `ray` on several cards, it makes the selections,
-    whose chunks Ray computes; then Ray runs each other step in a process of its own.
+    This process makes them one by one. With `--on` a cluster, or `ray` on several cards, it makes only the splits
+    and the selections, whose chunks Ray computes. Then Ray runs every other step in its own process.
     """
     on = Where.asked().on
     alone = on == LOCAL or (on == "ray" and at_once() == 1)
@@ -149,7 +149,7 @@ def _make_on_ray(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins:
                     begins(step, on_ray.n)
                 else:
                     busy = run.id
-        if not on_ray.at_work and waits != busy:  # all that is ready is in progress in other processes
+        if not on_ray.at_work and waits != busy:  # every step that is ready runs in another process
             job.context.waiting(busy or None)
             waits = busy
         on_ray.wait(LOOK)
@@ -197,8 +197,8 @@ def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:
     least, wanted = min(map(len, sides)), config.train_sentences + config.dev_sentences
     if wanted > least:
         raise ConfigError(
-            f"cross_train: {config.train_sentences:,} sentences to learn from and {config.dev_sentences:,} to decide "
-            f"by are more than a half of {len(pool):,} has ({least:,}, as copies stay together); ask for fewer."
+            f"cross_train: {config.train_sentences:,} training and {config.dev_sentences:,} dev sentences exceed what "
+            f"a half of {len(pool):,} has ({least:,}, because near duplicates stay together); ask for fewer."
         )
     swapped = ((sides[0], sides[1]), (sides[1], sides[0]))
     halves = [_half(config, job, pool, own, other) for own, other in swapped]

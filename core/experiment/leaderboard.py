@@ -75,13 +75,13 @@ class FinishedChain:
 
     @property
     def added(self) -> list[Run]:
-        """All runs except the taggers: those that `none` does not need."""
+        """All runs except the taggers: the runs that `none` does without."""
         return [run for run in (self.select, self.pretrain, *self.labels) if run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedLine:
-    """The finished runs behind one line of the leaderboard. source: fingerprint of the text that it reads."""
+    """The finished runs behind one line of the leaderboard. source: fingerprint of its source text, if it has one."""
 
     cell: Cell
     chains: tuple[FinishedChain, ...]
@@ -89,7 +89,7 @@ class FinishedLine:
 
     @property
     def finetunes(self) -> list[Run]:
-        """Fine-tunings on all of L_C, one run per replicate."""
+        """`finetune` runs on all of L_C, one per replicate."""
         return [chain.finetune for chain in self.chains]
 
     @property
@@ -104,7 +104,7 @@ class FinishedLine:
 
     @property
     def added(self) -> list[Run]:
-        """All runs except the taggers: those that `none` does not need."""
+        """All runs except the taggers: the runs that `none` does without."""
         return [run for chain in self.chains for run in chain.added]
 
 
@@ -114,7 +114,7 @@ def evaluations_of(line: FinishedLine) -> list[Evaluation]:
 
 
 class Changed(NamedTuple):
-    """Number of mentions that were changed, and that should have been, mean over replicates."""
+    """Numbers of changed mentions, and of mentions that should have been changed, means over replicates."""
 
     changed: int
     wanted: int
@@ -174,7 +174,7 @@ def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> s
         for line in _compared(cell, control, collapsed)
         if (seeds := collapsed[line])
     ]
-    return f" Learnt nothing, and counted all the same: {'; '.join(named)}." if named else ""
+    return f" Learnt nothing, but counted in the scores: {'; '.join(named)}." if named else ""
 
 
 def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
@@ -220,7 +220,10 @@ def result(
 
 
 def gain_per_hour(points: float, seconds: float) -> float | None:
-    """Return F1 points per hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None for 0 hours."""
+    """Return F1 points per hour of further computing (Mahapatra et al. 2022, Table 5); None for 0 hours.
+
+    seconds: time of the runs that `none` does without.
+    """
     return points * 3600 / seconds if seconds else None
 
 
@@ -455,7 +458,7 @@ def further_tests(
     """Return an arm's F1 on every test set but the first, and its difference to `none`.
 
     Intervals are at 95%, over seeds and test sentences, without a correction, because no verdict is based on them.
-    crossed: each replicate has its own labels, the same in all arms, so that replicates are compared one by one.
+    crossed: True if halves are swapped. All arms share the labels of a replicate, so they are compared by replicate.
     """
     rows = []
     for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
@@ -556,7 +559,7 @@ def multipliers(
 ) -> Multipliers | None:
     """Measure the worth of the claim's selection (SOURCES.md, Multipliers). sizes: sizes of the parts of L_C.
 
-    Return None if that was not asked for, or nothing was learnt.
+    Return None if no multipliers were asked for, or no tagger learnt anything.
     """
     claim = config.claimed
     if not config.multipliers or claim is None or nothing_learnt(rows):

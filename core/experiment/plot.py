@@ -1,4 +1,4 @@
-"""Figures of experiments and studies. Rows are those of a leaderboard or its curve; F1 in percent."""
+"""Figures of experiments and studies. `rows` are rows of a leaderboard; F1 is in percent."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -42,8 +42,8 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
-    """Plot F1 of every seed as a ring and their mean as the mark of the verdict, one line per arm."""
-    fig = figure(_height(rows), x="test score, a ring a seed", y="")
+    """Plot one row per arm: a ring for the F1 of each seed, and the verdict's mark at their mean."""
+    fig = figure(_height(rows), x="test score, one ring per seed", y="")
     names = [plain(line_name(row)) for row in rows]
     fig.add_scatter(
         x=[f1 for row in rows for f1 in row.micro_f1],
@@ -353,7 +353,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
 
 
 def _forest_range(rows: Sequence[ForestRow]) -> Interval:
-    """Return the range of the axis: zero, every task and their mean, and up to half as much again for other tasks."""
+    """Return the range of the x axis: zero, every task, their mean, and at most half as much again on either side."""
     known = [row for row in rows if row.known]
     ends = [0.0, *(row.delta for row in rows), *(end for row in known if row.name != OTHERS for end in row.interval)]
     width = max(ends) - min(ends) or 1.0

@@ -39,9 +39,10 @@ _TESTED = "halves.npz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherTest:
-    """An arm's F1 in percent on a further test set; delta, 95% interval: points over its `baseline`.
+    """An arm's F1 on a further test set, in percent.
 
-    test: name of the corpus. micro_f1: one value per seed. sd: None for one seed.
+    test: name of the corpus. micro_f1: one value per seed. sd: None for one seed. delta, interval: difference to its
+    `baseline` in points, with the 95% interval.
     """
 
     test: str
@@ -54,26 +55,28 @@ class FurtherTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmRow:
-    """A line of the leaderboard: an arm at a budget. F1 in percent, differences in points of F1.
+    """A row of the leaderboard: an arm at a budget. F1 in percent, differences in points of F1.
 
-    budget: "" if the arm selects nothing. about: the arm in a sentence.
-    sentences, tokens: text that its MLM read, mean over replicates; tokens 0 if unknown.
-    micro_f1, dev_f1: one value per seed, on the first test set and on dev. mean, dev_mean, sd: of these; sd None for
-    one seed. source: fingerprint of the text behind its word vectors or frozen states.
-    finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: those of the first replicate.
-    halves_runs: if halves are swapped, the run that split the labelled sentences of each replicate.
-    verdict, why: a word and a sentence. helped, chose: answer against its baseline, and against its control; None if
-    the question is not asked or cannot be answered with one selection and one pre-training.
-    exploratory: the arm is judged, but the claim is about another one.
+    budget: "" if the arm selects nothing. about: a sentence on the arm.
+    sentences, tokens: size of the text for its MLM, mean over replicates; tokens is 0 if unknown.
+    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed. mean, sd: of `micro_f1`; sd is None for
+    one seed. dev_mean: mean of `dev_f1`. source: fingerprint of the text behind its word vectors or frozen states.
+    finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
+    halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences.
+    verdict, why: the verdict in a word, and its reason. helped, chose: answers of the comparisons with its baseline and
+    with its control. They are None without such a comparison, or if one selection and one pre-training cannot answer.
+    exploratory: True if the arm is judged, but the claim is about another arm.
     delta, interval: difference to its `baseline`, at `level` (None for the baseline). delta_random, interval_random:
     difference to its control, if it has one. estimate, estimate_random: these differences with parts of the variance.
-    wins, ties, losses: seeds compared with the same seeds of `none`. seeds_needed: a sentence. welch: for an arm that
-    borrows labels. hours: hours of computing by kind of run, shared work counted with each arm; gpu_hours: their sum.
-    f1_per_hour: delta per hour that `none` does not need. also: further test sets. collapsed: seeds whose tagger learnt
-    nothing. unseen_f1: one value per seed, without test sentences that were trained on; empty if there are none.
-    changed, wanted: mentions that a rebuilt L_C changed, and should have changed, mean over replicates.
-    low_share, mentions: share of low-CEIM mentions, and number of measured mentions, of a training set drawn by CEIM,
-    mean over replicates.
+    wins, ties, losses: numbers of seeds that beat, equal, and lose to the same seed of `none`. seeds_needed: a sentence
+    on the number of seeds that would settle the difference. welch: Welch's test, for an arm that borrows labels.
+    hours: hours of computing by kind of run, with shared work counted for each arm; gpu_hours: their sum.
+    f1_per_hour: `delta` per hour of the runs that `none` does without. also: scores on further test sets.
+    collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed without test sentences that are also in the
+    training set; empty if there are no such sentences.
+    changed, wanted: numbers of mentions that rebuilding L_C changed and should have changed, means over replicates.
+    low_share, mentions: for a training set drawn by CEIM, the share of low-CEIM mentions and the number of measured
+    mentions, means over replicates.
     """
 
     arm: str
@@ -155,8 +158,8 @@ class PlannedTest:
 
     looks: numbers of replicates at which the experiment may end. replicates: number at which it ended.
     ended: the reason (shown, worse: p crossed the bound; futile: the effect can hardly be shown any more).
-    p: two-sided. bound: largest p that decides the test at this look. effect: gain that was looked for, points.
-    chance: probability of showing that effect at the last look, if it is real. why: in words.
+    p: two-sided p-value. bound: largest p that decides the test at this look. effect: gain to detect, points.
+    chance: probability of showing that effect at the last look, if it is real. why: the outcome in words.
     """
 
     arm: str
@@ -176,9 +179,9 @@ class PlannedTest:
 class Multipliers:
     """Worth of the selection of the claim's arm and budget (SOURCES.md, Multipliers).
 
-    text: tokens that `random` reads for the same score. labels: labelled sentences that `random` needs for the score
-    that the claim has with `labels.size`; labels_none: the same for `none`, so the worth of reading and selecting
-    together. None: not measured; it takes two replicates and enough text in D_C.
+    text: tokens that `random` needs for the same score. labels: labelled sentences that `random` needs for the score
+    that the claim has with `labels.size`. labels_none: labelled sentences that `none` needs for that score, which is
+    the worth of pre-training and selection together. None: not measured, for lack of two replicates or of text in D_C.
     """
 
     arm: str
@@ -189,7 +192,7 @@ class Multipliers:
 
     @property
     def words(self) -> str:
-        """One or two sentences; the reason if nothing was measured."""
+        """One or two sentences on these worths, or on the reason that none was measured."""
         name = f"{self.arm} {self.budget}".strip()
         worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
         if not worths:
@@ -205,10 +208,11 @@ class Multipliers:
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: sorted by dev F1, the only score to choose by. curve: F1 by size of L_C, empty if no sizes were asked
-    for. hours: hours of computing by kind of run, each run once. planned: None without a claim, or if one selection and
-    one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test. multipliers: None
-    unless asked for. too_long: entities that the span taggers among the arms cannot find; None if there are none.
+    leaderboard: sorted by dev F1, the only score that may decide between arms. curve: F1 by size of L_C; empty if no
+    sizes were given. hours: hours of computing by kind of run, each run once. planned: None without a claim, or if one
+    selection and one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test.
+    multipliers: None unless asked for. too_long: entities that span taggers among the arms cannot find; None if there
+    are none.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -248,7 +252,8 @@ class ExperimentResult:
 class Half:
     """Corpora of a replicate that trains on one half, by fingerprint.
 
-    task: text of the half. train, dev: its labelled parts. test: the other half. sentences: {corpus: number}.
+    task: text of the half. train, dev: its training and dev set. test: the other half. sentences: {role: number of
+    sentences}.
     """
 
     task: str
@@ -260,7 +265,11 @@ class Half:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalvesResult:
-    """Result of a `halves` run. pool: fingerprint of all its sentences. halves: the second swaps the sides."""
+    """Result of a `halves` run.
+
+    pool: fingerprint of the corpus of all labelled sentences. sentences: their number. halves: the two halves; each is
+    the test set of the other.
+    """
 
     pool: str
     sentences: int
@@ -271,10 +280,10 @@ class HalvesResult:
 class TaskRow:
     """The claim on one task of a study. F1 in percent, differences in points of F1.
 
-    run: its `experiment` run. sentences: number of test sentences. tokens: text that the claim read, mean over
+    run: its `experiment` run. sentences: number of test sentences. tokens: size of the claim's text for MLM, mean over
     replicates. f1, none_f1, control_f1: means over replicates of the claim, `none` and the control. reading, choosing:
     differences to `none` and to the control, with 95% intervals. learnt: False if no tagger of any arm learnt anything.
-    too_few: words on how few labels the claim could change, if too few to test it; else "".
+    too_few: if the claim could change too few labels to be tested, their number in words; else "".
     unlearnt, taggers: taggers of the claim, `none` and the control that learnt nothing, and their total number.
     """
 
@@ -311,7 +320,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Answer to whether pre-training, or selection, helped on these tasks on average, and would on similar ones.
+    """Answers to one question, such as whether selection helped: on these tasks on average, and on similar tasks.
 
     others, between: None for a single task. between: standard deviation of the true differences between tasks, points.
     lacking: a sentence on what would settle the question; "" if it is settled.
@@ -377,7 +386,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     if head != "low-share":
         return same.get("none")
 
-    # The name of a share does not contain its size. Of several random sets, take the one that fits its differences.
+    # The name of a `low-share` arm lacks its size. Of several random sets, take the one that fits its stored gains.
     def gap(base: ArmRow) -> float:
         further = zip(row.also, base.also, strict=False)
         gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]
@@ -406,7 +415,7 @@ def baseline_words(rows: Sequence[ArmRow]) -> str:
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
     """Read the evaluations of a line's taggers on the first test set: one per seed, replicate by replicate.
 
-    If halves are swapped, each has a row for every sentence of the pool. `stats.bootstrap` compares two lines.
+    If halves are swapped, every evaluation has a row per sentence of the pool.
     Errors: CorpusError, RunError if a run or its files are gone.
     """
     split = row.halves_runs or [""] * len(row.finetunes)
@@ -418,7 +427,7 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Keep, for each arm that reads a source in several sizes, only the line that reads most."""
+    """For each arm that reads its source in several sizes, keep only the line with the most tokens."""
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -426,7 +435,7 @@ def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def source_tokens(row: ArmRow) -> int:
-    """Return the tokens that a line reads of its source, if sources are read in several sizes; else 0."""
+    """Return the number of tokens that a line reads of its source if there are several sizes, else 0."""
     return int(Budget.parse(row.budget).value) if row.source and row.budget else 0
 
 
@@ -451,7 +460,7 @@ _NUMBER = re.compile(
 
 
 def without_number(text: str) -> str:
-    """Remove the number of repetitions from a stored sentence: the verdict gives it, from another spread."""
+    """Remove the number of repetitions from a stored sentence, because the verdict computes it from another spread."""
     return _NUMBER.sub(
         r"the \2 so far, which differ by \1 points (sd), are too few to settle a difference of \3.", text
     )
@@ -492,7 +501,7 @@ def no_task_learnt(tasks: Sequence[TaskRow]) -> bool:
 
 
 def unlearnt_taggers(tasks: Sequence[TaskRow]) -> Unlearnt:
-    """Return how many of the taggers behind the claim learnt nothing, over all tasks."""
+    """Count the taggers behind the claim that learnt nothing, over all tasks."""
     return Unlearnt(taggers=sum(task.unlearnt for task in tasks), of=sum(task.taggers for task in tasks))
 
 

@@ -1,4 +1,4 @@
-"""Results of finished experiments, studies and taggers: what pages and commands ask."""
+"""Results of finished experiments, studies and taggers, as pages and commands show them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from core.tagging import result as tagger_tables
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.result import Novelty, OptionDifference, TwoReadings, TypeScores, Unfound
 
-SIZES = 3  # at least, for a law of three numbers
+SIZES = 3  # smallest number of sizes for fitting a power law, which has three parameters
 
 
 def board(run_id: str) -> ExperimentResult:
@@ -60,7 +60,7 @@ def repetitions_to_settle(run_id: str) -> int:
 
 
 def repeated(run_id: str, n: int) -> dict[str, object]:
-    """Return the options of the same experiment with n replicates, reusing those of the run. Errors: ConfigError."""
+    """Return the options of the same experiment with n replicates, including those of the run. Errors: ConfigError."""
     config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
     changed = foresight.repeated(config, n)
     return {**store().get(run_id).manifest.config, **{name: getattr(changed, name) for name in foresight.REPEATED}}
@@ -108,7 +108,8 @@ class TaggerRow:
     """A `finetune` run in a list; scores are None until it has finished.
 
     init: encoder or run that it starts from. train: name of its training set. seeds: number of seeds.
-    dev_f1, dev_sd, f1, sd: over seeds, percent. best_epoch: one per seed.
+    dev_f1, dev_sd, f1, sd: mean and standard deviation over seeds of dev F1 and of test F1, percent. best_epoch: one
+    per seed.
     """
 
     run: str
@@ -156,7 +157,7 @@ def is_claimed(board: ExperimentResult, arm: ArmRow) -> bool:
 
 
 def corpus_name(reference: str) -> str:
-    """Return the name of a corpus; a removed one still has its name."""
+    """Return the name of a corpus, also of a removed one."""
     return library().recall(reference).name
 
 
@@ -177,7 +178,7 @@ def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def of_how_many(finetunes: Sequence[str]) -> str:
-    """Return words on how many scores a mean is over: "3 replicates", "3 seeds", "1 seed"."""
+    """Describe the number of scores behind a mean: "3 replicates", "3 seeds", "1 seed"."""
     seeds = sum(len(store().get(run).manifest.config["seeds"]) for run in finetunes)
     if len(finetunes) > 1 and seeds > len(finetunes):
         return f"{len(finetunes)} replicates, {seeds} seeds"
@@ -200,7 +201,7 @@ def halves_note(rows: Sequence[ArmRow]) -> str:
 
 
 def type_reports(finetunes: Sequence[str]) -> Sequence[TypeReport]:
-    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty without one."""
+    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty without a test set."""
     return tagger_tables.reports(_runs(finetunes))
 
 
@@ -210,7 +211,7 @@ def macro_f1(finetunes: Sequence[str]) -> float:
 
 
 def decodings(run_id: str) -> dict[str, dict[str, float]]:
-    """Return {line: {decoding: mean test F1}} for an experiment, over its taggers that are here. Errors: RunError."""
+    """Return {line: {decoding: mean test F1}} for an experiment, over its remaining taggers. Errors: RunError."""
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
@@ -219,7 +220,7 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
 
 
 def least_confidences(run_id: str) -> list[Abstaining]:
-    """Return precision and recall on dev by the least confidence, for the seed whose tagger a `finetune` run kept."""
+    """Return precision and recall on dev by confidence threshold, for the tagger that a `finetune` run kept."""
     run = store().get(run_id)
     return evaluations.read_abstaining(run, evaluations.file_suffix("dev", tagger_tables.kept_seed(run)[1]))
 
@@ -261,10 +262,10 @@ def side_by_side(a: str, seed_a: int | None, b: str, seed_b: int | None) -> list
 
 
 def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
-    """Return the test sentences with gold labels and one tagger's predictions, as A and as B.
+    """Return the test sentences with gold labels and one tagger's predictions, as both A and B.
 
-    seed: of a `finetune` run, by default its first. Errors: ConfigError for another kind of run or an unknown seed;
-    CorpusError.
+    seed: a seed of the `finetune` run, by default its first. Errors: ConfigError for another kind of run or an unknown
+    seed; CorpusError.
     """
     run = store().get(run_id)
     # An `evaluate` run has one tagger, whose files have no seed in their names.
@@ -273,12 +274,12 @@ def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
         raise ConfigError(f"{run_id}: has no test sentences; name a tested `finetune` run, or an `evaluate` run.")
     seed = seeds[0] if seed is None else seed
     if seed not in seeds:
-        raise ConfigError(f"seed: {seed} is none of this run's; choose one of {', '.join(map(str, seeds))}.")
+        raise ConfigError(f"seed: this run has no seed {seed}; choose one of {', '.join(map(str, seeds))}.")
     return side_by_side(run_id, seed, run_id, seed)
 
 
 def tested_on(run_id: str) -> list[str]:
-    """Return the fingerprint of a run's first test set in a list; [] if it has none."""
+    """Return a list with the fingerprint of a run's first test set; [] if it has none."""
     return [corpus for corpus in (tagger_tables.test_of(store().get(run_id)),) if corpus]
 
 
@@ -312,7 +313,7 @@ def removed_inputs(run_id: str) -> list[str]:
     """Return the roles of a run's input corpora that were removed since: `domain`, `train`, ..."""
     inputs, corpora = store().get(run_id).manifest.inputs, library()
     gone = [name for name, fingerprint in inputs.items() if not corpora.holds(fingerprint)]
-    # `test.0` and `test.1` are one part.
+    # `test.0` and `test.1` have the same role.
     return list(dict.fromkeys(name.partition(".")[0] for name in gone))
 
 
@@ -329,7 +330,7 @@ def missing(run_id: str) -> list[str]:
         except WinnowError:  # the run is gone or cannot be read
             own = ["its taggers"]
         for what in own:
-            if what not in (*gone, tagger_tables.MODEL):  # the command trains a missing model again
+            if what not in (*gone, tagger_tables.MODEL):  # repeating the command trains a missing model again
                 arms.setdefault(what.removeprefix("its "), []).append(line_name(row))
     # Name each missing input once with all its arms: "the model of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
@@ -340,7 +341,7 @@ class NextBudget:
     """Advice on doubling an arm's largest selection to `sentences`.
 
     gain, upper: points of dev F1; `upper` is exceeded in at most one case of ten, and infinite if each size has only
-    one pre-training. hours: of pre-training, at the pace so far. stop: the gain is not worth the hours.
+    one pre-training. hours: hours of pre-training, at the speed so far. stop: True if the gain is not worth the hours.
     """
 
     arm: str
@@ -355,7 +356,7 @@ class NextBudget:
 class LabelsSpared:
     """Labelled sentences that an arm saves compared with `none`.
 
-    lo, hi: interval of 80 of 100 draws; infinite if `none` never reaches the same score.
+    lo, hi: 80% interval; infinite if `none` never reaches the same score.
     """
 
     arm: str
@@ -368,7 +369,8 @@ class LabelsSpared:
 def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]:
     """Advise on each arm with at least three sizes, by a power law (SOURCES.md, Power laws).
 
-    It looks at dev F1 only, because a budget is a choice (SOURCES.md, Choosing on dev). worth: F1 points per hour.
+    It uses dev F1 only, because budgets may not be chosen on the test set (SOURCES.md, Choosing on dev). worth: F1
+    points per hour.
     """
     advice = []
     arms: dict[str, list[ArmRow]] = {}

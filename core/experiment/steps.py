@@ -29,14 +29,14 @@ from core.selection.strategies.gazetteer import Gazetteer
 from core.similarity.base import capped
 from core.tagging.config import FinetuneConfig
 
-GENERAL = 500  # sentences
-Part = tuple[int, int]  # sentences and draw of a part of L_C; (0, 0) is all of it
+GENERAL = 500  # sentences of D_C that are kept to measure forgetting
+Part = tuple[int, int]  # (number of sentences, number of the draw) of a part of L_C; (0, 0) is all of L_C
 
 
 class Labels:
-    """Options of the runs behind an arm's labels: parts of L_C, borrowed sentences, L_C rebuilt.
+    """Options of the runs behind an arm's labels: parts of L_C, borrowed sentences, rebuilt L_C.
 
-    `job` makes or finds the runs that they depend on.
+    job: makes or finds the runs that these options depend on.
     """
 
     def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
@@ -44,25 +44,25 @@ class Labels:
         self.config, self.job, self.barred = config, job, barred
 
     def skl(self, part: Part) -> SklConfig:
-        """Return the options of scoring assisting sentences by how far their entities drift from that part of L_C."""
+        """Return the options of scoring assisting sentences by the divergence of their tags from a part of L_C."""
         config = self.config
-        given = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
-        return SklConfig.parse({**given, "type_map": config.type_map})
+        options = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
+        return SklConfig.parse({**options, "type_map": config.type_map})
 
     def difficulty(self, part: Part) -> DifficultyConfig:
-        """Return the options of measuring PVI on that part; all methods of rebuilding share the measurement."""
+        """Return the options of measuring PVI on a part of L_C; all methods of rebuilding share the measurement."""
         config = self.config
-        given: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
-        given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
-        return DifficultyConfig.parse({"train": self.part(part), **given})
+        options: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
+        options |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
+        return DifficultyConfig.parse({"train": self.part(part), **options})
 
     def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> RebuildConfig:
-        """Return the options of rebuilding that part of L_C without held-out text."""
+        """Return the options of rebuilding a part of L_C without held-out text. measured: [its PVI run], or []."""
         config, arm = self.config, cell.arm
-        given: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
-        given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
-        given |= {"size": arm.size, "add_bin": arm.bin} if arm.rebuild == SHARE else {}
-        return RebuildConfig.parse({"train": self.part(part), "holdout": (*config.held_out, config.dev), **given})
+        options: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
+        options |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
+        options |= {"size": arm.size, "add_bin": arm.bin} if arm.rebuild == SHARE else {}
+        return RebuildConfig.parse({"train": self.part(part), "holdout": (*config.held_out, config.dev), **options})
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
         """Return the fingerprint of a line's training set. runs: the runs behind its labels."""
@@ -71,7 +71,7 @@ class Labels:
         return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
 
     def _copied(self, rebuild: Run, part: Part) -> str:
-        """Seal that part of L_C with an unchanged copy of each sentence that the rebuilt one has changed copies of."""
+        """Seal a part of L_C plus an unchanged copy of each sentence that `rebuild` copied with changes."""
         train = self.job.corpus(self.part(part))
         again = sorted({edit.copy_of for edit in read_edits(rebuild) if edit.copy_of is not None})
         rows, name = [*range(len(train)), *again], f"{train.name} with {len(again):,} unchanged copies"
@@ -80,7 +80,7 @@ class Labels:
 
     @cached_property
     def assisting(self) -> Corpus:
-        """Assisting corpus without held-out sentences. Errors: ConfigError for a type map of L_C's own types."""
+        """Assisting corpus without held-out sentences. Errors: ConfigError for a type map that renames types of L_C."""
         config = self.config
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, self.barred, self.job)
@@ -110,7 +110,7 @@ class Labels:
         return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
 
     def part(self, part: Part) -> str:
-        """Seal that part of L_C and return its fingerprint. Parts of one draw are nested: prefixes of one order."""
+        """Seal a part of L_C and return its fingerprint. Parts of one draw are nested: prefixes of one random order."""
         config, (size, draw) = self.config, part
         if not size:
             return config.train
@@ -124,10 +124,10 @@ class Labels:
 
 
 class Stages:
-    """Options of an experiment's runs. `job` makes the runs that they depend on; for a plan it only looks for them."""
+    """Options of an experiment's runs. job: makes the runs that these depend on; for a plan, it only looks for them."""
 
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
-        """pool: fingerprint of the corpus that the labels are a half of; all reading except T_C excludes it."""
+        """pool: fingerprint of all pooled labels if `config` uses one half. Only T_C may contain pooled sentences."""
         self.config, self.job, self.pool = config, job, pool
         held_out = (*config.held_out, config.dev)
         self.barred = (pool, *config.also_test, *config.holdout) if pool else held_out
@@ -137,7 +137,7 @@ class Stages:
         self.named = {arm.source: self._named(arm) for arm in learns}
 
     def halves(self, replicate: Replicate) -> HalvesConfig:
-        """Return the options of splitting the pooled sentences; the two replicates that swap halves share them."""
+        """Return the options of splitting the pooled sentences; the two replicates of one split share these options."""
         config, sizes = self.config, self.config.half_sizes(self._split_sizes)
         return HalvesConfig(
             train=config.train,
@@ -150,7 +150,7 @@ class Stages:
 
     @property
     def _split_sizes(self) -> dict[str, int]:
-        """Sentences of the splits, each corpus once."""
+        """{split: number of sentences}; a corpus that serves as two splits appears once."""
         names = dict.fromkeys(getattr(self.config, split) for split in SPLITS)
         sizes = {name: len(self.job.corpus(name)) for name in names}
         return {"train": sizes.pop(self.config.train), **sizes}
@@ -221,17 +221,18 @@ class Stages:
 
     @cached_property
     def sources(self) -> dict[tuple[str, str], Corpus]:
-        """{(source, budget): text read of that source}, without held-out sentences, the same number of tokens for all.
+        """{(source, budget): text to train on from that source}, without held-out sentences.
 
-        A smaller size is a part of a larger one. Errors: ConfigError if a source is smaller than `cap_tokens`.
+        At one budget, all sources get the same number of tokens. A smaller size is part of a larger one.
+        Errors: ConfigError if a source is smaller than `cap_tokens`.
         """
         config = self.config
         whole = {self.job.corpus(ref).fingerprint: learnable(ref, self.barred, self.job) for ref in config.sources}
         small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
         if max(config.cap_tokens, default=0) > small.n_tokens:
             raise ConfigError(
-                f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, and all sources are read alike; give at "
-                "most that, or leave that source out."
+                f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, and all sources are read in one size; "
+                "give at most that, or leave that source out."
             )
         budgets = {cell.budget for cell in config.cells if cell.arm.source}
         caps = {budget: tokens_read(budget, config.cap_tokens, small.n_tokens) for budget in budgets}
@@ -246,40 +247,40 @@ class Stages:
         return texts
 
     def source(self, cell: Cell) -> Corpus | None:
-        """Return the text that a line reads of its source; None if it reads none."""
+        """Return the text that a line trains on from its source; None if it has none."""
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> SelectConfig:
-        """Return the options of selecting a line's S_C. Leaks in D_C, including those of dev, are never selected.
+        """Return the options of selecting a line's S_C. Sentences that also occur in dev or test are never selected.
 
-        alike: selection whose number of tokens, times `times`, is this line's budget; None: the line's own budget. The
-        sentence that would exceed it is left out.
+        alike: selection that sets this line's budget: its number of tokens, times `times`. None: the line's own budget.
+        A sentence that would exceed the budget is left out.
         """
         config, arm = self.config, cell.arm
-        given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
-        # Same options as on the Selection page if possible, so that both share one scoring run; else T_C comes without
-        # its leaks.
+        options = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
+        # Use the same options as the Selection page if possible, so that both share one scoring run. Otherwise remove
+        # test leaks from T_C first.
         plain = config.transductive == "none" and not self.pool
-        given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
-        own = config.strategies.get(arm.strategy, {})
+        options |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
+        of_strategy = config.strategies.get(arm.strategy, {})
         if "preset" in STRATEGIES[arm.strategy].Options.model_fields:  # the strategy trains a model
-            own = {"preset": config.preset, **own}
-        given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": own}
+            of_strategy = {"preset": config.preset, **of_strategy}
+        options |= {"holdout": config.held_out, "strategy": arm.strategy, "options": of_strategy}
         if self.pool:  # the same for all replicates, which then share the audit of D_C
-            given |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
+            options |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
-            given["train"] = config.gazetteer
-        given["seed"] = replicate.draw
+            options["train"] = config.gazetteer
+        options["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
         if alike:
             tokens = round(times * read(alike, SelectResult).tokens)
             # A multiple can exceed the size of D_C.
             budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
-        return SelectConfig.parse({**given, "budget": budget, **config.select})
+        return SelectConfig.parse({**options, "budget": budget, **config.select})
 
     def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> PretrainConfig:
-        """Return the options of a line's pre-training. selects: its selection; under `fixed`, those of all lines."""
+        """Return the options of a line's pre-training. selects: its selection; with `fixed`, those of all lines."""
         config = self.config
         options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
         options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
@@ -310,7 +311,7 @@ class Stages:
         return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
-        """Return the corpora that a line's MLM reads."""
+        """Return the corpora that a line's MLM trains on."""
         if source := self.source(cell):
             return (source.fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
@@ -327,8 +328,8 @@ class Stages:
             options |= self.labels.assisting_options(cell, replicate, labels, part)
         init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
-        given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
-        return FinetuneConfig.parse({"init": init, **given, **options})
+        data = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
+        return FinetuneConfig.parse({"init": init, **data, **options})
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
         """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""
@@ -379,7 +380,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A replicate of a line and its stages. halves: step that splits off its own labels; None if all share L_C."""
+    """A replicate of a line and its stages. halves: step that splits the labels into halves; None if all share L_C."""
 
     stages: Stages
     cell: Cell
@@ -398,7 +399,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate. labels, tuned: by part of L_C. halves: shared with other lines and replicates."""
+    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other lines."""
 
     replicate: Replicate
     halves: Step | None
@@ -429,7 +430,7 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     }
     models = {cell: as_much_as(cell, cells, stages.config.claim) for cell in cells if cell.arm.strategy}
     selects: dict[tuple[Cell, Replicate], Step] = {}
-    # Lines that others take their number of tokens from come first.
+    # First the lines that set the number of tokens of others.
     for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):
         for place in places[cell]:
             selects[cell, place.replicate] = _select(place, selects[model, place.replicate] if model else None)
@@ -437,9 +438,9 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
 
 
 def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
-    """Return the step that splits the labelled sentences, by number of the replicate; {} unless halves are swapped.
+    """Return {number of a replicate: step that splits the labelled sentences}; {} unless halves are swapped.
 
-    All lines share a step, and so do the two replicates that swap its halves.
+    All lines share these steps. The two replicates that swap the halves of one split share its step.
     """
     steps: dict[int, Step] = {}
     for replicate in stages.config.replicates(cells[0]) if stages.config.cross else ():
@@ -457,10 +458,10 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 
 
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
-    """Return the steps up to each stop; all in one block without stops. stops: numbers of replicates.
+    """Return the steps in blocks, one per stop; without stops in one block. stops: numbers of replicates.
 
-    All selections and labels come first, so that data that cannot work fails early. Then come the trainings, replicate
-    by replicate and arm by arm.
+    In a block, all selections and labels come first, so that unusable data fails early. Then come the trainings,
+    replicate by replicate and arm by arm.
     """
     chains = [chain for line in lines for chain in line.chains]
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
@@ -502,7 +503,7 @@ def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces:
 
 
 def _select(place: Place, alike: Step | None) -> Step:
-    """Return the step of a selection. alike: selection whose number of tokens it takes."""
+    """Return the step of a selection. alike: step of the selection that sets its number of tokens."""
     cell, replicate = place.cell, place.replicate
 
     def options(runs: Mapping[Step, Run]) -> Options:
@@ -519,7 +520,7 @@ def _select(place: Place, alike: Step | None) -> Step:
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """Return the steps behind a line's labels: sentences added to a part of L_C, or rebuilt; () for the part itself."""
+    """Return the steps that add sentences to a part of L_C, or rebuild it; () if a line uses the part as it is."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 
@@ -550,13 +551,13 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
 
 
 def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step:
-    """Return the step of a pre-training; under `fixed` it needs the selections of all lines.
+    """Return the step of a pre-training; with `fixed`, it needs the selections of all lines.
 
     selects: the selections of this replicate.
     """
     cell, replicate = place.cell, place.replicate
-    own = (selects[cell],) if cell in selects else ()
-    needs = own if place.stages.config.fixed == "none" else tuple(selects.values())
+    selection = (selects[cell],) if cell in selects else ()
+    needs = selection if place.stages.config.fixed == "none" else tuple(selects.values())
 
     def options(runs: Mapping[Step, Run]) -> Options:
         chosen = {other: runs[step] for other, step in selects.items() if step in needs}

@@ -59,17 +59,17 @@ class StudyConfig(Config):
     """Options of a study: the corpora of all tasks side by side, and the options of their experiments."""
 
     train: tuple[str, ...] = option(
-        ..., "Training set of every task: labelled sentences (L_C); all lists in one order.", corpus=True
+        ...,
+        "Training set of every task: labelled sentences (L_C); all options list the tasks in one order.",
+        corpus=True,
     )
     dev: tuple[str, ...] = option(..., "Dev set of every task.", corpus=True)
     test: tuple[str, ...] = option(..., "Test set of every task: read once per variant (arm).", corpus=True)
     task: tuple[str, ...] = option(
         (), "Task corpus (T_C) of every task, unlabelled; for variants (arms) that are pre-trained.", corpus=True
     )
-    domain: tuple[str, ...] = option(
-        (), "Domain corpus (D_C): one that all tasks select from, or one for each.", corpus=True
-    )
-    names: tuple[str, ...] = option((), "Names of the tasks; by default those of their test sets.")
+    domain: tuple[str, ...] = option((), "Domain corpus (D_C): one for all tasks, or one per task.", corpus=True)
+    names: tuple[str, ...] = option((), "Names of the tasks; by default the names of their test sets.")
     arms: tuple[str, ...] = _same("arms")
     budgets: tuple[str, ...] = _same("budgets")
     claim: str = _same("claim")
@@ -107,7 +107,7 @@ class StudyConfig(Config):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Check that every part has a corpus per task, and that every experiment is valid. Errors: ConfigError."""
+        """Check that every option has a corpus per task, and that every experiment is valid. Errors: ConfigError."""
         n = len(self.train)
         if not n:
             raise ConfigError("train: give the labelled training sentences of at least one task.")
@@ -119,9 +119,9 @@ class StudyConfig(Config):
                     f"train{' (or one domain for all)' if name == 'domain' else ''}."
                 )
         if len(set(self.test)) < n:
-            raise ConfigError("test: a corpus is given twice and would count twice; name each task once.")
+            raise ConfigError("test: a corpus is given twice and would count twice; list each task once.")
         if self.names and len(set(self.names)) != n:
-            raise ConfigError(f"names: give a different one for each of the {n} tasks, or none.")
+            raise ConfigError(f"names: give a different name for each of the {n} tasks, or no names.")
         if self.experiments[0].claimed is None:
             raise ConfigError("arms: none of them is judged, so there is no claim; add a strategy, for example.")
         return self
@@ -129,7 +129,7 @@ class StudyConfig(Config):
     def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
         """Return the experiment on one of the tasks. Errors: ConfigError.
 
-        replicates: number of replicates, the first ones, without looks; 0: all, with looks.
+        replicates: number of first replicates to keep, without looks; 0: all replicates, with looks.
         """
         shared = {
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
@@ -167,7 +167,7 @@ class StudyConfig(Config):
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Numbers of replicates at which the study may end; the last is the plan's."""
+        """Numbers of replicates at which the study may end; the last is the number of seeds."""
         return self.experiment(0).stops
 
 
@@ -194,7 +194,7 @@ def study_costs(
 def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cost:
     """Return the cost of a study, with a line per task.
 
-    A task costs as much as its last experiment, and the taggers that only earlier ones train.
+    A task costs as much as its experiment at the last look, plus the taggers that only earlier experiments train.
     """
     steps: list[Priced] = []
     for number, name in enumerate(names):
@@ -210,7 +210,7 @@ def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cos
     )
 
 
-MORE = 2  # further tasks of the larger plan that is forecast
+MORE = 2  # number of tasks that the forecast of a larger study adds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ class StudyChance(PlanChance):
 class StudyForesight:
     """Chances of detecting a mean gain of `effect` points over the tasks of each plan; the first is the study's own.
 
-    spreads: random spread of F1, one per task. claim: line that this is about.
+    spreads: random spread of F1, one per task. claim: line that the claim is about.
     """
 
     plans: Sequence[StudyChance]
@@ -477,7 +477,7 @@ def _title(run: About) -> str:
 
 
 def study_red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """Return the red items of all tasks of a study, each naming the tasks unless all have it."""
+    """Return the red items of all tasks of a study, each with the names of its tasks unless all have it."""
     config = StudyConfig.parse(dict(options))
     tasks = dict[Check, list[str]]()
     names = task_names(config, library)

@@ -34,12 +34,12 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
-MINUTE = 1 / 60  # hours; no rate is shown for less
+MINUTE = 1 / 60  # hours; no rate is shown for a shorter time
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
 
 
 def as_csv(result: ExperimentResult | StudyResult) -> str:
-    """Return a result as CSV with unrounded numbers: one line per arm, or per task and mean over tasks."""
+    """Return a result as CSV with unrounded numbers: one row per arm, or per task and per mean over tasks."""
     return _study_csv(result) if isinstance(result, StudyResult) else _board_csv(result)
 
 
@@ -126,7 +126,7 @@ def _curve(points: Sequence[CurvePoint]) -> list[str]:
 
 
 def _further(rows: Sequence[ArmRow]) -> list[str]:
-    """Return a table of all test sets, one line per arm; [] if there is only one test set."""
+    """Return a table of all test sets, one row per arm; [] if there is only one test set."""
     tests = [test.test for test in rows[0].also]
     if not tests:
         return []
@@ -226,7 +226,7 @@ def all_read(rows: Sequence[ArmRow]) -> bool:
 
 
 def asked_first(rows: Sequence[ArmRow]) -> str:
-    """Return the heading of the first answer in a table."""
+    """Return the heading of the column that says whether a line helped."""
     return "Reading helped" if all_read(rows) else "Helped"
 
 
@@ -261,7 +261,7 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 def rate_words(row: ArmRow) -> str:
     """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
 
-    A rate is misleading without its interval, and if that includes more points per hour than F1 has.
+    Without an interval, or with one that goes beyond 100 points per hour, a rate would mislead and is left out.
     """
     rate = row.f1_per_hour
     if not rate or not row.delta:

@@ -1,4 +1,4 @@
-"""Plans of experiments and studies: what pages and commands ask before a start. Options, cost and forecasts."""
+"""Plans of experiments and studies, for pages and commands before a start: options, cost and forecasts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ DEMO: Mapping[str, object] = {
 }
 
 LONG = 2 * 3600.0  # seconds; a longer plan comes with an offer of a shorter one
-WORTH = 0.7  # largest share of the time that a shorter plan may take
+WORTH = 0.7  # a shorter plan is offered only if it takes at most this share of the time
 SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans, largest first
 
 
@@ -52,7 +52,7 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
     for line in filter(None, map(str.strip, lines)):
         stage, _, rest = line.partition(".")
         if stage not in STAGES:
-            raise ConfigError(f"{line!r} begins with no stage; choose among {', '.join(STAGES)}.")
+            raise ConfigError(f"{line!r} does not begin with a stage; choose among {', '.join(STAGES)}.")
         name, sign, value = rest.partition("=")
         keys = [word.strip() for word in name.split(".")]
         if not sign or len(keys) != 1 + (stage == "strategies"):
@@ -198,7 +198,7 @@ def _seconds(config: ExperimentConfig) -> float | None:
 
 
 def demo() -> Options:
-    """Return the experiment of `python -m core demo` on the legal sample, which gets the roles if no corpus has one."""
+    """Return the experiment of `python -m core demo`. Give the legal sample its roles if no corpus has a role."""
     sample = add_sample("legal")
     if not roles():
         for role, fingerprint in sample.items():
@@ -225,7 +225,7 @@ def study_foresight(options: Mapping[str, object]) -> StudyForesight:
 
 
 def _study_seconds(config: StudyConfig, chance: StudyChance) -> float:
-    """Return the seconds of a plan; a task that is not here counts as much as the mean of these."""
+    """Return the seconds of a plan; each task that is not here yet is assumed to take the mean time of these."""
     n = len(config.train)
     asked = next(one for one in larger(config.experiment(0)) if one.stops == chance.looks)
     update = {"seeds": asked.seeds, "looks": asked.looks}

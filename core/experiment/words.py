@@ -63,7 +63,7 @@ ANSWER_COLOURS: Mapping[Answer, str] = {
     "no evidence": VERDICT_MARKS["no evidence"].colour,
     "worse": VERDICT_MARKS["hurts"].colour,
 }
-TASK_COLOUR = "#0072B2"  # a single task of a study
+TASK_COLOUR = "#0072B2"  # colour of a single task of a study
 ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
 JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # verdicts, the surest first
 _NAMES = {
@@ -89,7 +89,7 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "lm": ("reading the source", "the language model as it came"),
     "miner": ("comparing names", "a plain tagger of spans"),
 }
-REPLICATES = 6  # of a plan with three looks, which can show that the selection helped
+REPLICATES = 6  # replicates that, with three looks, can show that the selection helped
 ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
 TRAIN_LONGER = "Next: train longer, with more epochs or a higher learning rate, until a tagger learns something."
 IDLE = "No result: no tagger learnt anything, with or without what was tried."
@@ -119,7 +119,7 @@ _HOLDS: Mapping[Answer, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict in one or two sentences each: what came out, how sure that is (or ""), what to do next."""
+    """A verdict in one or two sentences each: the result (`what`), how sure it is (or ""), and what to do `next`."""
 
     what: str
     sure: str
@@ -132,7 +132,7 @@ class Finding:
 
 
 def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Finding:
-    """Return the verdict on `main`. outlook: basis of a forecast of the same experiment, so that both agree."""
+    """Return the verdict on `main`. outlook: basis of the experiment's forecast, so that verdict and forecast agree."""
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
@@ -155,7 +155,7 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
 def main(result: ExperimentResult) -> ArmRow | None:
     """Return the line that the verdict is about: the claim's, else the one with the surest verdict.
 
-    None if no line is judged, or the claim's is not.
+    None if no line is judged, or the claim's line is not.
     """
     judged = [row for row in result.leaderboard if row.verdict in JUDGED]
     if any(row.exploratory for row in result.leaderboard):
@@ -204,7 +204,7 @@ def _still_better(row: ArmRow) -> str:
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the other lines with a sure verdict; it names two of them."""
+    """Return a sentence on the other lines with a sure verdict; it names at most two lines per verdict."""
     sentences = []
     for start in dict.fromkeys(_FURTHER.values()):
         names = [name_of(row, rows) for row in others if _FURTHER.get(row.verdict) == start]
@@ -228,7 +228,7 @@ def points(value: float) -> str:
 
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
-    """Return how sure a line's result is. detects: smallest gain at 80% power, points; None: unknown."""
+    """Describe how sure a line's result is. detects: smallest gain at 80% power, points; None: unknown."""
     # Repetitions in which a tagger of this line, or of a line it is compared with, learnt nothing.
     failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
     n = len(row.micro_f1)
@@ -262,7 +262,7 @@ def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
 
 
 def difference_in_words(delta: float, interval: tuple[float, float], over: str) -> str:
-    """Return a difference and its interval in words. over: what it is measured against."""
+    """Return a difference and its interval in words. over: the comparison, such as "over reading nothing"."""
     reach = range_in_words(interval)
     return f"The difference: {points(delta)} points of 100 {over} ({reach} in 95 of 100 such experiments)"
 
@@ -283,7 +283,7 @@ def range_in_words(interval: tuple[float, float]) -> str:
 
 
 def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
-    """Return the difference that is not settled: to the control if reading helped, else to nothing."""
+    """Return the difference that is not settled: to the control if pre-training helped, else to the baseline."""
     n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
     estimate = row.estimate_random if helped else row.estimate
     return Open(
@@ -324,7 +324,7 @@ def _next(row: ArmRow, unsettled: Open) -> str:
 
 
 def _one_pretraining(row: ArmRow) -> bool:
-    """Return True if all taggers of a line start from one pre-training, so that it lacks further ones."""
+    """Return True if several taggers of a line all start from one pre-training, so that it should be repeated."""
     return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
@@ -346,7 +346,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    """Return a name for what a line adds, for a reader who does not know the names of variants."""
+    """Name the text, labels or method that a line adds, for a reader who does not know the names of variants."""
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
@@ -366,18 +366,18 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 
 def reads(row: ArmRow) -> bool:
-    """Return True if a line adds text that its tagger reads. A language model of a source counts as a thing to add."""
+    """Return True if a line pre-trains its tagger on further text; False for a language model of a source."""
     return bool(row.sentences) and _kind(row.arm) != "lm"
 
 
 def held_against(row: ArmRow) -> str:
-    """Return a name for what a line must beat in addition to its baseline."""
+    """Name the control that a line must beat in addition to its baseline."""
     _, control = _CONTROLS.get(_kind(row.arm), ("", ""))
     return control or ("as much random text" if row.sentences else "a random part")
 
 
 def asked_by_control(arm: str) -> str:
-    """Return a name for what helps if an arm beats its control."""
+    """Name the cause of a gain over the control, such as "choosing"."""
     asked, _ = _CONTROLS.get(_kind(arm), ("choosing", ""))
     return asked
 
@@ -387,7 +387,7 @@ def _kind(arm: str) -> str:
 
 
 def overlap_in_short(result: ExperimentResult) -> str:
-    """Return a sentence on training sentences that occur in dev or test and their effect on scores; "" without any."""
+    """Describe the training sentences that also occur in dev or test, and their effect on scores; "" without any."""
     if not (shared := result.train_in_test):
         return ""
     n = shared.exact + shared.near
@@ -499,7 +499,7 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 
 def over(result: StudyResult, of: Asked) -> str:
-    """Return the name of what the claim is compared with."""
+    """Return the name of the line that the claim is compared with."""
     return "none" if of == "reading" else arm_words(result.control)
 
 
@@ -508,7 +508,7 @@ def study_answer(result: StudyResult) -> list[str]:
     if no_task_learnt(result.tasks):
         return [NO_RESULT]
     idle = [task.name for task in result.tasks if not task.learnt]
-    note = [f"No tagger learnt anything on {', '.join(idle)}, which counts all the same."] if idle else []
+    note = [f"No tagger learnt anything on {', '.join(idle)}; the mean includes every task."] if idle else []
     return [*(_answered(result, of) for of in asked(result)), *note]
 
 
@@ -546,14 +546,16 @@ def of_study(result: StudyResult) -> Finding:
         holds = "it would too" if asked.others.answer == answer else "that is not shown"
         what = f"{what} On others like these {holds}."
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
-        what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
+        what = (
+            f"{what} On {', '.join(few)}, too few labels could be changed to test this; the mean includes every task."
+        )
     unsettled = _unsettled_study(result, asked)
     then = _train_longer(result) or _next_study(result, asked, unsettled)
     return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects), next=then)
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:
-    """Return how sure the result is. n: repetitions on each task. detects: smallest mean gain at 80% power, points."""
+    """Describe how sure the result is. n: repetitions per task. detects: smallest mean gain at 80% power, points."""
     if not is_known(asked.these.interval):
         return (
             ONCE
@@ -599,7 +601,7 @@ def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
     if asked.these.answer == "yes":
         if asked.others is None or asked.others.answer == "yes":
             return "Next: use it on tasks like these."
-        return "Next: more tasks, if it is to hold on others than these; on these it may be used."
+        return "Next: use it on these tasks; add more tasks to test whether it also helps on others."
     if not is_known(asked.these.interval):
         return f"Next: {REPLICATES} repetitions on each task."
     return settled_by(unsettled, " on each task" if len(result.tasks) > 1 else "")

@@ -186,8 +186,8 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     elif arm.single_pretraining:
         word = "helped"
         why = (
-            f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one selection and one pre-training of "
-            "each: a quick look, by which choosing cannot be shown to help; let every seed repeat the whole pipeline."
+            f"{gain}: above 0. Against {arm.control} {_points(random)}, but each has one selection and one "
+            "pre-training. Such a quick look cannot show that choosing helps; let every seed repeat the whole pipeline."
         )
     elif against_random.sign < 0:
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."

@@ -254,7 +254,7 @@ def test_a_study_names_tasks_without_enough_learnt_or_changed() -> None:
     assert told.next == "Next: train longer first; 2 of the 18 taggers learnt nothing."
     tasks = [task(0.5), replace(task(0.5), name="food", too_few="3 of 90 changed")]
     what = study(mean("yes"), mean("yes"), tasks=tasks).what
-    assert " On food (3 of 90 changed) too few labels could be changed to test it" in what
+    assert " On food (3 of 90 changed), too few labels could be changed to test this" in what
     assert study(mean("yes"), None, tasks=[task(1.0, learnt=False)]).what == IDLE
     told = study(mean("yes"), None, tasks=[task(1.0)], arm="dataaug")
     assert told.what == "Yes: changing the copies helped on this task."

@@ -141,9 +141,9 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
         ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources or imported_vectors"),
         ("lm:law", "sources", "bilstm", "lm:law begins from a source; give sources, or leave"),
         ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
-        ("tapt", "", "bilstm", "tapt is for the network encoder or span, and all variants share one, which is bilstm"),
-        ("lm:law", "", "charcnn", "lm:law is for the network bilstm"),
-        ("vectors:law", "", "encoder", "vectors:law is for the network bilstm or charcnn"),
+        ("tapt", "", "bilstm", "tapt needs the network encoder or span, but all variants share bilstm"),
+        ("lm:law", "", "charcnn", "lm:law needs the network bilstm"),
+        ("vectors:law", "", "encoder", "vectors:law needs the network bilstm or charcnn"),
     ],
 )
 def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
@@ -227,7 +227,7 @@ def test_whose_tokens_a_line_reads() -> None:
     }
     assert patterns("gazetteer")["knn 10%"] == "gazetteer 10%"
     config = {**SPLITS, "task": "t", "domain": "d", "arms": ("tapt", "knn"), "claim": "random"}
-    with pytest.raises(ConfigError, match="claim: random is no variant that is judged; name one of tapt, knn"):
+    with pytest.raises(ConfigError, match="claim: random is no variant that gets a verdict; name one of tapt, knn"):
         ExperimentConfig.parse(config)
 
 
@@ -270,7 +270,7 @@ def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Lib
     seconds = Seconds(config, TIMED, {name: corpora.find(name) for name in ("train", "dev", "test")})
     whole, small = (seconds.finetune(0, by_name[name]) for name in ("none", "base:5"))
     assert small < whole
-    with pytest.raises(ConfigError, match="name base\\+low:1000 among the arms"):
+    with pytest.raises(ConfigError, match="add base\\+low:1000, for example, to the arms"):
         ExperimentConfig.parse({**given, "rebuild": {"add_bin": "low"}})
 
 
@@ -325,7 +325,9 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
         experiments.cost(wrong)
     with pytest.raises(ConfigError, match=r"need vectors of one dimension, and these differ \(far 7, wide 2\)"):
         experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
-    with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
+    with pytest.raises(
+        ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read in one size"
+    ):
         done("experiment", wrong, arms=("vectors:law",), cap_tokens=10**6)
 
 
@@ -503,7 +505,7 @@ def test_the_control_of_miner_is_a_plain_tagger_of_spans() -> None:
     assert arms.against(cells[1]) == "a plain tagger of spans"
     assert [cell.arm.judged for cell in cells] == [False, False, True]
     for name, network in (("span", "span"), ("miner", "charcnn")):
-        with pytest.raises(ConfigError, match=f"{name} is for the network encoder"):
+        with pytest.raises(ConfigError, match=f"{name} needs the network encoder"):
             arms.complete((name,), {}, network)
     for options, words in (
         ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: need spans"),

@@ -340,7 +340,7 @@ WRONG = [
     (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
     (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: refers to another part"),
     (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
-    (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: has a control character"),
+    (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: contains a control character"),
     (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
     (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs must be a whole number, not 'three'"),
     (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),
@@ -349,7 +349,7 @@ WRONG = [
     (("seeds: [1, 2]", "seed: 1"), r"PLAN.yaml line 9: seed: is not an option; choose among task"),
     (("dev: dev", "dev: nowhere"), r"PLAN.yaml line 5: dev: 'nowhere': no corpus of this name"),
     (("dev: dev", "dev: [dev"), r"PLAN.yaml line \d+: is not YAML"),
-    (("dev: dev", "task: task"), r"PLAN.yaml line 5: task: is there twice"),
+    (("dev: dev", "task: task"), r"PLAN.yaml line 5: task: is given twice"),
     (("test: test\n", ""), r"PLAN.yaml: test is missing"),
 ]
 
@@ -357,8 +357,8 @@ WRONG = [
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("- a\n- b\n", r"PLAN\.yaml line 1: is no list of options"),
-        ("#" * (MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, so it is no plan"),
+        ("- a\n- b\n", r"PLAN\.yaml line 1: is not a list of options"),
+        ("#" * (MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, too large for a plan"),
         ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
         ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
         ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 values and marks"),

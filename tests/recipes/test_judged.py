@@ -69,7 +69,7 @@ def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(h
     assert rows["classifier"].verdict in ("improves", "helped", "no evidence", "hurts")
     assert ("Learnt nothing" in rows["random"].why) == (arm == "random")
     assert "No tagger" not in as_markdown(leaderboard.read(run))
-    named = f"Learnt nothing, and counted all the same: seed 2 of {arm}"
+    named = f"Learnt nothing, but counted in the scores: seed 2 of {arm}"
     assert (named in rows["classifier"].why) == (named in finished.html_report(run.id)) == bool(arm)
     if arm == "classifier":
         app = opened(PAGE)
@@ -203,7 +203,7 @@ def test_the_planned_test_shows_nothing_beside_an_interval_that_includes_0(lines
     assert row.random
     assert row.random.lo < 0
     assert (test.ended, row.chose) == ("complete", "no evidence")
-    tested = "p = 0.046, asked for is 0.05, but the interval includes 0: not shown. Learnt nothing, and counted"
+    tested = "p = 0.046, asked for is 0.05, but the interval includes 0: not shown. Learnt nothing, but counted"
     assert tested in test.why
     assert planned_test(config(seeds=(1, 2, 3, 4), stops=(3, 4)), lines, 0) is None  # it goes on
     for where, early in (("", "1 replicate early."), (" on each of 2 tasks", "1 replicate on each of 2 tasks early.")):

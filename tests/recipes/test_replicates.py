@@ -161,8 +161,8 @@ def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) ->
     [
         ({"task": "task"}, "task: with cross each half's own text is the task corpus"),
         ({"repeat": "tagger"}, "give repeat pipeline"),
-        ({"seeds": (1, 2, 3)}, "give 2, 4 or 6"),
-        ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "look at 2,4,6"),
+        ({"seeds": (1, 2, 3)}, "Give 2, 4 or 6"),
+        ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "give 2,4,6"),
         ({"cross": False, "task": "task", "cross_train": 5}, "give cross, or leave them out"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_copy_is_in_the_half_of_its_original_and_the_seed_decides_which(home: 
         assert all((text in inside) == (copy in inside) for text, copy in zip(texts, copies, strict=False))
     assert halves() == first
     assert halves(seed=6).halves != first.halves
-    words = "30 sentences to learn from and 9 to decide by are more than a half of 46 has"
+    words = "30 training and 9 dev sentences exceed what a half of 46 has"
     with pytest.raises(ConfigError, match=words):
         halves(train_sentences=30, dev_sentences=9)
 

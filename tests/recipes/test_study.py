@@ -130,7 +130,7 @@ def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, caps
     [
         ({"dev": ("dev",)}, "dev: 1 corpora for 2 tasks"),
         ({"test": ("test", "test")}, "test: a corpus is given twice"),
-        ({"names": ("deeds",)}, "names: give a different one"),
+        ({"names": ("deeds",)}, "names: give a different name"),
         ({"arms": ("none", "random")}, "arms: none of them is judged"),
         ({"looks": (1, 2)}, "looks: "),
         ({"claim": "knn"}, "claim: knn is no variant"),

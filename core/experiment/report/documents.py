@@ -46,13 +46,13 @@ from core.text.sentence import Entity
 
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had objections, which were overruled for this run: see “Data check”.", strong=True)
-KINDS = 8  # types of entities on the first page
-SHOWN, WORDS = 3, 40  # example sentences, and tokens of a short one
+KINDS = 8  # number of entity types on the first page
+SHOWN, WORDS = 3, 40  # number of example sentences; most tokens of a short sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusRow:
-    """A corpus of a run. role: its part, in words. sentences: 0 if it is gone."""
+    """A corpus of a run. role: its role, in words. sentences: 0 if it is gone."""
 
     role: str
     name: str
@@ -62,7 +62,7 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A sentence, its gold entities, and those found by the baseline (without) and the main line (having).
+    """A sentence, its gold entities, and the entities found by the baseline (`without`) and the main line (`having`).
 
     place: file and page of the sentence; "" if unknown.
     """
@@ -88,8 +88,8 @@ class Examples:
 class Reported:
     """The run that a report is about, as it prints it.
 
-    begun: sentence on the run and its start. finding: the verdict. missing: inputs that are gone, in words. overruled:
-    sentence on red items of the data check that the user overruled; "" if there were none.
+    begun: sentence on the run and its start time. finding: the verdict. missing: inputs that are gone, in words.
+    overruled: sentence on red items of the data check that the user overruled; "" if there were none.
     """
 
     corpora: Sequence[CorpusRow]
@@ -156,16 +156,16 @@ def experiment_document(report: Report, cover: Cover) -> Document:
 def _document(
     report: Reported, cover: Cover, asked: str, hours: float, *, first: Sequence[Part], second: Sequence[Part]
 ) -> Document:
-    """Return a report: the verdict above the first page's parts, and below the second page's how to repeat the run."""
+    """Return a report: the verdict, the parts of both pages, and at the end how to repeat the run."""
     finding = report.finding
     rows = [
         ("Asked", asked),
         ("How sure", finding.sure),
         ("What to do", finding.next),
-        ("Cost", f"{hours_words(hours)} of computing, on this machine; nothing left it."),
+        ("Cost", f"{hours_words(hours)} of computing on this machine; no data left it."),
     ]
     overruled: list[Part] = [Heading("Data check"), Text(report.overruled)] if report.overruled else []
-    repeat = f"Winnow {report.version}, on one machine; nothing left it. The same command gives the same result:"
+    repeat = f"Winnow {report.version}, on one machine; no data left it. The same command gives the same result:"
     return Document(
         title=TITLE,
         answer=finding.what,
@@ -213,7 +213,7 @@ def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
     ]
     over = "without" if baseline_words(rows) == "none" else baseline_words(rows)
     drawn = intervals(shown, f"points of 100 more than {over}; at 0 there is no difference")
-    words = f"How much more than {over}, a line each: "
+    words = f"Difference to {over}, one row per variant: "
     return [Picture(drawn, words + "; ".join(f"{row.name} {row.value:+z.1f}" for row in shown))] if drawn else []
 
 
@@ -246,7 +246,9 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
     rest = f" {more:,} more on the next page." if more > 0 else ""
     times = len(report.main.micro_f1) if report.main else 1
     each = f" Mean of {times} trainings of each." if times > 1 and not swapped(report.rows) else ""
-    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{each}"
+    text = (
+        f"Scores go up to 100; 100 means all found and nothing invented. Chance alone moves them by some points.{each}"
+    )
     text += rest
     heads = ("Kind", "Mentions in the test", "Without", "With", "Difference")
     return [Heading("By kind"), Text(text), Table(heads, rows, (1, 2, 3, 4))]
@@ -268,7 +270,7 @@ def _compared(report: Report) -> list[Part]:
         counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
-    n = len(report.seeds)  # trainings that are one step are all made before an early end is known
+    n = len(report.seeds)  # a step that trains all seeds trains them before an early end is known
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     alike = (
         f"Every variant starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
@@ -284,14 +286,14 @@ def _corpora(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]
     """Return the table of a run's corpora, and a warning if inputs are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
     gone = Text(f"This cannot be repeated exactly. No longer here: {'; '.join(missing)}.", strong=True)
-    return [Table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
+    return [Table(("Role", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
 
 
 def _results(report: Report) -> list[Part]:
     text = (
         "The score (F1) measures how many entities of the test set were found exactly and how few were invented: "
-        "100 is perfect, 0 is nothing right. The difference is to the variant "
-        f"{baseline_words(report.rows)}, in points of it."
+        "100 is perfect, 0 is nothing right. Differences are to the variant "
+        f"{baseline_words(report.rows)}, in points of the score."
     )
     rows = []
     for row in report.rows:
@@ -326,7 +328,7 @@ def _further(rows: Sequence[ArmRow]) -> list[Part]:
         return []
     cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
     baseline = baseline_words(rows)
-    text = f"The same taggers on further test sets, and their difference to {baseline}. No verdict rests on these."
+    text = f"The same taggers on further test sets, and their difference to {baseline}. Verdicts do not use these."
     heads = ("Variant", "Test set", *names)
     return [Text(text), Table(heads, cells, range(1, len(heads)))]
 
@@ -343,8 +345,8 @@ def _how_sure(report: Report) -> list[Part]:
         "pre-training and above random text of the same amount (a variant that reads all text has selected nothing, so "
         "only the first counts for it). Each variant saw the test set once; settings were chosen "
         "on a separate dev set. If a variant has one selection and one pre-training (a quick look), the interval does "
-        "not include the effect of other ones, so it cannot show that selecting helped. Text "
-        "from elsewhere is in no interval."
+        "not include the effect of other ones, so it cannot show that selecting helped. No "
+        "interval covers text from other sources."
     )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
@@ -423,7 +425,7 @@ def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Pa
     ]
     than = over(result, of)
     drawn = intervals(shown, f"points of 100 more than {'without' if than == 'none' else than}; at 0 no difference")
-    words = f"Difference to {than} on every task with its interval, {THESE} and {OTHERS}; the table has them too"
+    words = f"Difference to {than} with its interval on every task, {THESE} and {OTHERS}; the table has the same values"
     f1s = {task.name: f"{task.f1:.2f}" for task in result.tasks}
     cells = [(row.name, "" if row.answer else f1s.get(row.name, ""), row.points, row.answer or "") for row in rows]
     heads = ("Task", "Score (F1)", f"Difference to {than} (interval)", "Answer")

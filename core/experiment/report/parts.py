@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 from core.shown import shown
 
 # Units of a drawing.
-WIDTH, ROW, BELOW = 700, 28, 44  # width of the drawing; heights of a row with a name of one line, and of the scale
-LABELS, GAP, REACH = 250, 10, 435  # right end of the names, gap beside it, length of the scale
-NAME, LINE = 14.0, 17  # font size of a name, height of its further lines
+WIDTH, ROW, BELOW = 700, 28, 44  # width of the drawing; height of a row with a one-line name; height of the scale
+LABELS, GAP, REACH = 250, 10, 435  # right end of the names; gap beside it; length of the scale
+NAME, LINE = 14.0, 17  # font size of a name; height of each further line of it
 ROOM = 0.84  # share of LABELS that a name may take, because a browser's font is wider
 EDGE = 0.04  # share of the scale that is left free at both ends
 GREY = "#888888"
@@ -47,7 +47,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A label in the colour of the text. x: its end or its middle."""
+    """A label in the colour of the text. x: position of its end or middle, by `anchor`."""
 
     x: float
     y: float
@@ -71,7 +71,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A row of the drawing: a value and its interval. bold: the main row, or a mean of others."""
+    """A row of the drawing: a value and its interval. bold: True for the main row, and for a mean of other rows."""
 
     name: str
     value: float
@@ -83,7 +83,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """Cover of a report; empty fields are left out. date: as it is printed."""
+    """Cover of a report; empty fields are left out. date: printed as given."""
 
     firm: str = ""
     project: str = ""
@@ -251,7 +251,7 @@ LEFTWARDS = ("R", "AL")  # Unicode's classes of letters that are written from ri
 # puts a number or a bracket after that word on the wrong side.
 _ENDS = re.compile("(?<=[\u0590-\u08ff])(?=\\s*[^\u0590-\u08ff\\s]|\\s*$)")
 _MARK = "\u200e"
-_PATIENCE = 5.0  # seconds
+_PATIENCE = 5.0  # seconds that `fc-list` may take
 
 
 def settable(text: str) -> str:
@@ -300,14 +300,14 @@ def glyphs(path: Path, number: int) -> frozenset[int]:
 
 
 def further(char: str) -> Iterator[tuple[Path, int]]:
-    """Yield fonts with a character that the body's fonts lack: first ours, then those of this machine."""
+    """Yield fonts with a character that the body's fonts lack: first Winnow's, then those of this machine."""
     yield from ((path, 0) for path in FURTHER if ord(char) in glyphs(path, 0))
     yield from _of_this_machine(ord(char))
 
 
 @cache
 def _of_this_machine(code: int) -> tuple[tuple[Path, int], ...]:
-    """Return the fonts with a character that fontconfig knows, as (file, index); () on a system without it."""
+    """Return the installed fonts with a character, as (file, index); () on a system without fontconfig."""
     words = ["fc-list", f":charset={code:x}:scalable=true:color=false", "file", "index", "style"]
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_PATIENCE)

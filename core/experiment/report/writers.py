@@ -142,7 +142,7 @@ INK = "#1d1f24"
 
 
 def docx(document: Document) -> bytes:
-    """Return the report as a file."""
+    """Return the report as a Word file."""
     from docx import Document as new
     from docx.shared import Mm, Pt
 
@@ -250,13 +250,13 @@ if TYPE_CHECKING:
     from fpdf.table import Table as Grid
 
 SIZES = (9.5, 8.8, 8.2, 7.6)  # points; a report that does not fit two pages in the last size takes more pages
-MARGIN, NAMES = 16.0, 30.0  # mm; widths of the margin and of the column of questions
-POINT = 25.4 / 72  # mm
+MARGIN, NAMES = 16.0, 30.0  # mm; width of the margin; width of the column of questions
+POINT = 25.4 / 72  # mm per point
 BLUE = (0, 114, 178)
 
 
 def pdf(document: Document) -> bytes:
-    """Return the report as a file."""
+    """Return the report as a PDF file, in the largest size that fits two pages."""
     for size in SIZES[:-1]:
         with closing(_Pages(document, size)) as pages:
             if pages.n <= 2:
