@@ -1,8 +1,8 @@
-"""Winnow's engine: what to pre-train a named-entity tagger on, and whether it was worth it."""
+"""Winnow's engine: select text to pre-train a named-entity tagger on, and measure whether that improved the tagger."""
 
 import os
 
 __version__ = "0.5.0"
-RESULTS_VERSION = "0.4.0"  # part of every run's key: raise it if the same options give other numbers than before
+RESULTS_VERSION = "0.4.0"  # part of every run's key: raise it if the same options give different results than before
 
-os.environ["USE_HUB_KERNELS"] = "0"  # transformers reads it at its import: never run native code from the hub
+os.environ["USE_HUB_KERNELS"] = "0"  # never run native code from the hub; transformers reads this when it is imported

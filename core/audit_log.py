@@ -1,7 +1,7 @@
-"""Audit log: one line of JSON for each import, view, export, removal and run.
+"""Audit log with one line of JSON for each import, view, export, removal and run.
 
 A line has the time (UTC), the operating system's account, the action, its origin, fingerprints of corpora and ids of
-runs. It has no text and no file names, because either may name a patient.
+runs. It contains no text and no file names, because both may contain the name of a patient.
 """
 
 import json
@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Set the origin of all actions in the block. The default is a page, because workers act for pages."""
+    """Set the origin of all actions in the block. Without it, the origin is "page", because workers act for pages."""
     token = _origin.set(origin)
     try:
         yield
@@ -57,13 +57,13 @@ def place(home: Path) -> Path | None:
     if setting == OFF:
         return None
     if setting and not Path(setting).is_absolute():
-        raise ConfigError(f"WINNOW_AUDIT: {setting!r} is neither off nor a path from / on; write one of them.")
+        raise ConfigError(f"WINNOW_AUDIT: {setting!r} is neither off nor an absolute path; give one of them.")
     return Path(setting) if setting else _usual(home)
 
 
 @contextmanager
 def noted(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
-    """Log an action after the block succeeds. Errors: ResourceError of `ready`, before the block begins."""
+    """Log an action after the block has succeeded. Errors: ResourceError of `ready`, before the block begins."""
     ready(home)
     yield
     note(home, action, runs=runs, corpora=corpora)
@@ -72,8 +72,8 @@ def noted(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Co
 def ready(home: Path) -> None:
     """Check that the log can be written.
 
-    Errors: ResourceError if an administrator set its path (WINNOW_AUDIT) and it cannot be written. For the usual path,
-    a warning is logged at each action instead, and the work goes on.
+    Errors: ResourceError if an administrator set the path (WINNOW_AUDIT) and the log cannot be written. With the
+    default path, each action only logs a warning and is still done.
     """
     path = place(home)
     if path and path != _usual(home):
@@ -82,7 +82,7 @@ def ready(home: Path) -> None:
 
 
 def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
-    """Write one line. Errors: as for `ready`."""
+    """Append an action to the log. Errors: as for `ready`."""
     path = place(home)
     if path is None:
         return
@@ -100,18 +100,18 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
 
 
 def lines(home: Path, since: datetime | None = None) -> Iterator[Line]:
-    """Yield entries from `since` (UTC) on, oldest first, without damaged lines."""
+    """Yield the entries since the time `since` (UTC), oldest first. Damaged lines are left out."""
     earliest = "" if since is None else since.isoformat()
     yield from (line for line in _read(home) if line and line["time"] >= earliest)
 
 
 def spoilt(home: Path) -> int:
-    """Count damaged lines: incomplete because a writer was killed, or changed since."""
+    """Count damaged lines, which are incomplete because a writer was killed, or were changed later."""
     return sum(line is None for line in _read(home))
 
 
 def _read(home: Path) -> Iterator[Line | None]:
-    """Yield all entries, None for each damaged line."""
+    """Yield all entries, with None for each damaged line."""
     path = place(home)
     if path is None or not path.exists():
         return
@@ -141,7 +141,7 @@ def _refused_or_warned(home: Path, path: Path) -> Iterator[None]:
     except OSError as error:
         problem = f"{path}: the audit log cannot be written ({error.strerror})"
         if path != _usual(home):
-            raise ResourceError(f"{problem}, and without it nothing is done here; ask who set WINNOW_AUDIT.") from error
+            raise ResourceError(f"{problem}, so nothing was done; ask the person who set WINNOW_AUDIT.") from error
         logger.warning("%s", problem)
 
 

@@ -1,4 +1,4 @@
-"""GPUs of this machine as their driver shows them, and if the installed torch can use them; does not import torch.
+"""List the GPUs of this machine, and check if the installed torch can use them. Does not import torch.
 
 Pages, `doctor` and workers all use this module, so that they agree on the device. `WINNOW_DEVICE` (the option
 `--device`) and `CUDA_VISIBLE_DEVICES` limit the GPUs that may be used.
@@ -21,18 +21,19 @@ from typing import Any, Literal
 from core.errors import ConfigError, ResourceError
 
 DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
-# By the major CUDA version of torch's build: the oldest driver, and the lowest compute capability that it supports.
+# Major CUDA version of torch's build: (oldest driver version, lowest compute capability) that the build supports.
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
-_OLDER, _NEWER = "cu126", "cu130"  # PyTorch's builds: for older drivers and GPUs, and for current ones
+_OLDER, _NEWER = "cu126", "cu130"  # PyTorch's builds for older and for current drivers and GPUs
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
 _before: "tuple[Card, ...]" = ()  # cards that were usable before `keep_to`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A GPU. uuid: name for CUDA_VISIBLE_DEVICES, independent of the order. driver: version, such as "580.65.06".
+    """A GPU.
 
-    capability: compute capability, 9.0 for an H100; None if unknown.
+    uuid: identifier for CUDA_VISIBLE_DEVICES, which does not depend on the order of GPUs. driver: version of the
+    driver, such as "580.65.06". capability: compute capability, such as 9.0 for an H100; None if unknown.
     """
 
     uuid: str
@@ -42,12 +43,12 @@ class Card:
 
     @property
     def lock(self) -> str:
-        """Name of its lock, by uuid, because processes may number GPUs differently."""
+        """Name of the GPU's lock, built from the uuid, because processes may number GPUs differently."""
         return lock_name(self.uuid)
 
 
 def processor_lock() -> str:
-    """Return the name of the lock of this machine's processor. Machines that share a home have different ones."""
+    """Return the name of the lock of this machine's processor. Machines that share a home have different names."""
     return lock_name(f"cpu-{socket.gethostname()}")
 
 
@@ -58,7 +59,7 @@ def lock_name(device: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Memory and load of a GPU. free, total: bytes. busy: utilisation in percent; None if unknown."""
+    """Memory and load of a GPU. free, total: bytes of memory. busy: utilisation in percent; None if unknown."""
 
     free: int
     total: int
@@ -67,11 +68,11 @@ class Load:
 
 @cache
 def installed() -> tuple[Card, ...]:
-    """Return all GPUs that the driver shows, in its order; none without a driver."""
+    """Return all GPUs that the driver lists, in its order; none without a driver."""
     if (nvml := _nvml()) is not None:
-        with suppress(nvml.NVMLError):  # one GPU is lost; nvidia-smi leaves it out
+        with suppress(nvml.NVMLError):  # a GPU has failed; nvidia-smi leaves it out
             return _by_nvml(nvml)
-    # Older drivers do not know the last field, and then return nothing.
+    # Older drivers do not know the last field; nvidia-smi then returns no rows, so ask again without that field.
     rows = _nvidia_smi(_ASKED) or [[*row, ""] for row in _nvidia_smi(_ASKED[:-1])]
     return tuple(
         Card(uuid=uuid, name=name, driver=driver, capability=_number(capability))
@@ -100,14 +101,14 @@ def visible() -> tuple[Card, ...]:
         card = next(named, None)
         if card is None and entry.startswith("MIG-") and installed():
             card = Card(uuid=entry, name=installed()[0].name, driver=installed()[0].driver, capability=None)
-        if card is None:  # CUDA, too, ignores all entries after an unknown one
+        if card is None:  # like CUDA, ignore all entries after an unknown one
             break
         cards.append(card)
     return tuple(cards)
 
 
 def usable() -> tuple[Card, ...]:
-    """Return the GPUs that work may use; none means the processor. Errors: as for `asked`."""
+    """Return the GPUs that runs may use; if there is none, runs use the processor. Errors: as for `asked`."""
     wanted, cards = asked(), _of_use()
     if wanted in ("auto", "cuda"):
         return cards
@@ -115,13 +116,13 @@ def usable() -> tuple[Card, ...]:
 
 
 def of_workers() -> tuple[Card, ...]:
-    """Return the cards that workers of this process may take: `usable`, also those that `keep_to` gave up."""
+    """Return the GPUs that workers of this process may take: those of `usable` before any call of `keep_to`."""
     return _before or usable()
 
 
 def keep_to(card: Card) -> None:
-    """Make `card` the only one that this process sees. Call it before torch lists cards, which it does once."""
-    global _before  # noqa: PLW0603  (as lasting as torch's list)
+    """Make `card` the only GPU that this process sees. Call this before torch lists the GPUs, which it does once."""
+    global _before  # noqa: PLW0603  (torch's list also lasts as long as the process)
     _before = of_workers()
     os.environ[VISIBLE] = card.uuid
     os.environ[DEVICE] = "cuda" if asked().startswith("cuda") else "auto"
@@ -132,32 +133,32 @@ def _of_use() -> tuple[Card, ...]:
 
 
 def check() -> None:
-    """Errors: ConfigError, ResourceError if the device of `--device` is not available."""
+    """Errors: ConfigError of `asked`; ResourceError if the device of `--device` is not available."""
     if asked().startswith("cuda") and not usable():
-        raise ResourceError(f"device: {asked()} is not to be had; {_instead()}")
+        raise ResourceError(f"device: {asked()} is not available; {_instead()}")
 
 
 def _instead() -> str:
     if there := [f"cuda:{i} ({card.name})" for i, card in enumerate(_of_use())]:
         return f"give {', '.join(there)}, or cpu."
-    return hindrance() or "the driver shows no card here (nvidia-smi); give cpu."
+    return hindrance() or "the driver lists no GPU on this machine (nvidia-smi); give cpu."
 
 
 def asked() -> str:
-    """Return the device of `--device`: auto, cpu, cuda (any GPU) or cuda:1 (the second visible GPU).
+    """Return the value of `--device`: auto, cpu, cuda (any GPU) or cuda:1 (the second visible GPU).
 
-    Errors: ConfigError for anything else.
+    Errors: ConfigError for any other value.
     """
     wanted = os.environ.get(DEVICE) or "auto"
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", wanted):
-        raise ConfigError(f"device: {wanted!r} is no device; give auto, cpu, cuda or cuda:1.")
+        raise ConfigError(f"device: {wanted!r} is not a device; give auto, cpu, cuda or cuda:1.")
     return wanted
 
 
 def hindrance() -> str:
-    """Return why a GPU that is here is not used, and what to do, in a sentence.
+    """Describe in one sentence why a GPU of this machine is not used, and what to do.
 
-    "" if one is used, there is none, or `--device` names the processor.
+    Return "" if a GPU is used, there is none, or `--device` names the processor.
     """
     if asked() == "cpu" or not installed():
         return ""
@@ -174,12 +175,12 @@ def _hindrance(card: Card) -> str:
     cuda = built_for()
     driver = int(_number(card.driver.partition(".")[0]) or 0)
     if cuda is None:
-        return f"this torch is built for processors alone; {_other(_NEWER if driver >= _LEAST[13][0] else _OLDER)}"
+        return f"this torch is built for processors only; {_other(_NEWER if driver >= _LEAST[13][0] else _OLDER)}"
     least, capability = _LEAST.get(int(cuda.partition(".")[0]), (0, 0.0))
     if driver < least:
-        return f"driver {driver}, this build needs {least}; update the driver, or {_other(_OLDER)}"
+        return f"the driver is version {driver}, this build needs {least}; update the driver, or {_other(_OLDER)}"
     if card.capability is not None and card.capability < capability:
-        return f"its capability is {card.capability}, this build has code for {capability} on; {_other(_OLDER)}"
+        return f"its compute capability is {card.capability}, this build needs {capability}; {_other(_OLDER)}"
     return ""
 
 
@@ -206,7 +207,7 @@ def built_for() -> str | None:
 
 
 def machine() -> str:
-    """Return the name of the device that trains here: the first usable GPU, else the processor."""
+    """Return the name of the device that this machine trains on: the first usable GPU, else the processor."""
     cards = usable()
     return cards[0].name if cards else processor()
 
@@ -217,7 +218,10 @@ def processor() -> str:
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """Return the precision of `auto` on the processor. On a GPU it stays auto, because equal bytes are not promised."""
+    """Return the precision that `auto` stands for on the processor.
+
+    On a GPU it stays `auto`, because results there need not have the same bytes on every machine.
+    """
     if usable():
         return "auto"
     return "bf16" if processor_has_bf16() else "fp32"
@@ -250,7 +254,7 @@ def load(card: Card) -> Load | None:
 
 
 def measured(card: Card) -> Load | None:
-    """Return the load from NVIDIA's library, in microseconds; None without `nvidia-ml-py`."""
+    """Return the memory and load of a GPU from NVIDIA's library, which takes microseconds; None without the library."""
     nvml = _nvml()
     if nvml is None:
         return None
@@ -260,7 +264,7 @@ def measured(card: Card) -> Load | None:
     except nvml.NVMLError:
         return None
     busy = None
-    with suppress(nvml.NVMLError):  # unknown for a part of a GPU (MIG)
+    with suppress(nvml.NVMLError):  # the load of a part of a GPU (MIG) is unknown
         busy = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
     return Load(free=int(memory.free), total=int(memory.total), busy=busy)
 
@@ -299,7 +303,7 @@ def _text(value: str | bytes) -> str:
 
 
 def forget() -> None:
-    """Ask the driver again the next time."""
+    """Clear all cached answers of the driver, so that the next call asks it again."""
     global _before  # noqa: PLW0603
     _before = ()
     for function in (installed, _nvml):

@@ -1,6 +1,6 @@
 """Colours and theme of all figures.
 
-The colours of roles are Okabe and Ito's, which are safe for colour-blind readers.
+The colours of the corpora's roles come from Okabe and Ito's palette, which is safe for colour-blind readers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,13 +22,13 @@ COLOURS: Mapping[str, str] = {
 }
 DASHES: Mapping[str, list[int]] = {"T_C": [6, 3], "S_C": [1, 0], "D_C": [2, 2], "L_C": [8, 3, 2, 3]}
 ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F8F8F")
-# For many names at once. If two colours look alike, labels on the map and tooltips distinguish them.
+# Colours for many names at once. Labels on the map and tooltips distinguish names whose colours look alike.
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
 INK, DARK_INK = "#31333f", "#e6e6e6"  # colour of text
 ON_DARK: Mapping[str, str] = {  # replacements of colours that are too dim on dark pages
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
-HEADROOM = 1.12  # of the largest value, so that labels of vertical lines fit above it
+HEADROOM = 1.12  # top of an axis divided by the largest value, so that labels of vertical lines fit above the values
 Spec = dict[str, object]  # a chart or a part of one, in Vega-Lite
 _GRID = "rgba(128, 128, 128, 0.25)"
 
@@ -53,7 +53,7 @@ def figure(height: int, *, x: str, y: str) -> go.Figure:
 
 
 def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
-    """Return the figure in the colours of a page's theme."""
+    """Return the figure in the colours of the page's theme. dark: True for the dark theme."""
     ink = DARK_INK if dark else INK
     fig.update_layout(font_color=ink, legend_font_color=ink, hoverlabel_font_color=ink)
     fig.update_xaxes(tickfont_color=ink, title_font_color=ink)
@@ -62,7 +62,7 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def _repainted(value: object, key: str = "") -> object:
-    """Replace colours by `ON_DARK`, only under keys of colours, because other text comes from users."""
+    """Replace colours by those of `ON_DARK`, but only under keys of colours, because other text comes from users."""
     if isinstance(value, dict):
         return {name: _repainted(item, name) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -71,7 +71,7 @@ def _repainted(value: object, key: str = "") -> object:
 
 
 def shade(colour: str, *, dark: bool) -> str:
-    """Return a colour in a page's theme."""
+    """Return the colour to use for `colour` in the page's theme."""
     return ON_DARK.get(colour, colour) if dark else colour
 
 
@@ -91,7 +91,7 @@ def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
 def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool) -> Spec:
     """Return a vertical line at `x` with words at its top.
 
-    left: put the words to its right, for `x` in the left half.
+    left: True if `x` is in the left half of the chart; the words are then on the right of the line.
     """
     side = {"align": "left", "dx": 6} if left else {"align": "right", "dx": -6}
     text = {"type": "text", "baseline": "top", "fontSize": 12, "color": shade(INK, dark=dark)} | side
@@ -106,7 +106,7 @@ def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool
 
 
 def css_colour(colour: str) -> str:
-    """Return a colour as CSS, where the browser knows the theme."""
+    """Return a colour as CSS that the browser adapts to the theme."""
     return f"light-dark({colour},{ON_DARK[colour]})" if colour in ON_DARK else colour
 
 
@@ -126,7 +126,7 @@ def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
 
 
 def length_edges(lengths: IntArray, bins: int) -> FloatArray:
-    """Return integer bin edges up to the 99th percentile, `(b + 1,)`; longer values go into the last bin."""
+    """Return bin edges of integer width up to the 99th percentile, `(b + 1,)`. The last bin includes longer values."""
     top = max(int(np.percentile(lengths, 99)) if len(lengths) else 1, 2)
     width = max(-(-top // bins), 1)
     return np.arange(0, top + width + 1, width, dtype=np.float64) + 0.5

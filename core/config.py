@@ -1,4 +1,4 @@
-"""Options of runs: one line defines an option for validation, `--help`, the form on a page and the shown command."""
+"""Options of runs. One line defines an option for validation, `--help`, the form on a page and the shown command."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from core.errors import ConfigError
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
 
 
-# Requirement for an option, by the type of error that pydantic reports.
+# Type of error that pydantic reports: what the option must be.
 _MUST = {
     "bool_parsing": "yes or no",
     "bool_type": "yes or no",
@@ -43,12 +43,12 @@ def offline() -> bool:
 
 
 def refuse_download(options: Mapping[str, object]) -> None:
-    """Errors: ConfigError if options, also nested ones, ask for a download on a machine that is kept offline."""
+    """Errors: ConfigError if options, or options nested in them, ask for a download on an offline machine."""
     wanted = options.get("allow_download") not in (None, False)
     if wanted and offline():
         raise ConfigError(
-            "allow_download: this machine is set to stay offline (WINNOW_OFFLINE), so nothing is fetched; leave it "
-            "out, and name an encoder that is here: a local folder, or minilm, which is bundled."
+            "allow_download: this machine is set to stay offline (WINNOW_OFFLINE), so nothing is downloaded. Leave the "
+            "option out, and name a local encoder: a folder, or minilm, which is bundled."
         )
     for stage in options.values():
         if isinstance(stage, Mapping):
@@ -61,7 +61,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     def settled(self) -> Self:
-        """Return the config with all values filled in that the result depends on and the user may leave out."""
+        """Return the config with all values filled in that the user left out and that the result depends on."""
         return self
 
     @classmethod
@@ -74,7 +74,7 @@ class Config(BaseModel):
 
 
 def _refusal(error: ValidationError, owner: str) -> ConfigError:
-    """Return the first problem in one sentence. owner: name to use if no option is to blame."""
+    """Return an error that describes the first problem. owner: name to use if the problem has no option."""
     first = error.errors(include_url=False)[0]
     option = ".".join(part for part in first["loc"] if isinstance(part, str))
     shape = _MUST.get(first["type"])
@@ -84,14 +84,14 @@ def _refusal(error: ValidationError, owner: str) -> ConfigError:
     elif shape and option:
         refusal = ConfigError(f"{option} must be {shape.format(**first.get('ctx', {}))}, not {came}.")
     else:
-        given = f" (came: {came})" if first["loc"] else ""
+        given = f" (given: {came})" if first["loc"] else ""
         refusal = ConfigError(f"{option or owner}: {first['msg'].removeprefix('Value error, ')}{given}.")
     refusal.option = option
     return refusal
 
 
 class Bounds(TypedDict, total=False):
-    """Bounds of a value, as for pydantic's `Field`."""
+    """Bounds of a value, with the names of pydantic's `Field`."""
 
     ge: float
     gt: float
@@ -110,11 +110,11 @@ def option(
     hidden: bool = False,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """Define a field of a `Config`, like pydantic's `Field`. Its type is Any, because it is written as a default value.
+    """Define a field of a `Config`, like pydantic's `Field`. Returns Any, because fields are written as default values.
 
-    default: `...` if the user must give a value. unit: shown after the value ("pieces", "tokens").
-    corpus: the value names a corpus (or several), by name, fingerprint or path.
-    hidden: not offered to users; `settled` fills it in.
+    default: default value; `...` if the user must give a value. unit: word to show after the value ("pieces").
+    corpus: True if the value names one or several corpora, by name, fingerprint or path.
+    hidden: True if users cannot set the option; `settled` fills it in.
     """
     return Field(
         default, description=help, json_schema_extra={"unit": unit, "corpus": corpus, "hidden": hidden}, **bounds
@@ -122,13 +122,16 @@ def option(
 
 
 def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> list[str]:
-    """Return the names of options that are `corpus` or `hidden`."""
+    """Return the names of the options that have the trait `corpus` or `hidden`."""
     extras = {name: field.json_schema_extra for name, field in config.model_fields.items()}
     return [name for name, extra in extras.items() if isinstance(extra, dict) and extra.get(trait)]
 
 
 def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
-    """Validate the options of a stage `name`; none are added. Errors: ConfigError that names stage and option."""
+    """Validate the options of a stage, without adding defaults. name: name of the stage, for errors.
+
+    Errors: ConfigError that names the stage and the option.
+    """
     may = [key for key in config.model_fields if key not in fields_with(config, "hidden")]
     if wrong := [key for key in options if key not in may]:
         raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {', '.join(may)}.")
@@ -136,15 +139,15 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
         values = config.parse(options).model_dump(mode="json")
     except ConfigError as error:
         raise ConfigError(f"{name}.{error}") from error
-    return {key: values[key] for key in options if key in values}  # drop options that are excluded at their value
+    return {key: values[key] for key in options if key in values}  # leave out options that `model_dump` excludes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Amount of the domain corpus to select.
 
-    value: sentences or tokens (a whole number), fraction of the domain corpus's sentences (0 to 1), or, for
-    `threshold`, the worst score to include, in the strategy's unit.
+    value: depending on `unit`, a whole number of sentences or tokens, a fraction of the domain corpus's sentences (0 to
+    1), or the worst score to include (`threshold`), in the strategy's unit.
     """
 
     value: float
@@ -153,7 +156,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.unit == "fraction" and not 0 < self.value <= 1:
             raise ConfigError(
-                f"budget: {self.value:.4g} of the domain corpus is no share between 0% and 100%; give for example 20%."
+                f"budget: {self.value:.4g} of the domain corpus is not a share between 0% and 100%; give, say, 20%."
             )
         if self.unit in ("sentences", "tokens") and (self.value < 1 or self.value != int(self.value)):
             raise ConfigError(f"budget: {self.value:g} {self.unit} is not a whole number of at least 1.")
@@ -175,7 +178,7 @@ class Budget:
 
     @property
     def in_words(self) -> str:
-        """The budget in words: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
+        """The budget in words, such as "20.2%", "1,333 sentences" or "all that score 2.837 or better"."""
         if self.unit == "fraction":
             return str(self)
         if self.unit == "threshold":
@@ -191,7 +194,7 @@ class Budget:
 
 
 def unusual(config: Config, names: Iterable[str]) -> list[str]:
-    """Return the options of `names` that differ from their default, in words: `entity low 0.5`, `seed 2`."""
+    """Return the options among `names` whose value is not the default, in words: `entity low 0.5`, `seed 2`."""
     usual = {name: field.default for name, field in type(config).model_fields.items()}
     values = {name: getattr(config, name) for name in names}
     return [

@@ -1,4 +1,4 @@
-"""Access control: the account behind a loopback connection, and a key if the system does not show it."""
+"""Access control by the account behind a loopback connection, or by a key if the system does not show the account."""
 
 import os
 import secrets
@@ -27,10 +27,10 @@ _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # linux/netlink.h
 
 
 def account_behind(client: Address, server: Address) -> int | None:
-    """Return the user id of the client's end of a connection between two addresses of this machine.
+    """Return the id of the user that owns the client's end of a connection between two addresses of this machine.
 
-    None if the kernel does not show it: on other systems, or for a client on another machine. Closed ends return None,
-    too, because the kernel reports root as their owner.
+    None if the kernel does not show it: on systems other than Linux, or for a client on another machine. Closed ends
+    also return None, because the kernel reports root as their owner.
     """
     with suppress(OSError, AttributeError):  # the kernel does not answer, or the system has no such sockets
         state, user = _socket_state(client, server)
@@ -43,7 +43,7 @@ def account_behind(client: Address, server: Address) -> int | None:
 
 
 def sees_owner(server: Address) -> bool:
-    """Return True if the system shows the account behind connections to this address, tried with an own connection.
+    """Return True if the system shows the account behind a connection to this address. Opens a connection to try it.
 
     Errors: OSError if no process listens there.
     """
@@ -53,9 +53,9 @@ def sees_owner(server: Address) -> bool:
 
 
 def _socket_state(client: Address, server: Address) -> tuple[int, int]:
-    """Return (state, user id) of a socket from Linux's sock_diag, 100 times faster than from its tables.
+    """Return (state, user id) of a socket from Linux's sock_diag, which is 100 times faster than its tables in /proc.
 
-    Errors: OSError if it does not answer or does not know the socket.
+    Errors: OSError if sock_diag does not answer or does not know the socket.
     """
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
     hosts = [socket.inet_pton(family, host.partition("%")[0]).ljust(16, b"\0") for host, _ in (client, server)]
@@ -74,21 +74,22 @@ def _socket_state(client: Address, server: Address) -> tuple[int, int]:
 
 
 def account_listening(server: Address) -> int | None:
-    """Return the user id that listens on an address of this machine; None if unknown or none."""
+    """Return the id of the user that listens on an address of this machine; None if there is none or it is unknown."""
     written = {_as_written(server, table) for table in TABLES}
     return next((user for local, _, state, user in _sockets() if state == _LISTENS and local in written), None)
 
 
 def mode() -> Mode:
-    """Return `WINNOW_DOOR`: `user` admits the server's account, `key` holders of the key, `open` every account.
+    """Return the value of `WINNOW_DOOR`, `user` by default.
 
-    Errors: ConfigError for another word.
+    `user` admits the account of the server, `key` anyone who has the key, `open` every account. Errors: ConfigError for
+    another value.
     """
     word = os.environ.get("WINNOW_DOOR") or "user"
     for known in get_args(Mode):
         if word == known:
             return known  # type: ignore[no-any-return]
-    raise ConfigError(f"WINNOW_DOOR: {word!r} is none of {', '.join(get_args(Mode))}; choose one of them.")
+    raise ConfigError(f"WINNOW_DOOR: {word!r} is not one of {', '.join(get_args(Mode))}; choose one of them.")
 
 
 def key() -> str:
@@ -116,9 +117,9 @@ def key_of(home: Path) -> str:
 
 
 def _sockets() -> Iterator[tuple[str, str, int, int]]:
-    """(local address, remote address, state, user id) of every TCP socket of this network namespace.
+    """Yield (local address, remote address, state, user id) of every TCP socket of this network namespace.
 
-    An IPv6 socket may speak IPv4, so both tables are read.
+    Both tables are read, because an IPv6 socket may carry an IPv4 connection.
     """
     for table in TABLES:
         with suppress(OSError), table.open(encoding="ascii") as file:
@@ -129,7 +130,7 @@ def _sockets() -> Iterator[tuple[str, str, int, int]]:
 
 
 def _as_written(address: Address, table: Path) -> str:
-    """An address as a table shows it: hexadecimal, each 32-bit word in the machine's byte order."""
+    """Return an address in the table's notation: hexadecimal, with each 32-bit word in the machine's byte order."""
     host, port = address
     packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host.partition("%")[0])
     if table.name.endswith("6") and len(packed) == 4:
@@ -140,9 +141,9 @@ def _as_written(address: Address, table: Path) -> str:
 
 
 def unseen(address: str) -> str:
-    """Write a file that redirects to an address with the key in it, and return the file's URI for a browser.
+    """Write a file that redirects to `address`, which contains the key, and return the file's URI for a browser.
 
-    Every account of a machine can see the arguments of a program; only the owner can read the file.
+    Every account of a machine can see the arguments of a program, but only the owner can read this file.
     """
     path = machine_home() / "open.html"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,10 +1,10 @@
-"""Every error Winnow raises on purpose.
+"""All errors that Winnow raises on purpose.
 
     WinnowError
     ├── InputError          the user's input is wrong
     │   ├── ReadError       a file: `train.conll line 12: ... ; ...`
-    │   │   └── OptionsError    it cannot be read with these options, such as the column or label scheme
-    │   │       └── EncodingError   its bytes are not text in the chosen encoding
+    │   │   └── OptionsError    a file that cannot be read with these options, such as the column or label scheme
+    │   │       └── EncodingError   a file whose bytes are not text in the chosen encoding
     │   ├── ConfigError     an option or a combination of options
     │   │   └── Unfinished  an option names a run that has not finished
     │   ├── CorpusError     a corpus that is missing, empty, too small or of the wrong kind
@@ -12,14 +12,14 @@
     │   ├── PathError       a path that is missing or outside the allowed folders
     │   └── ProjectError    a project that is missing, or cannot be made, changed, exported or imported
     ├── ModelError          an encoder or tagger that cannot be loaded or is not what it claims
-    ├── ResourceError       disk, memory or a device is missing or full
+    ├── ResourceError       disk, memory or a device that is missing or full
     ├── RunError            a run that cannot start, be found or be resumed
     │   └── RunBusy         another process holds the run
     ├── Overtaken           another user has changed what was shown
     └── Cancelled           the run was asked to stop
 
-A message is one sentence: where, what is wrong, what was expected, what to do.
-On the command line, `Cancelled` exits with 130, the others with 2; any other exception is a bug and exits with 1.
+A message tells where the problem is, what is wrong, what was expected and what to do.
+On the command line, the exit code is 130 for `Cancelled`, 2 for all other errors here, and 1 for a bug.
 """
 
 import traceback
@@ -31,7 +31,7 @@ from core.shown import brief
 class WinnowError(Exception):
     """Base of all errors raised on purpose. `str(error)` can be shown to users.
 
-    permanent: the run's options are the cause, so the same run would fail again.
+    permanent: True if the run's options are the cause, so that the same run would fail again.
     """
 
     permanent = False
@@ -44,9 +44,9 @@ class InputError(WinnowError):
 
 
 class ReadError(InputError):
-    """A file could not be read as asked.
+    """A file could not be read.
 
-    file: name as the user knows it. line: from 1, or None.
+    file: name that the user knows. line: number of the line, from 1; None if unknown.
     """
 
     def __init__(self, file: str, line: int | None, problem: str) -> None:
@@ -96,7 +96,7 @@ class CorpusError(InputError):
 
 
 class MissingCorpus(CorpusError):
-    """A corpus is not here, or was removed; it can be added again."""
+    """A corpus does not exist or was removed; the user can import it again."""
 
     permanent = False
 
@@ -130,11 +130,11 @@ class RunBusy(RunError):
 
 
 class Overtaken(WinnowError):
-    """Another user has changed what was shown here, and this action would silently undo that."""
+    """Another user has changed what this page showed, and the action would silently overwrite that change."""
 
 
 class Cancelled(WinnowError):
-    """The run was asked to stop and did."""
+    """The run stopped because it was asked to."""
 
 
 # The last three are messages of cuBLAS and cuDNN on a full GPU, before torch notices it.
@@ -155,7 +155,7 @@ def memory_ran_out(error: BaseException) -> bool:
     return any(words in message for words in _NO_MEMORY)
 
 
-# Messages of these describe code, not data; others (ValueError, KeyError, ...) may quote a corpus.
+# Errors whose messages describe code, not data. Messages of others (ValueError, KeyError, ...) may quote a corpus.
 _SPEAKS_OF_CODE = (RuntimeError, TypeError, AttributeError, IndexError, ArithmeticError, ImportError)
 
 

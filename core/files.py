@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from core.errors import ResourceError, RunError, WinnowError
 
-LARGEST_JSON = 64 << 20  # bytes of a JSON file; parsed, it takes up to 20 times the memory
-_BLOCK, _LONGEST_LINE = 1 << 20, 16 << 20  # bytes
-_LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # a line, or several blank ones
-TEMPORARY = ".*.tmp"  # files that a killed writer may leave
-ARTIFACTS, SUMS = "artifacts", "sums.json"  # in a run's folder: its output, and the sizes and checksums of that
+LARGEST_JSON = 64 << 20  # largest JSON file to read, in bytes; parsed, it takes up to 20 times as much memory
+_BLOCK, _LONGEST_LINE = 1 << 20, 16 << 20  # bytes to read at once; longest line, in bytes
+_LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # one line, or several blank lines
+TEMPORARY = ".*.tmp"  # pattern of files that a killed writer may leave behind
+ARTIFACTS, SUMS = "artifacts", "sums.json"  # in a run's folder: its output, and the output's sizes and checksums
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_SAYS_FULL = re.compile(  # messages without an error number: of Rust code, numpy's `tofile`, `torch.save`
+_SAYS_FULL = re.compile(  # messages of errors without an error number: from Rust code, numpy's `tofile`, `torch.save`
     "No space left on device|Disk quota exceeded|File too large|"
     r"^\d+ requested and \d+ written$|unexpected pos \d+ vs \d+"
 )
@@ -32,7 +32,7 @@ _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write. It replaces `path` if the block succeeds, and is deleted if it fails."""
+    """Yield a temporary file to write. It replaces `path` if the block succeeds, and is deleted if the block fails."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -49,7 +49,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def disk_is_full(error: BaseException | None) -> bool:
     """Return True if a full disk caused `error`.
 
-    Checks its causes, too, because a library may fail again in cleaning up.
+    Its causes are checked too, because a library may raise a second error while it cleans up.
     """
     while error:
         if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_FULL.search(str(error)):
@@ -60,7 +60,7 @@ def disk_is_full(error: BaseException | None) -> bool:
 
 @contextmanager
 def on_disk(home: Path) -> Iterator[None]:
-    """Turn errors of a full disk, or of missing rights, into ResourceError with one sentence."""
+    """Raise ResourceError, with a message for users, if the disk is full or permissions are missing."""
     try:
         yield
     except OSError as error:
@@ -70,16 +70,16 @@ def on_disk(home: Path) -> Iterator[None]:
             ) from error
         if error.errno in _BARRED:
             raise ResourceError(
-                f"{error.filename or home}: cannot be used ({error.strerror}); check its owner and its rights."
+                f"{error.filename or home}: cannot be used ({error.strerror}); check its owner and permissions."
             ) from error
         raise
 
 
 @contextmanager
 def read_back(path: Path, *names: str) -> Iterator[None]:
-    """Check the output of a run before the block reads it. names: files to read, if `path` is a folder.
+    """Check the output of a run before the block reads it. names: names of the files to read, if `path` is a folder.
 
-    Errors: RunError if a file is missing, was changed since the run, or is damaged.
+    Errors: RunError if a file is missing, damaged, or was changed since the run.
     """
     for file in [path / name for name in names] or [path]:
         _refuse_changed(file)
@@ -99,7 +99,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
 
 
 def sum_up(run: Path) -> None:
-    """Store size and CRC-32 of a run's output, for `read_back`. They detect failing disks, not forgery."""
+    """Store size and CRC-32 of each file of a run's output, for `read_back`. They detect failing disks, not forgery."""
     folder = run / ARTIFACTS
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}
@@ -112,13 +112,13 @@ def forget_sums(run: Path) -> None:
 
 
 def refuse_changed(folder: Path) -> None:
-    """Errors: RunError if a file of a folder, such as a model's weights, was changed since its run."""
+    """Errors: RunError if a file in `folder`, such as a model's weights, was changed since its run."""
     for file in folder.iterdir():
         _refuse_changed(file)
 
 
 def _refuse_changed(file: Path) -> None:
-    """Errors: RunError if the file was changed. Active runs and runs of early versions have no checksums."""
+    """Errors: RunError if the file was changed. Without checksums (active runs, early versions), all files pass."""
     folder = next((parent for parent in file.parents if parent.name == ARTIFACTS), None)
     if folder is None or not file.is_file():
         return
@@ -134,7 +134,7 @@ def _refuse_changed(file: Path) -> None:
 def changed(file: Path, run: str) -> RunError:
     """Return the error for a file that was changed since its run. run: its id."""
     return RunError(
-        f"{file}: is not what run {run} left there: it was changed since, or the disk fails; restore it from a "
+        f"{file}: differs from what run {run} wrote: it was changed since, or the disk fails; restore it from a "
         "copy, or remove the run and start it again."
     )
 
@@ -146,7 +146,7 @@ def _kept(sums: Path, changed: int) -> dict[str, object]:
 
 @lru_cache(4096)
 def _sum_once(file: Path, size: int, changed: int, inode: int) -> int:
-    """Return the CRC-32 of a file, cached, because reading 300 MB takes 0.1 s each time a page is drawn."""
+    """Return the CRC-32 of a file. Cached, because pages ask on each draw and reading 300 MB takes 0.1 seconds."""
     return _sum_of(file)
 
 
@@ -159,13 +159,13 @@ def _sum_of(file: Path) -> int:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file; after a failure it has its previous content."""
+    """Write a file. If that fails, the file keeps its previous content."""
     with replacing(path) as file:
         file.write(data)
 
 
 def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
-    """Save an array without pickle; `path` ends in `.npy`."""
+    """Save an array without pickle. path: must end in `.npy`."""
     with replacing(path) as file:
         np.save(file, array, allow_pickle=False)
 
@@ -184,11 +184,11 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(json_bytes(path))
     except RecursionError as error:
-        raise ValueError("nests too deeply") from error
+        raise ValueError("is nested too deeply") from error
 
 
 def read_object(path: Path) -> dict[str, object] | None:
-    """Return the JSON object in a file; None if there is none, or it is damaged."""
+    """Return the JSON object in a file; None if there is no file or it is damaged."""
     try:
         value = read_json(path)
     except (OSError, ValueError):
@@ -197,10 +197,10 @@ def read_object(path: Path) -> dict[str, object] | None:
 
 
 class WholeLines:
-    """Iterate over the complete lines of a log, in blocks, so that a large log takes little memory.
+    """Iterate over the complete lines of a log. The file is read in blocks, so that a large log takes little memory.
 
-    Several blank lines, and a line longer than _LONGEST_LINE, become one b"", which readers ignore.
-    end: byte after the last complete line so far. torn: start of the last line, if it has no newline.
+    Several blank lines, or a line longer than _LONGEST_LINE, become one b"", which readers ignore.
+    end: byte after the last complete line so far. torn: first byte of the last line, if it has no newline.
     """
 
     def __init__(self, file: BinaryIO, after: int = 0) -> None:
@@ -229,7 +229,7 @@ class WholeLines:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append a line by one write and an fsync, on a new line even if the previous one is incomplete."""
+    """Append a line with one write and an fsync. If the previous line is incomplete, start a new line first."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(file).st_size
@@ -241,7 +241,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def bytes_in(path: Path) -> int:
-    """Return the bytes of a file or folder, which other processes may change meanwhile."""
+    """Return the size of a file or folder in bytes. Other processes may delete files in it meanwhile."""
     files = [path] if path.is_file() else [Path(at) / name for at, _, names in os.walk(path) for name in names]
     size = 0
     for file in files:
@@ -251,7 +251,7 @@ def bytes_in(path: Path) -> int:
 
 
 def sync_all(folder: Path) -> None:
-    """Sync a folder with everything in it."""
+    """Sync a folder and everything in it, see `sync`."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             sync(path)

@@ -1,26 +1,26 @@
-"""Heap of the C library, if that is glibc: limit its arenas, and return freed memory to the system."""
+"""Limit the arenas of glibc's heap, and return freed memory to the system. Does nothing with another C library."""
 
 import ctypes
 from contextlib import suppress
 from functools import cache
 
-ARENAS = 2
+ARENAS = 2  # number of arenas that all threads share
 _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 
 
 def few_arenas() -> None:
-    """Let threads share `ARENAS` arenas of the heap, and those that exist already.
+    """Let all threads share `ARENAS` arenas of the heap. Arenas that exist already stay.
 
-    Otherwise glibc makes up to 8 arenas per core. Each page is drawn by its own thread, in any free arena, and each
-    arena keeps the memory of the largest page drawn there, which no other arena can use. In an app with many users,
-    this waste grew by 0.5 MB per minute; its share of the total memory was not measured.
+    Otherwise glibc makes up to 8 arenas per core. Each page is drawn by its own thread in any free arena. An arena
+    keeps the memory of the largest page that was drawn in it, and other arenas cannot use that memory. In an app with
+    many users, this waste grew by 0.5 MB per minute; its share of the total memory was not measured.
     """
     if library := _glibc():
         library.mallopt(_ARENA_MAX, ARENAS)
 
 
 def trim() -> None:
-    """Return freed memory to the system, also from the middle of the heap."""
+    """Return freed memory to the system, including memory in the middle of the heap."""
     if library := _glibc():
         library.malloc_trim(0)
 

@@ -1,10 +1,12 @@
-"""Read untrusted files in a separate process. A forged file may kill that process, fill its memory or keep it busy for
-ever; the server survives.
+"""Read untrusted files in a separate process, the reader.
+
+A forged file may kill the reader, fill its memory or keep it busy for ever; the server survives.
 
     python -m core.isolated core.corpora.preview 4711
 
 imports the module, reads one request from stdin, passes it to the module's `answer`, writes the result to stdout and
-exits. Request and result are JSON. The number is the id of the process that asks; if that dies, this one is killed.
+exits. Request and result are JSON. The number is the pid of the process that asks; if that process dies, the reader is
+killed.
 """
 
 import ctypes
@@ -28,38 +30,38 @@ from core import errors
 from core.errors import ResourceError, WinnowError, memory_ran_out
 from core.paths import home
 
-SECONDS = 20
-MEMORY = 800 << 20  # bytes, in addition to the imports
-IDLE = 900  # seconds that a spare process waits for its request
+SECONDS = 20  # time limit of a request
+MEMORY = 800 << 20  # memory limit of a reader, in bytes, in addition to its imports
+IDLE = 900  # seconds that a spare reader waits for a request before it ends
 _ROOT = Path(__file__).resolve().parents[1]
-# One thread each, because on many cores the stacks of threads alone would exceed the memory limit.
+# Use one thread per library, because on many cores the stacks of the threads alone would exceed the memory limit.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
 _server, _isolated = threading.Event(), threading.Event()
-_PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
-_GRACE = 5  # seconds after the limit until a reader exits by itself, if it was not killed
-# Signals that end a reader at its time limit: of wall-clock time, or of CPU time of all its threads.
+_PR_SET_PDEATHSIG = 1  # constant from <linux/prctl.h>
+_GRACE = 5  # seconds after the time limit until a reader ends by itself, if it was not killed
+# Exit statuses of a reader that ran out of wall-clock time, or out of CPU time summed over its threads.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
 class _Clock:
-    """deadline: monotonic time limit of the request that this process answers; None outside of such a process."""
+    """Time limit of this process. deadline: by `time.monotonic`; None if this process is not a reader."""
 
     deadline: float | None = None
 
 
 def seconds_left(seconds: float) -> float:
-    """Return the time limit of a new reader: `seconds`, or the rest of the caller's own limit if that is less."""
+    """Return the time limit of a new reader: `seconds`, or the time left to this process if that is less."""
     left = seconds if _Clock.deadline is None else _Clock.deadline - time.monotonic()
     return max(min(seconds, left), 0.1)
 
 
 def serving() -> None:
-    """Mark this process as the app's server. From now on it reads no untrusted file itself."""
+    """Mark this process as the app's server. From then on it reads no untrusted file itself."""
     _server.set()
 
 
 def is_serving() -> bool:
-    """Return True in the app's server. A worker or a command may die without harm to others."""
+    """Return True in the app's server. Workers and commands are no servers, because others survive their crash."""
     return _server.is_set()
 
 
@@ -69,9 +71,10 @@ def is_isolated() -> bool:
 
 
 class _Reply(TypedDict, total=False):
-    """Reply of the other process: `answer`, or one of the failures.
+    """Reply of a reader: `answer`, or one of the failures.
 
-    error, args: name and arguments of a class of `core.errors`. bug: stack frames of any other exception.
+    error, args: name of a class of `core.errors`, and its arguments. memory: True if memory ran out. bug: stack frames
+    of any other exception.
     """
 
     answer: object
@@ -82,9 +85,10 @@ class _Reply(TypedDict, total=False):
 
 
 class Isolated:
-    """Starts processes that each answer one request to `module`, and keeps a spare one that has done its imports.
+    """Passes requests to readers of `module`. Each reader answers one request.
 
-    advice: end of the sentence if that fails: what to do. spare: False for rare requests.
+    advice: end of the error message if a reader fails, which says what to do. spare: True to keep a spare reader that
+    has already done its imports; False if requests are rare.
     """
 
     def __init__(self, module: str, advice: str, seconds: float = SECONDS, *, spare: bool = True) -> None:
@@ -93,12 +97,12 @@ class Isolated:
         self._spare: subprocess.Popen[bytes] | None = None
 
     def ready(self) -> None:
-        """Start the spare process unless there is one; returns at once."""
+        """Start the spare reader unless there is one. Returns at once."""
         with self._lock, suppress(OSError):  # without memory, the next request reports it
             self._spare = self._waiting() or _started(self._module)
 
     def _waiting(self) -> subprocess.Popen[bytes] | None:
-        """Return the spare process, unless it was killed or waited too long."""
+        """Return the spare reader, or None if there is none or it has ended."""
         if self._spare and self._spare.poll() is not None:
             _end(self._spare)
             self._spare = None
@@ -107,11 +111,11 @@ class Isolated:
     def ask(self, what: str, check: Callable[[], None] = lambda: None, /, **request: object) -> object:
         """Return the JSON result of the module's `answer(**request)`.
 
-        what: file name for errors. check: called each second; if it raises, the other process is killed. Errors:
-        ResourceError if the other process takes too long or too much memory, dies or cannot be started; the WinnowError
-        that `answer` raised.
+        what: name of the file, for errors. check: function that is called each second; if it raises, the reader is
+        killed. Errors: ResourceError if the reader takes too long or too much memory, dies or cannot be started; any
+        WinnowError that `answer` raises.
         """
-        # Only this process knows the project of a window.
+        # Pass on the home of the window's project, which the reader cannot know.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
         seconds = seconds_left(self._seconds)
         payload = json.dumps([os.getcwd(), environment, seconds, request]).encode()
@@ -154,14 +158,14 @@ class Isolated:
 class _Starter:
     """A thread that starts all readers and lives as long as this process.
 
-    Linux kills a reader when the *thread* that started it ends, and the threads of a page live for seconds.
+    Linux kills a reader when the *thread* that started it ends, and threads that draw a page end after seconds.
     """
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """Use a new thread, because the parent's does not exist in a forked process."""
+        """Start a new thread. A forked process must call this, because threads are not copied into it."""
         self._threads = ThreadPoolExecutor(1, "starts-readers")
 
     def start(self, module: str) -> subprocess.Popen[bytes]:
@@ -192,7 +196,7 @@ def _popen(module: str) -> subprocess.Popen[bytes]:
 
 
 def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], None]) -> bytes:
-    """Return the output of a process. Errors: TimeoutExpired; any error of `check`."""
+    """Send `payload` to a reader and return its output. Errors: TimeoutExpired; any error of `check`."""
     end, sent = time.monotonic() + seconds, False
     while True:
         try:
@@ -205,7 +209,8 @@ def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, c
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with its group. Do not wait for one that the kernel cannot end (a dead network folder)."""
+    """Kill a reader and its process group. Wait at most a second, because a process that hangs in a dead network folder
+    cannot be ended."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -216,7 +221,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Answer one request, or exit without an answer if the process that asks is gone."""
+    """Run a reader: answer one request, or exit without an answer if the process that asks is gone."""
     signal.alarm(IDLE)
     _isolated.set()
     _die_with(int(sys.argv[2]))
@@ -225,7 +230,7 @@ def main() -> None:
         _limit_memory()
         sys.stdout.buffer.write(_reply(answer, request))
         sys.stdout.flush()
-        os._exit(0)  # skips the interpreter's shutdown, which takes tens of milliseconds
+        os._exit(0)  # skip the interpreter's shutdown, which takes tens of milliseconds
 
 
 def _die_with(parent: int) -> None:
@@ -233,12 +238,12 @@ def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died before Linux was asked
+        if os.getppid() != parent:  # the parent died before the call of prctl
             os._exit(1)
 
 
 def _limit_memory() -> None:
-    """Limit the memory, if the system can, and write no core dump after a crash."""
+    """Limit the memory of this process if the system supports it, and turn off core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -247,10 +252,10 @@ def _limit_memory() -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process some seconds after its limit, even if the process that asks is stopped and cannot kill it.
+    """End this process some seconds after its time limit, even if the process that asks is stopped and cannot kill it.
 
-    The CPU limit counts all threads (a reader of Parquet has two), also applies to child processes, and cannot be
-    raised by this process.
+    The limit of CPU time counts all threads (a reader of Parquet has two) and also applies to child processes. This
+    process cannot raise it.
     """
     _Clock.deadline = time.monotonic() + seconds
     signal.alarm(int(seconds) + _GRACE)
@@ -262,7 +267,7 @@ def _limit_time(seconds: float) -> None:
 
 def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
-        # The request has the current folder and environment, because a spare process was started earlier.
+        # Use the folder and environment of the request, because a spare reader was started with earlier ones.
         folder, environment, seconds, arguments = json.loads(request)
         _limit_time(seconds)
         os.chdir(folder)
@@ -273,11 +278,11 @@ def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     except WinnowError as error:
         reply: _Reply = {"error": type(error).__name__, "args": error.__reduce__()[1]}
     except Exception as error:  # noqa: BLE001  the server logs it
-        frames = "".join(traceback.format_tb(error.__traceback__))  # without the message, which may quote the file
+        frames = "".join(traceback.format_tb(error.__traceback__))  # leave out the message, which may quote the file
         reply = {"memory": True} if memory_ran_out(error) else {"bug": f"{frames}{type(error).__name__}"}
     return json.dumps(reply).encode()
 
 
 if __name__ == "__main__":
-    # This file now runs as `__main__`. The modules that it imports ask the one named `core.isolated`, another object.
+    # This file runs as the module `__main__`. Other modules import `core.isolated`, which is a second module object.
     importlib.import_module("core.isolated").main()

@@ -1,4 +1,4 @@
-"""Kinds of run: options in, a result out, with a `Job` to reach corpora, files of runs, and other runs."""
+"""Kinds of run. A kind turns options into a result; its `Job` gives access to corpora, files and other runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,14 +22,14 @@ from core.runs.store import Run, RunStore, is_run_id, run_key
 from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
 
-Result = dict[str, object]  # as JSON; `runs.result.read` restores its type
-OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file beside a run, and characters to read of it
+Result = dict[str, object]  # a result as JSON; `runs.result.read` restores its type
+OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # a file in a run's folder; most characters to read from it
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name encoders
-Options = dict[str, object]  # of a run, as its config takes them
+Options = dict[str, object]  # options of a run, in the form that its config takes
 
 
 class About(Protocol):
-    """A run as its title and its outcome are worded: its options, and names for what they refer to."""
+    """Facts about a run, for its title and outcome: its options, and the names of what they refer to."""
 
     @property
     def config(self) -> Mapping[str, Any]: ...
@@ -43,11 +43,11 @@ class About(Protocol):
         ...
 
     def encoder(self, init: str) -> str:
-        """Return a short name of an encoder: of a pre-training by its corpora, of a folder by its name."""
+        """Return a short name of an encoder: the corpora of a `pretrain` run, or the name of a folder."""
         ...
 
     def tagger(self, model: str) -> str:
-        """Return a short name of a tagger: of a fine-tuning by its start and corpus, of a folder by its name."""
+        """Return a short name of a tagger: encoder and corpus of a `finetune` run, or the name of a folder."""
         ...
 
     def selection(self, run_id: str) -> str:
@@ -57,13 +57,17 @@ class About(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of run. The object and its line in `core/kinds.py` register it; nothing else is needed.
+    """One kind of run. To register a kind, add it to the list in `core/kinds.py`.
 
-    run: takes the config and a `Job`, and returns a `result`. title, outcome: words for a list of runs; a kind without
-    an outcome appears only inside other runs. page: the page that shows its runs; opens: the page shows one run by id.
-    command: the words of its command, None if no command starts it alone; () means its name. positional: options
-    typed without their names. reuse: a finished run with the same key is reused. here: it computes in its own process,
-    whatever `--on` says. red_items: items of the data check that stop it, given its name, its options, and the corpora.
+    run: function that takes the config and a `Job`, and returns a `result`.
+    title, outcome: functions that describe a run in a list of runs. A kind without an outcome is listed only inside
+    other runs.
+    page: page that shows runs of this kind. opens: True if the page can show one run by its id.
+    command: words of its command; () for the kind's name; None if no command starts such a run alone.
+    positional: options that are typed without their names.
+    reuse: True if a finished run with the same key is reused.
+    here: True if it computes in its own process even with `--on`.
+    red_items: function from the kind's name, the options and the corpora to the items of the data check that stop it.
     """
 
     name: str
@@ -82,13 +86,13 @@ class Kind:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of its command on the command line."""
+        """Words of the command that starts this kind of run."""
         return self.command or (self.name,)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Home, context and kinds that a kind of run uses."""
+    """Everything that a run may use besides its options: the home, the context of the run, and all kinds."""
 
     home: Path
     context: RunContext
@@ -103,7 +107,7 @@ class Job:
         return self.library.find(reference)
 
     def child(self, kind: str, **options: object) -> Run:
-        """Return a finished run of another kind with these options, found by its key or made here and now."""
+        """Return a finished run of another kind with these options. If there is none, do its work now."""
         known, wanted = self.kinds[kind], self._wanted(kind, options)
 
         def function(context: RunContext) -> Result:
@@ -112,13 +116,13 @@ class Job:
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
     def begun_child(self, kind: str, **options: object) -> Run:
-        """Return the same run, finished or not; the caller has the work done."""
+        """Return the same run as `child`, finished or not. The caller must see to its work."""
         return find_or_create(self.context, **self._wanted(kind, options).manifest())
 
     def _wanted(self, kind: str, options: Options) -> "Plan":
         known = self.kinds[kind]
         wanted = plan(known, known.config.parse(options), self.home)
-        # Work that is not reused is this run's own, which finds it again when it resumes.
+        # A child that is not reused gets a key of this run alone, so that this run finds it again after a resume.
         return wanted if known.reuse else replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
 
@@ -128,16 +132,16 @@ def _own_key(key: str, of: str) -> str:
 
 
 def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Result]:
-    """Read what a run does from its manifest: a function of the context of an attempt."""
+    """Return the function that does a run's work, given the context of an attempt."""
     kind = kinds[run.manifest.kind]
     config = kind.config.parse(dict(run.manifest.config))
     return lambda context: _result(kind, config, Job(run.home, context, kinds))
 
 
 def _result(kind: Kind, config: Config, job: Job) -> Result:
-    """Run a kind and return its result. First note converted encoders, overruled checks, and an ignored `--on`."""
+    """Do a run's work and return its result. First note converted encoders, overruled checks and an ignored `--on`."""
     if kind.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
-        job.context.note(f"A run of the kind {kind.name} computes in this process, not on {on}.", passing=True)
+        job.context.note(f"Runs of the kind {kind.name} compute in this process, not on {on}.", passing=True)
     if not job.context.is_child and (sentence := overruled(job.context.run)):
         job.context.note(sentence, passing=True)
     for name in _encoders(config):
@@ -147,14 +151,14 @@ def _result(kind: Kind, config: Config, job: Job) -> Result:
 
 
 def _encoders(config: Config) -> list[str]:
-    """Return the encoders that `config` names, except those made by runs."""
+    """Return the encoders that `config` names, without encoders that are runs."""
     values = (getattr(config, option, ()) for option in ENCODERS)
     names = chain.from_iterable([value] if isinstance(value, str) else value for value in values)
     return [name for name in names if name and not is_run_id(name)]
 
 
 def as_json(result: object) -> Result:
-    """Return a kind's result, a dataclass, as JSON, which `runs.result.read` can read."""
+    """Return a result, which is a dataclass, as JSON that `runs.result.read` can read."""
     if is_dataclass(result) and not isinstance(result, type):
         return asdict(result)
     assert isinstance(result, dict)
@@ -162,7 +166,7 @@ def as_json(result: object) -> Result:
 
 
 def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
-    """Return `config` with all corpora as fingerprints, and these fingerprints by option.
+    """Return `config` with all corpora as fingerprints, and {option: fingerprint}.
 
     Errors: CorpusError for a missing corpus.
     """
@@ -191,7 +195,7 @@ class Fields(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Work to do, before its run exists."""
+    """Description of a run before it exists."""
 
     kind: str
     config: Config
@@ -225,16 +229,16 @@ def plan(kind: Kind, config: Config, home: Path) -> Plan:
 
 
 def _precise(config: Config) -> Config:
-    """Resolve precision `auto`, so that a home copied to another machine does not mix vectors of both."""
+    """Replace precision `auto`, so that a home copied to another machine does not mix vectors of both machines."""
     if getattr(config, "precision", "") != "auto":
         return config
     return config.model_copy(update={"precision": cards.precision()})
 
 
 def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of a run's data check that its user overrules.
+    """Return the red items of a run's data check that the user overrules with `run_anyway`.
 
-    Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
+    Errors: ConfigError for a red item, unless the user overrules it or the run is finished already.
     """
     if kind.red_items is None:
         return ()
@@ -249,11 +253,11 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
 
 
 def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
-    """Return the run that does this work: a finished one, else one that was begun, else a new one.
+    """Return the run with these options: a finished one, else an unfinished one, else a new one.
 
-    Every run without a parent run is made here, so the data check can refuse it before it exists.
-    run_anyway: overrule its red items; the run notes them.
-    Errors: CorpusError; ConfigError for a download on a machine kept offline and for a red item of the data check.
+    Every run without a parent run is created here, so that the data check can refuse it before it exists.
+    run_anyway: True to overrule red items of the data check; the run notes them.
+    Errors: CorpusError; ConfigError for a download on an offline machine, or for a red item of the data check.
     """
     refuse_download(config.model_dump())  # checked first, because an administrator's setting cannot be overruled
     red = refuse_red(kind, config, store, run_anyway=run_anyway)
@@ -269,7 +273,7 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
 
 
 def overruled(run: Run) -> str:
-    """Return the sentence to note when the run starts, "" if nothing was overruled."""
+    """Return the sentence about overruled checks to note when the run starts; "" if none was overruled."""
     with suppress(OSError, UnicodeDecodeError), (run.path / OVERRULED).open(encoding="utf-8") as file:
         return file.read(LONGEST_OVERRULED)
     return ""

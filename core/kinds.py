@@ -1,4 +1,4 @@
-"""Every kind of run by name."""
+"""All kinds of run, by name."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Tables and figures of the five papers: which page and commands reproduce each, and how the results differ."""
+"""Tables and figures of the five papers: the page and the commands that reproduce each, and how the results differ."""
 
 import tomllib
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ _LIST = Path(__file__).resolve().parents[1] / "assets" / "papers.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A table or figure.
+    """A table or figure of a paper.
 
-    page: its file name without `.py`, "" if only a command makes it. commands: arguments of `python -m core`, with the
-    user's corpora and runs in capitals; empty if Winnow does not make it. evidence: how the stored output in PAPERS.md
-    falls short of the command.
+    item: number of the table or figure. shows: its content. page: file name, without `.py`, of the page that shows it;
+    "" if only a command makes it. commands: arguments of `python -m core`, with the user's corpora and runs in
+    capitals; empty if Winnow does not make it. differs: how Winnow's result differs from the paper's. evidence: how the
+    stored output in PAPERS.md falls short of the command.
     """
 
     item: str
@@ -28,7 +29,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """A paper. name: as it is cited."""
+    """A paper. name: how it is cited, such as "Mahapatra et al. 2022"."""
 
     name: str
     title: str

@@ -1,7 +1,8 @@
-"""Folders of Winnow, and the files that a process may read: any on the command line, only allowed folders for pages.
+"""Folders of Winnow, and the files that a process may read.
 
-A path is resolved, checked, and then opened folder by folder without following links. So the file that is read is the
-file that was checked, even if another is put in its place meanwhile.
+The command line may read any file, pages only files in allowed folders. A path is resolved, checked, and then opened
+folder by folder without following links. So the file that is read is the file that was checked, even if it is replaced
+by a link meanwhile.
 """
 
 import os
@@ -20,24 +21,24 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 _within: ContextVar[str | None] = ContextVar("project", default=None)
-_asking: list[Callable[[], str | None]] = []  # functions that know the project of the window that this thread draws
+_asking: list[Callable[[], str | None]] = []  # functions that return the project of the window that this thread draws
 
 
 def given_home() -> Path:
-    """Return `WINNOW_HOME`, else `~/.winnow`: the home of all projects, or the folder of one."""
+    """Return `WINNOW_HOME`, else `~/.winnow`. It is the home of all projects, or the folder of one project."""
     return Path(os.environ.get("WINNOW_HOME") or Path.home() / ".winnow").absolute()
 
 
 def machine_home() -> Path:
-    """Return the home, with the files that all projects share: encoders, locks of devices, the key, logs."""
+    """Return the home. It holds the files that all projects share: encoders, locks of devices, the key, logs."""
     return shared_home(given_home())
 
 
 def home() -> Path:
-    """Return the folder of this thread's project: of the block (`within`), else of the window, else of
-    `WINNOW_PROJECT`, else the usual one.
+    """Return the folder of this thread's project.
 
-    Errors: ProjectError if there is no such project.
+    It is the project of the block (see `within`), else of the window, else of `WINNOW_PROJECT`, else the default
+    project. Errors: ProjectError if there is no such project.
     """
     root = given_home()
     if is_project(root):  # in a worker, or if WINNOW_HOME names one project
@@ -52,7 +53,7 @@ def home() -> Path:
 
 @contextmanager
 def within(slug: str) -> Iterator[None]:
-    """Use this project in a block."""
+    """Use the project with this slug in a block."""
     token = _within.set(slug)
     try:
         yield
@@ -61,16 +62,16 @@ def within(slug: str) -> Iterator[None]:
 
 
 def ask_for_project(ask: Callable[[], str | None]) -> None:
-    """Register a function that returns the slug of a thread's project, or None."""
+    """Register a function that returns the slug of the current thread's project, or None."""
     if ask not in _asking:
         _asking.append(ask)
 
 
 def private() -> None:
-    """Let only this account read the files that this process makes, and those of a home that was wider before.
+    """Let only this account read the files that this process creates, and the existing files of the home.
 
-    For the app, the command line and workers; a library must not change its user's mask.
-    Errors: PathError for a home that this account cannot read, or that holds a project of 0.4 outside `projects/`.
+    Call this in the app, the command line and workers only; a library must not change the umask of its user.
+    Errors: PathError for a home that this account cannot read, or that holds a project of version 0.4 at its top level.
     """
     os.umask(0o077)
     root = given_home()
@@ -83,12 +84,12 @@ def private() -> None:
     if root.is_dir() and root.stat().st_mode & 0o077:
         for path in (root, *root.rglob("*")):
             if not path.is_symlink():
-                with suppress(PermissionError):  # another account's; `doctor --privacy` names it
+                with suppress(PermissionError):  # a file of another account, which `doctor --privacy` names
                     path.chmod(path.stat().st_mode & 0o700)
 
 
 def _refuse_foreign(root: Path) -> None:
-    """Errors: PathError if the home, or a folder in it, cannot be read: it would look empty."""
+    """Errors: PathError if the home or a folder in it cannot be read; without the error, it would look empty."""
     try:
         if not root.exists():
             return
@@ -103,9 +104,9 @@ def _refuse_foreign(root: Path) -> None:
 
 
 def confine() -> None:
-    """Restrict this process, and those that it starts, to user files in the allowed folders.
+    """Restrict this process, and the processes that it starts, to user files in the allowed folders.
 
-    For pages and their workers. On the command line, the user may name any path.
+    Used for pages and their workers. On the command line, the user may name any path.
     """
     os.environ["WINNOW_CONFINED"] = "1"
 
@@ -116,9 +117,9 @@ def confined() -> bool:
 
 
 def allowed_roots() -> tuple[Path, ...]:
-    """Return the user's home, the current folder, Winnow's own folder, and those in `WINNOW_DATA_DIRS`.
+    """Return the user's home, the current folder, Winnow's own folder, and the folders in `WINNOW_DATA_DIRS`.
 
-    `/`, where a service may be started, and hidden folders are left out.
+    Hidden folders are left out, and so is `/`, which may be the current folder of a service.
     """
     named = [Path(part) for part in os.environ.get("WINNOW_DATA_DIRS", "").split(os.pathsep) if part]
     folders = [folder.resolve() for folder in (Path.home(), Path.cwd(), _PROJECT, *named)]
@@ -126,10 +127,10 @@ def allowed_roots() -> tuple[Path, ...]:
 
 
 def allowed_path(path: Path | str, roots: Sequence[Path] | None = None) -> Path:
-    """Resolve all links and `..` of a path, which must exist below one of `roots` and not be hidden there.
+    """Resolve all links and `..` of a path. The path must exist below one of `roots` and must not be hidden there.
 
-    roots: None for the allowed folders and Winnow's own: uploads, runs, samples.
-    Errors: PathError otherwise; outside of `roots`, the message does not depend on whether the path exists.
+    roots: folders; None for the allowed folders and Winnow's own folders of uploads, runs and samples.
+    Errors: PathError otherwise. Outside of `roots`, the message does not show whether the path exists.
     """
     return _placed(path, roots)[1]
 
@@ -140,18 +141,18 @@ def user_path(path: Path | str) -> Path:
 
 
 def is_there(file: Path) -> bool:
-    """Return True if a file exists that the user did not name, such as the annotation beside a text.
+    """Return True if a file exists that the user did not name, such as the annotation file beside a text.
 
-    In a confined process, links always count as existing, so that the answer does not show what they lead to; `opened`
-    refuses them.
+    In a confined process, this returns True for every link, so that the answer does not show whether the link's target
+    exists. `opened` refuses links.
     """
     return file.is_file() or (confined() and file.is_symlink())
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a user's file for reading; in a confined process, only a plain file below an allowed folder.
+    """Open a user's file for reading. A confined process may open only plain files below an allowed folder.
 
-    Errors: PathError otherwise; OSError of `open`, also if the file was replaced by a link meanwhile.
+    Errors: PathError for other files; OSError of `open`, also if the file was replaced by a link meanwhile.
     """
     if not confined():
         return path.open("rb")
@@ -177,8 +178,8 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
     if not inside:
         listed = ", ".join(dict.fromkeys(str(folder) for folder in folders)) or "none"
         raise PathError(
-            f"{shown}: outside the allowed folders ({listed}; nothing hidden in them); move it there or name its folder"
-            " in WINNOW_DATA_DIRS."
+            f"{shown}: outside the allowed folders ({listed}; nothing hidden in them); move it there or add its folder"
+            " to WINNOW_DATA_DIRS."
         )
     if not os.path.exists(real):
         raise PathError(f"{shown}: there is no such file or folder; check the path.")
@@ -186,7 +187,7 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
 
 
 def _own() -> list[Path]:
-    """Return folders that Winnow itself writes for pages and workers, which may be hidden."""
+    """Return folders that Winnow itself writes for pages and workers. They may lie in a hidden folder."""
     return [
         folder.resolve()
         for folder in (home() / "uploads", home() / "unpacked", home() / "runs", _PROJECT / "assets" / "samples")

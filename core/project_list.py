@@ -1,9 +1,9 @@
-"""The projects of a home: each is a folder that holds its own corpora, selections and runs.
+"""The projects of a home. Each project is a folder with its own corpora, selections and runs.
 
 WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, ...
-WINNOW_HOME/                    what all projects share: encoders, locks of devices, key, logs
+WINNOW_HOME/                    files that all projects share: encoders, locks of devices, key, logs
 
-A new home has one empty project, "My first project", whose folder appears when something is first written into it.
+A new home has one empty project, "My first project". Its folder is created when the first file is written into it.
 """
 
 import json
@@ -22,19 +22,21 @@ from core.shown import shown
 
 PROJECTS, ABOUT = "projects", "project.json"
 FIRST, FIRST_SLUG = "My first project", "my-first-project"
-LONGEST_NAME = 60  # characters: the switch above the menu shows it in one or two lines
+LONGEST_NAME = 60  # characters; the project switch above the menu shows this many on one or two lines
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
-LOCK = Path("locks", "projects.lock")  # in the home: held while a project is made, renamed or imported
+LOCK = Path("locks", "projects.lock")  # a lock in the home, held while a project is created, renamed or imported
 KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE)  # files and folders that an export contains
-_LONGEST_SLUG = 200  # characters: file systems allow 255, and a page's address may have any length
+_LONGEST_SLUG = 200  # characters; file systems allow 255 bytes, but a slug in a page's address may have any length
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """slug: the folder's name, used in addresses; it stays when the project is renamed. created: ISO 8601, UTC; "" if
-    unknown. sample: Winnow made the project from a sample set.
+    """A project.
+
+    slug: name of its folder, used in addresses; it does not change when the project is renamed. created: time, ISO
+    8601, UTC; "" if unknown. sample: True if Winnow made the project from a sample set.
     """
 
     slug: str
@@ -56,12 +58,12 @@ class Project:
 
 
 def is_project(folder: Path) -> bool:
-    """Return True for the folder of one project, False for a home."""
+    """Return True if `folder` is the folder of one project, False if it is a home."""
     return folder.parent.name == PROJECTS
 
 
 def shared_home(folder: Path) -> Path:
-    """Return the home that a project's folder lies in, or the home itself."""
+    """Return the home that contains a project's folder. For a home, return it unchanged."""
     return folder.parent.parent if is_project(folder) else folder
 
 
@@ -82,13 +84,13 @@ def listed(root: Path) -> Sequence[Project]:
 
 
 def unreadable(root: Path) -> Sequence[Path]:
-    """Return damaged project files. Such a project is called by its folder's name."""
+    """Return damaged files `project.json`. Such a project has its folder's name."""
     files = (project.folder / ABOUT for project in listed(root))
     return [file for file in files if file.exists() and read_object(file) is None]
 
 
 def find(root: Path, wanted: str) -> Project:
-    """Return a project by name, else by slug. Errors: ProjectError, which lists the known names."""
+    """Return a project by name, else by slug. Errors: ProjectError, which lists all names, if there is none."""
     projects = listed(root)
     named = [project for project in projects if _same(project.name, wanted)]
     if fitting := named or [project for project in projects if project.slug == wanted]:
@@ -98,29 +100,30 @@ def find(root: Path, wanted: str) -> Project:
 
 
 def by_slug(root: Path, slug: str) -> Path | None:
-    """Return the folder of the project with this slug, or None. Reads no file, because pages call it for every link."""
+    """Return the folder of the project with this slug, or None. Usually reads no file, because each link calls it."""
     if len(slug) < _LONGEST_SLUG and _SLUG.fullmatch(slug) and _is_made(folder := root / PROJECTS / slug):
         return folder
     return next((project.folder for project in listed(root) if project.slug == slug), None)
 
 
 def usual(root: Path) -> Project:
-    """Return the project to use if none is named: the oldest unarchived one, a sample only if there is no other."""
+    """Return the default project: the oldest that is not archived, a sample only if there is no other."""
     projects = listed(root)
     return next(iter(sorted(projects, key=lambda project: (project.archived, project.sample))))
 
 
 def new_name(root: Path, name: str, besides: Project | None = None) -> str:
-    """Return `name` without control characters and double spaces. besides: the project that gets this name.
+    """Return `name` without control characters and double spaces.
 
-    Errors: ProjectError if the name is empty, too long or taken.
+    besides: the project that gets this name, which may have it already. Errors: ProjectError if the name is empty, too
+    long or taken.
     """
     kept = " ".join(shown(unicodedata.normalize("NFC", name)).split())
     if not kept or len(kept) > LONGEST_NAME:
-        raise ProjectError(f"project: a name has 1 to {LONGEST_NAME} characters, this one {len(kept)}; give another.")
+        raise ProjectError(f"project: a name has 1 to {LONGEST_NAME} characters, not {len(kept)}; give another name.")
     others = [project for project in made(root) if besides is None or project.slug != besides.slug]
     if any(_same(project.name, kept) for project in others):
-        raise ProjectError(f"project {kept!r}: is there already; call this one {free_name(kept, others)!r}, say.")
+        raise ProjectError(f"project {kept!r}: exists already; give another name, such as {free_name(kept, others)!r}.")
     return kept
 
 
@@ -148,7 +151,7 @@ def free_slug(root: Path, name: str) -> str:
 def write(
     folder: Path, name: str, *, created: str | None = None, archived: bool = False, sample: bool = False
 ) -> Project:
-    """Write a project's description into its folder. created: None for now."""
+    """Write a project's `project.json`. created: time of creation; None for the current time."""
     about = {
         "name": name,
         "created": datetime.now(UTC).isoformat(timespec="microseconds") if created is None else created,
@@ -161,7 +164,7 @@ def write(
 
 
 def read(folder: Path) -> Project:
-    """Read the project of a folder. One with a damaged or missing file is called by its folder's name."""
+    """Read the project in a folder. If its `project.json` is damaged or missing, it gets the folder's name."""
     file = folder / ABOUT
     about = _about(file, file.stat().st_mtime_ns) if file.exists() else {}
     name, created = about.get("name"), about.get("created")
@@ -177,13 +180,14 @@ def read(folder: Path) -> Project:
 
 
 def _is_made(folder: Path) -> bool:
-    """Return True if the folder has a description, or is that of the first project, which needs none."""
+    """Return True if the folder has a `project.json`, or is the folder of the first project, which needs none."""
     return (folder / ABOUT).is_file() or (folder.name == FIRST_SLUG and folder.is_dir())
 
 
 @lru_cache(maxsize=256)
 def _about(file: Path, changed: int) -> Mapping[str, object]:
-    """Read a description. changed: the file's time, so that the cache sees a change; pages read it for every link."""
+    """Read a `project.json`. Cached, because pages read it for every link. changed: the file's time of change, so that
+    the cache notices a change."""
     return read_object(file) or {}
 
 

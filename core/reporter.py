@@ -1,17 +1,17 @@
-"""Interface by which long computations report progress."""
+"""Interface through which long computations report progress."""
 
 from typing import Protocol, TypedDict
 
 
 class Checkpoint(TypedDict):
-    """A point from which a training can resume. name: of its folder. step: of the optimizer, from 1."""
+    """A checkpoint of a training run. name: name of its folder. step: step of the optimizer, from 1."""
 
     name: str
     step: int
 
 
 class Reporter(Protocol):
-    """Receives progress of a long computation. Calls are cheap, because the receiver drops frequent ones."""
+    """Receives the progress of a long computation. Calls are cheap, because the receiver drops frequent ones."""
 
     def stage(self, name: str) -> None:
         """Report that a new stage begins, for example "embedding the domain corpus"."""
@@ -23,7 +23,7 @@ class Reporter(Protocol):
         """Report a number for a curve or a table."""
 
     def note(self, text: str) -> None:
-        """Report a sentence to the user. It must not quote a corpus."""
+        """Report a sentence to the user. The sentence must not quote a corpus."""
 
     def check(self) -> None:
         """Raise `Cancelled` if the run was asked to stop. Call it at least once per second."""
@@ -35,7 +35,7 @@ class Parted(Reporter, Protocol):
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
         """Report that part `number` (from 1) of `of` begins.
 
-        left: seconds of it and all later parts. after: of the later parts.
+        left: estimated seconds of this part and all later parts. after: estimated seconds of the later parts alone.
         """
 
 

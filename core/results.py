@@ -1,4 +1,4 @@
-"""Types of results: arrays with a name, a unit, a direction and an origin."""
+"""Types of results: scores, selections, measurements and evaluations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ Prefer = Literal["high", "low"]
 
 
 class Rows(Protocol):
-    """`(n, d)` vectors, stored or computed on access."""
+    """Array of vectors, `(n, d)`, stored or computed on access."""
 
     def __len__(self) -> int: ...
 
@@ -40,10 +40,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """One number per sentence, in the strategy's unit.
+    """Scores of sentences, in the strategy's unit.
 
-    values: `(n,)` float, one per sentence; NaN if a sentence could not be scored. prefer: which end is better. Only
-    `selection.choose` changes signs. corpus: fingerprint of the scored corpus.
+    values: `(n,)` float, one per sentence; NaN if the sentence could not be scored. prefer: "high" if high scores are
+    better, else "low". Only `selection.choose` changes signs. corpus: fingerprint of the scored corpus.
     """
 
     name: str
@@ -56,10 +56,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Rows selected from a corpus, best first, and how many were withheld.
+    """Rows selected from a corpus, best first, and the number of rows that were withheld.
 
-    rows: `(k,)` int64, in rank order. dropped: number of rows withheld by each flag. A row with several flags counts
-    once: as a leak if it is one, else under the first flag in the policy's order.
+    rows: `(k,)` int64, in rank order. dropped: number of rows withheld by each flag. A row with several flags is
+    counted once: as a leak if it is a leak, else under the first of its flags in the policy's order.
     """
 
     corpus: str
@@ -73,8 +73,8 @@ class Selection:
 class Measurement:
     """One number about a pair of corpora, and how it was computed.
 
-    value: in `unit`. prefer: which end means closer. convention: how it was computed, in words. columns: related values
-    by name, None if missing.
+    value: the number, in `unit`. prefer: "high" if higher means closer, else "low". convention: how the number was
+    computed, in words. columns: {name: related value, None if missing}.
     """
 
     name: str
@@ -87,11 +87,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Spans by sentence and type, from which every F1, test and verdict is computed.
+    """Numbers of spans per sentence and type, from which every F1, test and verdict is computed.
 
-    types: t names, sorted. tp, predicted, gold: `(n, t)` int32. A true positive has the right start, end and type.
-    tested: `(n,)` True for sentences that a replicate was tested on, if each replicate has its own labels and test set;
-    the other rows are 0. None if all compared taggers use the same labels. It is not saved.
+    types: names of the t types, sorted. tp, predicted, gold: numbers of true positives, predicted and gold spans,
+    `(n, t)` int32. A true positive has the right start, end and type.
+    tested: `(n,)` bool, True for sentences that the replicate was tested on; the other rows are 0. Used if each
+    replicate has its own labels and test set; None if all compared taggers use the same labels. It is not saved.
     """
 
     types: tuple[str, ...]
@@ -126,13 +127,13 @@ class Evaluation:
         return {name: percent_f1(*counts) for name, *counts in zip(self.types, *sums, strict=True)}
 
     def macro_f1(self) -> float:
-        """Return the unweighted mean F1 of the types in gold, percent; 0 if there are none."""
+        """Return the unweighted mean F1 of the types that have gold spans, percent; 0 if there are none."""
         scores = self.by_type()
         held = [scores[name] for name, n in zip(self.types, self.gold.sum(axis=0).tolist(), strict=True) if n]
         return sum(held) / max(len(held), 1)
 
     def of(self, rows: BoolArray) -> Self:
-        """Return the table of the sentences for which `rows`, `(n,)`, is True."""
+        """Return the table of the sentences where `rows`, `(n,)` bool, is True."""
         return replace(self, tp=self.tp[rows], predicted=self.predicted[rows], gold=self.gold[rows])
 
     def save(self, path: Path) -> None:

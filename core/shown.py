@@ -13,7 +13,7 @@ _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\
 
 
 def shown(text: str) -> str:
-    """Return text on one line, with each control character replaced by a mark."""
+    """Return text on one line, with each control character replaced by `REPLACED`."""
     return _OBEYED.sub(REPLACED, text)
 
 
@@ -23,44 +23,44 @@ def brief(text: str) -> str:
 
 
 def in_utf8(text: str) -> bool:
-    """Return True if text can be encoded. File names that are not valid text contain unpaired surrogates."""
+    """Return True if text can be encoded as UTF-8. Invalid file names cannot: they contain unpaired surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def shown_json(text: str) -> str:
-    """Return JSON on one line with control characters escaped, so that parsing restores them."""
+    """Return JSON on one line with its control characters escaped. Parsing the JSON restores them."""
     return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def in_points(value: float) -> str:
-    """Format a size in F1 points, with useful digits only."""
+    """Format an amount of F1 points, with one decimal below 10 points and none above."""
     return f"{value:.0f} points" if value >= 9.95 else f"{value:.1f} points"
 
 
 def short(name: str) -> str:
-    """Shorten a name for a list. Both ends are kept, because names that Winnow gives differ at the end."""
+    """Shorten a name for a list. The end is kept too, because names that Winnow makes up differ at the end."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: `1 sentence`, `1,200 sentences`. plural: of an irregular noun."""
+    """Return a number with its noun: `1 sentence`, `1,200 sentences`. plural: plural of an irregular noun."""
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does: `a`, `a and b`, `a, b and c`."""
+    """Join names for a sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def when(moment: float) -> str:
-    """Date and time by this machine's clock, without the year. moment: seconds since 1970."""
+    """Format a time as local date and time without the year: `3 March, 14:05`. moment: seconds since 1970."""
     return time.strftime("%-d %B, %H:%M", time.localtime(moment))
 
 
 def distinct(names: Mapping[str, str], moments: Mapping[str, float]) -> dict[str, str]:
-    """Add the date to equal names, and a number, oldest first, if the dates are equal too.
+    """Make names different: add the date to equal names, and a number if their dates are equal too.
 
-    moments: when each began, in seconds since 1970.
+    names, moments: name and start time (seconds since 1970) by key. Numbers ascend from the oldest on.
     """
     often = Counter(names.values())
     dated = {key: name if often[name] == 1 else f"{name} ({when(moments[key])})" for key, name in names.items()}

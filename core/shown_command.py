@@ -1,4 +1,4 @@
-"""Show the command line that does the same as a page."""
+"""Build the command line that does the same as a page, to show it there."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -47,8 +47,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 def command_of(run: Run) -> str | None:
     """Return the command line that repeats a run, or None.
 
-    There is none for a kind without its own command, for an upload, whose copy is deleted, and if the options of the
-    run are no longer valid.
+    It is None for a kind without its own command, for an uploaded file, whose copy was deleted, and if the options of
+    the run are no longer valid.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):
@@ -57,13 +57,13 @@ def command_of(run: Run) -> str | None:
 
 
 def flag(name: str, *, on: bool = True) -> str:
-    """Return an option's name on the command line; repeated options use the singular: `--seed 1 --seed 2`."""
+    """Return the flag of an option. An option that can be repeated has a flag in the singular: `--seed 1 --seed 2`."""
     singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
     return ("--" if on else "--no-") + singular.replace("_", "-")
 
 
 def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield nested options with joined names: {knn: {neighbours: 10}} as `knn.neighbours`, 10."""
+    """Yield nested options with their names joined: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
     for key, value in options.items():
         if isinstance(value, dict):
             yield from ((f"{key}.{inner}", item) for inner, item in _flat(value))

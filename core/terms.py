@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term. word: as in the middle of a sentence. symbol: as in papers, "" for none. meaning: for the glossary."""
+    """A term.
+
+    word: the term as written in the middle of a sentence. symbol: symbol in papers; "" for none. meaning: explanation
+    for the glossary.
+    """
 
     word: str
     symbol: str
@@ -23,26 +27,26 @@ class Term:
         return f"{self.title} ({self.symbol})" if self.symbol else self.title
 
 
-LEAST_TASK = 100  # sentences of T_C: with fewer the scores depend on which sentences were taken
+LEAST_TASK = 100  # sentences in T_C; with fewer, scores depend too much on which sentences it contains
 
 TASK = Term(
     "task corpus",
     "T_C",
-    f"Sentences like those that your tagger will read, without labels; {LEAST_TASK} or more. The selection looks for "
-    "sentences like these.",
+    f"At least {LEAST_TASK} unlabelled sentences, like the text that your tagger will be used on. The selection looks "
+    "for sentences like these.",
 )
 DOMAIN = Term("domain corpus", "D_C", "The large corpus of plain text from which sentences are selected.")
 CHOICE = Term(
     "selection",
     "S_C",
-    "The sentences of the domain corpus that are kept. An encoder is pre-trained on them and the task corpus before "
-    "the tagger is trained.",
+    "The sentences that are selected from the domain corpus. An encoder is pre-trained on them and on the task corpus "
+    "before the tagger is trained.",
 )
 LABELS = Term(
     "labelled data",
     "L_C",
-    "Sentences in which people marked the entities and their types, in three parts: training set, dev set and test "
-    "set.",
+    "Sentences in which people marked the entities and their types. It consists of a training set, a dev set and a "
+    "test set.",
 )
 TRAIN = Term("training set", "L_C train", "Labelled sentences that a tagger is trained on.")
 DEV = Term(
@@ -59,40 +63,42 @@ TEST = Term(
 LEAK = Term(
     "test leak",
     "",
-    "A sentence of the dev or test set that also occurs in text to be pre-trained on. It is kept out, because the test "
-    "would be too easy otherwise. No data has left this machine.",
+    "A sentence of the dev or test set that also occurs in the text for pre-training. It is left out there, because "
+    "the test would be too easy otherwise. The word does not mean that data has left this machine.",
 )
 TAGGER = Term("tagger", "", "A model that finds the entities in a sentence and names the type of each.")
 ENCODER = Term(
     "encoder",
     "",
-    "The language model that a tagger is built on. It was trained on much general text, but not on yours.",
+    "The language model that a tagger is built on. It was trained on a large amount of general text, but not on yours.",
 )
 PRETRAINING = Term(
     "continued pre-training",
     "MLM",
-    "Training an encoder further on plain text: it predicts hidden words and so learns how your kind of text is "
+    "Further training of an encoder on plain text. It predicts hidden words, and so learns how your kind of text is "
     "written.",
 )
 STRATEGY = Term(
     "strategy", "", "A method that gives every sentence of the domain corpus a score; the best ones are selected."
 )
 BUDGET = Term(
-    "budget", "", "The size of the selection: a share, a number of sentences or tokens, or all from a score on."
+    "budget",
+    "",
+    "The size of the selection: a share, a number of sentences or tokens, or all sentences above a score.",
 )
 SCORE = Term(
     "score",
     "F1",
-    "Of a tagger: how well it finds and types the labelled entities, from 0 to 100; missed and spurious entities both "
-    "lower it. Of a sentence: how well it fits the strategy.",
+    "For a tagger: how well it finds the labelled entities and their types, from 0 to 100; missed and spurious "
+    "entities both lower it. For a sentence: the number that a strategy gives it.",
 )
 DECIDING = Term(
     "dev F1",
     "",
-    "A tagger's F1 on the dev set. The best epoch and the best settings are chosen by it, so it is slightly too high "
-    "to be reported.",
+    "A tagger's F1 on the dev set. It is used to choose the best epoch and the best settings, so it is slightly too "
+    "high to be reported.",
 )
-EXPERIMENT = Term("experiment", "", "The same tagger trained after each variant, several times, and compared.")
+EXPERIMENT = Term("experiment", "", "A comparison of variants: the tagger is trained several times with each of them.")
 VARIANT = Term(
     "variant",
     "arm",
@@ -109,34 +115,35 @@ INTERVAL = Term(
     "difference.",
 )
 CLAIM = Term("claim", "", "The one question that an experiment is planned to answer, written down before it starts.")
-TOKEN = Term("token", "", "A word, a number or a punctuation mark, as the text is cut.")
+TOKEN = Term("token", "", "A word, a number or a punctuation mark: the units that text is split into.")
 MENTION = Term("mention", "", "One occurrence of an entity in a sentence, marked with its type.")
 INFORMATION = Term(
     "pointwise V-information",
     "PVI",
-    "How many bits a name, or the words around it, reveal about its type: 1 doubles the certainty, below 0 misleads.",
+    "How many bits a name, or the words around it, reveal about its type. At 1 the type is twice as certain; below 0 "
+    "they mislead.",
 )
 NAME_OR_CONTEXT = Term(
     "name minus context",
     "CEIM",
-    "Information in the name minus information in the words around it: above 0 the name reveals the type, below 0 its "
-    "context.",
+    "Information in the name minus information in the words around it. Above 0, the name reveals more about the type; "
+    "below 0, its context does.",
 )
 DISAGREEMENT = Term(
     "symmetric KL divergence",
     "SKL",
-    "How differently two labelled corpora label the entities they share: 0 if alike, about 9 if never alike.",
+    "How differently two labelled corpora label the entities they share: 0 if always alike, about 9 if never.",
 )
 SURPRISE = Term(
     "perplexity",
     "PPL",
-    "How unexpected the task corpus is to a model of word sequences trained on the source: the lower, the closer.",
+    "How unexpected the task corpus is for a model of word sequences trained on the source. Lower means closer.",
 )
 SHIFT = Term(
     "word vector variance",
     "WVV",
-    "How far word vectors of the source move when their training goes on with the task corpus: the less, the more "
-    "alike both use the words.",
+    "How far word vectors of the source move when their training continues on the task corpus. Lower means that both "
+    "corpora use the words more alike.",
 )
 SHARED = Term(
     "target vocabulary covered", "TVC", "The share of the task corpus's distinct words that the source has too."
@@ -144,7 +151,7 @@ SHARED = Term(
 SHARED_CONTENT = Term(
     "content words covered",
     "TVcC",
-    "Target vocabulary covered, counted on nouns, verbs and adjectives only, which say what the text is about.",
+    "Target vocabulary covered, computed from nouns, verbs and adjectives only, because these show the text's subject.",
 )
 
 TERMS = (
@@ -158,20 +165,20 @@ _WORDS = {term.symbol: term.word for term in (TASK, DOMAIN, CHOICE, LABELS)}
 
 
 def plainly(name: str) -> str:
-    """Return the term for a symbol such as `T_C`; any other name stays as it is."""
+    """Return the word for a symbol such as `T_C`. Other names are returned unchanged."""
     return _WORDS.get(name, name)
 
 
 def in_words(parts: Sequence[str]) -> str:
-    """Join words to a list: `task corpus, test set and selection`."""
+    """Join words for a sentence: `task corpus, test set and selection`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def part_in_words(role: str) -> str:
-    """Return the word for the part that a corpus plays."""
+    """Return the word for a corpus's role: `training set` for `train`."""
     return {"task": TASK, "domain": DOMAIN, **_PARTS}[role].word
 
 
 def labels_in_words(parts: Sequence[str]) -> str:
-    """Name parts of the labelled data; for train and test, `a training set and a test set`."""
+    """Name roles of labelled data: `a training set and a test set` for `train` and `test`."""
     return in_words([f"a {_PARTS[part].word}" for part in parts])

@@ -1,7 +1,7 @@
-"""`python -m core.work work RUN --home HOME`: a worker process. It loads no page, no command and no figure.
+"""A worker process: `python -m core.work work RUN --home HOME`. It imports no pages, no commands and no charts.
 
-`--tied` ends it with the process that holds the other end of its stdin. Exit status: 0 done, 2 wrong input, 1 a bug,
-130 cancelled. Messages go to stderr, which is worker.log.
+With `--tied`, the worker ends when the process at the other end of its stdin ends. Exit status: 0 done, 2 wrong input,
+1 a bug, 130 cancelled. Messages go to stderr, which is worker.log.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def work(run_id: str) -> int:
 
 
 def _tie() -> None:
-    """End this process when its stdin ends, on which nothing is ever sent."""
+    """End this process when its stdin is closed. Nothing is ever sent on it."""
 
     def wait() -> None:
         os.read(0, 1)

@@ -40,9 +40,9 @@ def test_a_card_has_one_lock_by_whatever_number_it_goes(driver: Driver, monkeypa
     ("row", "torch", "said"),
     [
         (OLD, "13.0", r"driver 550, this build needs 580; update the driver, or install .*\+cu126"),
-        (V100, "13.0", r"its capability is 7.0, this build has code for 7.5 on; install .*whl/cu126"),
-        (H100, None, r"built for processors alone; install .*\+cu130"),
-        (OLD, None, r"built for processors alone; install .*\+cu126"),
+        (V100, "13.0", r"its compute capability is 7.0, this build needs 7.5; install .*whl/cu126"),
+        (H100, None, r"built for processors only; install .*\+cu130"),
+        (OLD, None, r"built for processors only; install .*\+cu126"),
     ],
 )
 def test_what_torch_cannot_use_is_told_with_the_way_out(
@@ -95,16 +95,16 @@ def test_a_device_can_be_asked_for_by_variable_and_by_command(
         assert [card.name for card in cards.usable()] == names
         assert cards.hindrance() == ""
     monkeypatch.setenv("WINNOW_DEVICE", "cuda:2")
-    given = r"cuda:2 is not to be had; give cuda:0 \(NVIDIA H100\), cuda:1 \(Tesla T4\)"
+    given = r"cuda:2 is not available; give cuda:0 \(NVIDIA H100\), cuda:1 \(Tesla T4\)"
     with pytest.raises(ResourceError, match=given):
         cards.check()
     monkeypatch.setenv("WINNOW_DEVICE", "tpu")
-    with pytest.raises(ConfigError, match="no device; give auto, cpu, cuda or cuda:1"):
+    with pytest.raises(ConfigError, match="not a device; give auto, cpu, cuda or cuda:1"):
         cards.usable()
     driver.shows()
     code, _, said = command("--device", "cuda:3", "runs", "list")
     assert code == 2
-    assert "device: cuda:3 is not to be had; the driver shows no card here (nvidia-smi); give cpu." in said
+    assert "device: cuda:3 is not available; the driver lists no GPU on this machine (nvidia-smi); give cpu." in said
     assert command("--device", "cpu", "runs", "list")[0] == 0
     assert os.environ["WINNOW_DEVICE"] == "cpu"  # which workers inherit
 

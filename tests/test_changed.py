@@ -26,7 +26,7 @@ from tests.conftest import sentence
 from tests.homes import Names
 from tests.pages.test_pages import opened, opened_on
 
-CHANGED = "is not what run {} left there: it was changed since, or the disk fails; restore it from a copy, or remove"
+CHANGED = "differs from what run {} wrote: it was changed since, or the disk fails; restore it from a copy, or remove"
 NUMBERS = np.arange(20.0)
 
 

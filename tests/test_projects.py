@@ -119,7 +119,7 @@ def test_names(home: Path) -> None:
     for name in ("", "   ", "x" * (LONGEST_NAME + 1)):
         with pytest.raises(ProjectError, match="1 to 60 characters"):
             facade.new(name)
-    with pytest.raises(ProjectError, match="is there already; call this one 'MIETVERTRÄGE 2', say"):
+    with pytest.raises(ProjectError, match="exists already; give another name, such as 'MIETVERTRÄGE 2'"):
         facade.new("MIETVERTRÄGE")
     facade.rename("mietvertrage", "project")  # a name goes before a slug
     assert facade.find("Project").slug == "mietvertrage"
@@ -198,7 +198,7 @@ def test_projects_by_the_command_line(two: tuple[Path, Path], tmp_path: Path, co
     assert command("--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
     assert command("project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
     code, _, err = command("project", "import", file)
-    assert (code, err) == (2, f"project '{FIRST}': is there already; call this one '{FIRST} 2', say.\n")
+    assert (code, err) == (2, f"project '{FIRST}': exists already; give another name, such as '{FIRST} 2'.\n")
     assert command("project", "import", file, "--name", "Copy")[0] == 0
     assert "tenants" in command("--project", "Copy", "corpus", "list")[1]
     assert command("project", "archive", "copy")[0] == 0

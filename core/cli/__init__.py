@@ -1,1 +1,1 @@
-"""The command line: a file a subject; `main.py` puts the commands together."""
+"""The command line. `main.py` collects the commands of all packages."""

@@ -80,11 +80,11 @@ EXAMPLES = {
     "doctor": "doctor",
     "key": "key",
 }
-ANYWHERE = "--home, --project, --device and --on may stand before the command or after it."
+ANYWHERE = "--home, --project, --device and --on can be given before or after the command."
 
 
 def with_examples(command: click.Command, name: str = "") -> None:
-    """Give a command and all below it an example behind their help."""
+    """Add an example to the end of the help of a command and of its subcommands."""
     if example := EXAMPLES.get(name):
         command.epilog = f"\b\nExample:\n  {CORE} {example}\n\n{ANYWHERE}"
     if isinstance(command, click.Group):

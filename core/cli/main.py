@@ -1,9 +1,9 @@
-"""The command `core` and its exit codes.
+"""The command `python -m core` and its exit codes.
 
     python -m core select --task T --domain D --strategy classifier --budget 20% --output S_C.txt --json
 
-Results go to stdout (`--json`: one object and nothing else), progress to stderr.
-Exit 0 done, 2 the input or the arguments were wrong (`check`: an item is red), 1 a bug, 130 cancelled.
+Results go to stdout (with `--json`, one JSON object and nothing else), progress to stderr.
+Exit codes: 0 done, 2 wrong input or arguments (for `check`: an item is red), 1 a bug, 130 cancelled.
 """
 
 import os
@@ -33,7 +33,7 @@ from core.selection.cli import choice_group, count_alike, export, map_selection,
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
 
-SHARED = ("pretrain", "finetune")  # commands that several processes of torchrun do together
+SHARED = ("pretrain", "finetune")  # commands whose work several processes of torchrun share
 COMMANDS = (
     samples,
     corpus,
@@ -73,15 +73,15 @@ COMMANDS = (
 
 
 class Main(click.Group):
-    """The command `core`. Its own options may stand before a command or after it."""
+    """The command `python -m core`. Its own options may come before or after a subcommand."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Move the options that stand after a command to the front."""
+        """Parse `args` after moving the command's own options to the front."""
         return super().parse_args(context, _own_first(self, args))
 
 
 def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
-    """`args` with the options of `main` in front, unless the command has an option of that name itself."""
+    """Return `args` with the options of `main` first, except options whose name the subcommand has too."""
     own, front, rest, left = _takes_value(main), list[str](), list[str](), list(args)
     command: click.Command = main
     theirs: Mapping[str, bool] = {}
@@ -98,12 +98,12 @@ def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
             command = command.commands[word]
             theirs = _takes_value(command)
         elif theirs.get(name) and not sign and left:
-            rest.append(left.pop(0))  # a value, which may look like an option
+            rest.append(left.pop(0))  # the option's value, even if it looks like an option
     return [*front, *rest]
 
 
 def _takes_value(command: click.Command) -> dict[str, bool]:
-    """Whether each option of a command, by its flag, takes a value."""
+    """Return {flag: True if the option takes a value} for all options of a command."""
     options = [param for param in command.params if isinstance(param, click.Option)]
     return {flag: not option.is_flag for option in options for flag in (*option.opts, *option.secondary_opts)}
 
@@ -114,13 +114,13 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
     "--home",
     envvar="WINNOW_HOME",
     type=click.Path(file_okay=False, readable=False),
-    help="Where corpora and runs live.",
+    help="Folder of the projects, with their corpora and runs.",
 )
-@click.option("--project", envvar="WINNOW_PROJECT", help="The project, by name; the oldest if left out.")
+@click.option("--project", envvar="WINNOW_PROJECT", help="Name of the project. Default: the oldest.")
 @click.option(
     "--device",
     envvar="WINNOW_DEVICE",
-    help="What computes: auto (a free GPU, else the CPU), cpu, cuda or cuda:1.",
+    help="Device that computes: auto (a free GPU, else the CPU), cpu, cuda or cuda:1.",
 )
 @click.option(
     "--on",
@@ -128,14 +128,14 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
     expose_value=False,
     callback=lambda context, option, value: machine.compute_on(value),
     help="Where to compute chunks and the steps of an experiment: local (one process), ray (all cores and GPUs of this "
-    "machine) or ray:HOST:PORT (a cluster that it has joined).",
+    "machine) or ray:HOST:PORT (a cluster that this machine has joined).",
 )
 @click.option(
     "--mixed",
     is_flag=True,
     expose_value=False,
     callback=lambda context, option, value: machine.allow_mixed(value),
-    help="Accept workers with other processors or versions: the result is equal to 4 digits, not to the byte.",
+    help="Accept workers with other processors or versions. Results then agree to about 4 digits, not to the byte.",
 )
 @click.pass_context
 def main(context: click.Context, home: str | None, project: str | None, device: str | None) -> None:
@@ -152,8 +152,8 @@ def main(context: click.Context, home: str | None, project: str | None, device: 
     context.with_resource(asked_by("command line"))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand not in SHARED:
         raise ConfigError(
-            f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "
-            f"torchrun, which shares the work of {' and '.join(SHARED)} alone."
+            f"{context.invoked_subcommand}: runs in one process, but torchrun started several. Start it without "
+            f"torchrun, which can only be used for {' and '.join(SHARED)}."
         )
 
 
@@ -161,7 +161,7 @@ def _choose(project: str, context: click.Context) -> None:
     try:
         context.with_resource(within(projects.find(project).slug))
     except ProjectError:
-        if context.invoked_subcommand != "project":  # which may be about to make it
+        if context.invoked_subcommand != "project":  # `project new` may be about to create it
             raise
 
 
@@ -171,14 +171,14 @@ with_examples(main)
 
 
 def _by_flag(error: WinnowError) -> str:
-    """An error as the command line shows it: an option by its flag, as it is typed."""
+    """Return the message of an error, with the option's name at its start replaced by its flag (`--seed: ...`)."""
     text, option = str(error), error.option if isinstance(error, ConfigError) else ""
     name = option.partition(".")[0]
     return commands.flag(name) + text.removeprefix(name) if option and text.startswith(name) else text
 
 
 def run_main() -> int:
-    """`main` with Winnow's exit codes."""
+    """Run `main`, print its error if it fails, and return Winnow's exit code."""
     try:
         with on_disk(given_home()):
             status = main.main(standalone_mode=False)
@@ -189,13 +189,13 @@ def run_main() -> int:
         return 2
     except (Cancelled, KeyboardInterrupt, click.Abort):
         echo("cancelled", err=True)
-        return 130  # as shells say it of what Ctrl-C ended: 128 and SIGINT
+        return 130  # the code that shells use after Ctrl-C: 128 + SIGINT
     except WinnowError as error:
         echo(_by_flag(error), err=True)
         if isinstance(error, OptionsError) and error.examples:
             echo("The first sentences:", *(f"  {example}" for example in error.examples), err=True)
         return 2
-    except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit code
-        echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log
+    except Exception as error:  # noqa: BLE001  a bug has another exit code than wrong input
+        echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker writes it to worker.log
         return 1
     return status if type(status) is int else 0  # click returns the status of `context.exit`

@@ -1,4 +1,4 @@
-"""How the fields of a recipe's config become a command's options, and what is typed becomes a config's options."""
+"""Turn the fields of a config into a command's options, and what the user typed into options for the config."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,35 +19,35 @@ from core.projects import runs
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
 _YES_OR_NO = (bool, bool | None)
-COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter leaves `k=1,5` whole
+COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter does not split `k=1,5`
 
 
 class _Corpus(click.ParamType[str]):
-    """A corpus by name, fingerprint or path. It stays text here: `given` adds a file once all options are known."""
+    """A corpus, given by name, fingerprint or path. The value stays text; `given` imports a file given by its path."""
 
     name = "corpus"
 
 
 class _Here(click.Path):
-    """Path that is written on this machine. Errors: ConfigError for an address, before anything is computed."""
+    """A path to write on this machine. Errors: ConfigError for a remote address, before anything is computed."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if remote.is_address(str(value)):
             raise ConfigError(
-                f"{param.name if param else 'output'}: {remote.named(str(value))} is an address, to which select "
-                "and export alone write; give a path, and copy what lies there afterwards."
+                f"{param.name if param else 'output'}: {remote.named(str(value))} is a remote address, which only "
+                "select and export can write to. Give a path on this machine, and copy the files afterwards."
             )
         return super().convert(value, param, context)
 
 
 CORPUS = _Corpus()
-FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # to be written
+FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # types of options that name an output
 
 
 def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
-    """A click callback: what is typed with commas, by repetition, or both.
+    """Return the values of a repeatable option, typed with commas, by repetition, or both. For click's `callback`.
 
-    A corpus's own name, or a file's, may have commas.
+    A name of a corpus or file that contains commas is not split.
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
     whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
@@ -58,21 +58,24 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
-    """The same for NAME=VALUE, whose value may have commas."""
+    """Do the same as `several` for NAME=VALUE pairs, whose values may contain commas."""
     return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
 
 
 def _parts(text: str, separator: re.Pattern[str]) -> list[str]:
-    """Without blank ones; a text that is nothing else stays, so that it is refused and not taken for the default."""
+    """Split a text and drop blank items.
+
+    If all items are blank, return the text itself, so that it is refused later instead of replaced by the default.
+    """
     return [part for part in (part.strip().rstrip(",") for part in separator.split(text)) if part] or [text]
 
 
 def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Command], Command]:
-    """A decorator that gives a command one option for every field of `config`."""
+    """Return a decorator that adds one option for every field of `config` to a command."""
 
     def decorate(command: Command) -> Command:
         required_first = sorted(config.model_fields.items(), key=lambda named: not named[1].is_required())
-        # The last decorator's option stands first in the help.
+        # click lists the option of the last decorator first.
         for name, field in reversed(required_first):
             extra = _extra(field)
             if name in leave_out or extra.get("hidden"):
@@ -85,7 +88,7 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
 
 
 class Attributes(TypedDict, total=False):
-    """click's keywords for an option."""
+    """Keyword arguments of `click.option`."""
 
     required: bool
     is_flag: bool
@@ -101,14 +104,17 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
 
 
 def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
-    """Its flag, and its own name where it is another one (`--seeds 1,2`); `--no-` where it may be on unasked."""
+    """Return the flags of an option: its flag, and its field name if that differs (`--seed` and `--seeds`).
+
+    A yes-or-no option that can be on by default also gets the flag `--no-...`.
+    """
     if field.annotation in _YES_OR_NO and field.default is not False:
         return (f"{commands.flag(name)}/{commands.flag(name, on=False)}",)
     return tuple(dict.fromkeys((commands.flag(name), *(["--" + name.replace("_", "-")] if name != "options" else []))))
 
 
 def _click_kind(field: FieldInfo) -> Attributes:
-    """click's keywords for a pydantic field; values stay text, the config itself validates them."""
+    """Return arguments of `click.option` for a pydantic field. Values stay text, because the config validates them."""
     kind = field.annotation
     shown: Attributes = {"required": True} if field.is_required() else {}
     if kind in _YES_OR_NO:
@@ -126,18 +132,18 @@ def _click_kind(field: FieldInfo) -> Attributes:
 
 
 def _metavar(kind: object) -> str:
-    """The kind of value that an option takes, for the help: INT, FLOAT, TEXT; of a list, that of its items."""
+    """Return the word for an option's values in the help: INT, FLOAT, TEXT or NAME=VALUE; for a list, of its items."""
     if get_origin(kind) is dict:
         return "NAME=VALUE"
     if kind in (int, float):
         return "INT" if kind is int else "FLOAT"
-    # Of an option that may be None, or of a list, the first kind that is no text.
+    # For an optional value or a list: the first inner type that is not text.
     inner = [_metavar(each) for each in get_args(kind) if each not in (type(None), ...) and not isinstance(each, str)]
     return next((name for name in inner if name != "TEXT"), "TEXT")
 
 
 def _default(field: FieldInfo) -> str:
-    """The default in words, for the end of a help text; nothing if there is none."""
+    """Return the default for the end of a help text, such as " [default: 5]"; "" if there is no default."""
     value = field.default
     if field.is_required() or value in ("", (), {}, None, False):
         return ""
@@ -151,7 +157,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def given(values: Mapping[str, object], config: type[Config]) -> Options:
-    """The options that were typed, in the shape that `config` takes; corpora by path are added on the way."""
+    """Return the options that the user typed, as `config` takes them. Corpora given by path are imported first."""
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
     for name in ("options", "skipgram"):
         if isinstance(pairs := options.get(name), tuple):

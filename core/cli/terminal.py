@@ -1,4 +1,4 @@
-"""The one way to the terminal: lines, JSON, how far a run is, and what came out of it."""
+"""Output on the terminal: lines, JSON, the progress of a run, and its result."""
 
 import json
 import shutil
@@ -19,25 +19,26 @@ from core.runs.run import Run
 from core.shown import shown, shown_json
 
 Result = dict[str, object]
-Write = Callable[[Run, str], Mapping[str, str]]  # of a run into a path, as typed; what the result then says
+Write = Callable[[Run, str], Mapping[str, str]]  # (run, path as typed) -> entries to add to the result
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
 def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> None:
-    """The one way to the terminal: each argument is a line, and nothing in it is obeyed as a command or begins another.
+    """Print lines. Control characters in them are replaced, so that text cannot control the terminal or add lines.
 
-    err: on stderr. begin, end: of our own, such as a carriage return over the line before.
+    All output uses this function. err: print on stderr. begin, end: our own control characters around the lines, such
+    as a carriage return that overwrites the previous line.
     """
     click.echo(begin + "\n".join(map(shown, lines)) + end, nl=False, err=err)
 
 
 def echo_json(value: object) -> None:
-    """One JSON value on stdout, in one line."""
+    """Print a JSON value on one line of stdout."""
     click.echo(shown_json(json.dumps(value, ensure_ascii=False)))
 
 
 def progress(event: Event) -> None:
-    """One line on stderr that keeps changing; a note stays."""
+    """Show an event on stderr. Each line overwrites the previous one, except that notes stay."""
     data = event.data
     width = shutil.get_terminal_size().columns - 1
     if event.kind == "part":
@@ -54,13 +55,16 @@ def progress(event: Event) -> None:
 
 
 def note_spoilt() -> None:
-    """Name on stderr what cannot be read in the home, so that a list without it is not taken for whole."""
+    """Name on stderr the files of the home that cannot be read, so that users know that a list is incomplete."""
     for file in unreadable():
-        echo(f"note: cannot be read, so what it tells is left out: {file.relative_to(home())}", err=True)
+        echo(f"note: this file cannot be read, so its content is left out: {file.relative_to(home())}", err=True)
 
 
 def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[str] | None = None) -> None:
-    """The result on stdout: one JSON object, or a line a key; or `plain`, a line or several, in place of those."""
+    """Print a result on stdout: one JSON object, or one line per key.
+
+    plain: lines to print without `as_json` instead of one line per key; "" for none.
+    """
     if as_json:
         echo_json(result)
         return
@@ -73,7 +77,7 @@ def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[st
 
 
 def in_words(value: object) -> str:
-    """A value as a person reads it: no braces, no quotes, and of a long table only its length."""
+    """Format a value for people, without braces and quotes. For a long table, give only its length."""
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if isinstance(value, Mapping):
@@ -86,9 +90,12 @@ def in_words(value: object) -> str:
 
 
 def remove_everything(reference: str, as_json: bool) -> None:
-    """Remove a corpus or run with all that was made from it; said before what goes, and asked on a terminal."""
+    """Remove a corpus or run with everything made from it.
+
+    What is removed is listed first. On a terminal, the user must confirm.
+    """
     doomed = removals.removal(reference)
-    echo(f"note: goes: {doomed.in_words}; stays: original files, downloads, copies in other folders", err=True)
+    echo(f"note: to be removed: {doomed.in_words}; kept: original files, downloads, copies in other folders", err=True)
     if sys.stdin.isatty() and not as_json and not doomed.active:
         click.confirm("Remove all of it?", abort=True, err=True)
     gone = removals.remove_everything(reference)
@@ -105,9 +112,9 @@ def finish(
     plain: Callable[[Result], Sequence[str]] | None = None,
     finding: Finding | None = None,
 ) -> Result:
-    """Report a finished run's result and return it; `output` is written first.
+    """Print a finished run's result and return it. First `write` writes the run to the path `output`.
 
-    plain: its lines where not as JSON. finding: its verdict, which stands last.
+    plain: function from the result to its lines, used without `as_json`. finding: verdict to print last.
     """
     result = {"run": run.id, **run.result()}
     if finding:
@@ -120,7 +127,7 @@ def finish(
 
 
 def artifact(find: Callable[[str], Path]) -> Write:
-    """A `Write` that copies one of the run's artifacts. find: where it lies, a file or a folder, by the run's id."""
+    """Return a `Write` that copies an artifact of the run. find: function from the run's id to the file or folder."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         deliver.take(run.id, {find(run.id): output})

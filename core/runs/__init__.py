@@ -1,8 +1,8 @@
-"""Runs: each has a folder, a manifest, an event log and a lock. This package does not know what a run computes.
+"""Runs. Each has a folder, a manifest, an event log and a lock. This package does not know what a run computes.
 
 store = RunStore(home)
 run = store.create("select", config, inputs, seed=0, versions=versions, key=run_key(...))
-launch.start(run)            # in a new process; worker.execute(run, compute) does it in this one
+launch.start(run)            # in a new process; worker.execute(run, compute) works on it in this one
 run.state(), run.events(offset), run.cancel(), run.result()
 """
 

@@ -1,7 +1,7 @@
-"""Computation in chunks: each is a file in the run's folder for chunks, and a file that is there is not made again.
+"""Computation in chunks. Each chunk is a file in the run's folder `chunks`; existing files are not computed again.
 
-A chunk's file has the same bytes on every machine, so a run can be resumed on another one. Chunk files are
-deleted with the run, or earlier by the kind of run that made them.
+A chunk's file has the same bytes on every machine, so a run can be resumed on another machine. Chunk files are deleted
+with the run, or earlier by the code that computed them.
 """
 
 import json
@@ -22,17 +22,17 @@ from core.runs.where import Where
 
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
-About = Mapping[str, Any]  # a work's description of its model
-PROBES = "*.probe"  # files in the folder for chunks, see `Chunks.hold_to_first`
-PROBED = 64  # items that every worker computes first
+About = Mapping[str, Any]  # description of the model of a `Work`
+PROBES = "*.probe"  # files in the folder `chunks`, see `Chunks.hold_to_first`
+PROBED = 64  # number of items that every worker computes first, to compare it with the other workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A work with its model loaded.
+    """A `Work` with its model loaded.
 
-    compute: rows -> an array, of the same bytes on every call. ahead: the part of the work on rows that a thread may do
-    while the rows before them are computed. about: what the work's `read` and the run's result need of the model.
+    compute: function from rows to an array; its bytes are the same on every call. ahead: preparation of rows that a
+    thread may do while earlier rows are computed. about: facts about the model, for `Work.read` and the run's result.
     """
 
     compute: Callable[[Any, Reporter], Array]
@@ -40,14 +40,14 @@ class Opened:
     about: About = field(default_factory=dict)
 
     def array(self, rows: Any, report: Reporter) -> Array:
-        """Compute rows that nothing was done ahead for."""
+        """Compute rows that were not prepared by `ahead`."""
         return self.compute(self.ahead(rows) if self.ahead else rows, report)
 
 
 class Work(Protocol):
-    """Computation on every chunk. It can be pickled; `read` runs beside the home, the rest on any machine.
+    """A computation on every chunk, which can be pickled. `read` runs on the home's machine, the rest on any machine.
 
-    stage: name of the stage. card: True if a GPU makes it faster.
+    stage: name of the stage to report. card: True if a GPU makes it faster.
     """
 
     @property
@@ -57,17 +57,17 @@ class Work(Protocol):
     def card(self) -> bool: ...
 
     def read(self, start: int, stop: int, about: About) -> Any:
-        """Return the rows of these items; they can be pickled. about: from `open`."""
+        """Return the rows of these items, in a form that can be pickled. about: `Opened.about`."""
 
     def open(self, report: Reporter) -> Opened:
         """Load the model. Called once per process, on the machine that computes."""
 
     def device(self) -> tuple[str, str]:
-        """Return the device of a process that has one to itself, in words, and its name."""
+        """Return two descriptions of the device of a process that has a device to itself: in words, and its name."""
 
 
 class Part:
-    """A reporter for a part of the work, whose progress continues from what is done already."""
+    """A reporter for one chunk. Its progress starts at the number of items that are done already."""
 
     def __init__(self, context: Reporter, done: int, total: int, unit: str) -> None:
         self._context, self._done, self._total, self._unit = context, done, total, unit
@@ -78,15 +78,15 @@ class Part:
 
 
 class Chunks:
-    """Files `<name>-000012.npy` for every `size` of `n` items.
+    """Files such as `<name>-000012.npy`, one for every `size` of `n` items.
 
-    paths: all files in order. missing: numbers of the chunks that are still to be computed.
+    paths: all files in order. missing: numbers of the chunks that are not computed yet.
     """
 
     def __init__(
         self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
     ) -> None:
-        """unit: name of the items in the progress. folder: where the files stay; None: the run's folder for chunks."""
+        """unit: word for the items in progress reports. folder: of the files; None: the run's folder `chunks`."""
         folder = folder or context.run.chunks
         self.context, self._n, self._size, self._unit = context, n, size, unit
         self.paths = [folder / f"{name}-{i:06d}.npy" for i in range(-(-n // size))]
@@ -104,14 +104,14 @@ class Chunks:
 
     @property
     def probed(self) -> tuple[int, int]:
-        """The first items, which every worker computes to be compared; start and stop."""
+        """Start and stop of the first items, which every worker computes so that its numbers can be compared."""
         return 0, min(PROBED, self.bounds(0)[1])
 
     def hold_to_first(self, node: str, array: Array) -> None:
         """Refuse a worker whose `array` of the `probed` items differs from that of the run's first worker.
 
-        Processors differ in their last digits (with AMX on and off, not one of 192 vectors is the same), and nothing
-        else shows it. The first worker's digest outlives this process. Errors: ResourceError without `--mixed`.
+        Processors differ in the last digits: between AMX on and off, none of 192 vectors was equal. No other check
+        finds such differences. The first worker's digest is stored in a file. Errors: ResourceError without `--mixed`.
         """
         if len(self.paths) < 2:
             return
@@ -122,7 +122,7 @@ class Chunks:
         elif first.get("probe") != digest:
             refuse(
                 self.context,
-                f"worker on {node}: computes other numbers for the same {PROBED} sentences than the one on "
+                f"worker on {node}: its results for the same {PROBED} sentences differ from those of the worker on "
                 f"{first.get('node')} (another processor or card)",
                 "use nodes of one kind, resume the run where it started, or remove it and start again",
             )
@@ -142,7 +142,7 @@ class Chunks:
 
 
 def refuse(context: RunContext, what: str, way_out: str) -> None:
-    """Refuse a worker that would make other bytes; with `--mixed`, note it instead. Errors: ResourceError."""
+    """Refuse a worker whose results would have other bytes; with `--mixed`, only add a note. Errors: ResourceError."""
     if not Where.asked().mixed:
         raise ResourceError(f"{what}; {way_out}, or give --mixed.")
     context.note(f"{what}. --mixed allows it: this result is equal to about 4 digits, not to the byte.")
@@ -153,7 +153,7 @@ def chunked(
 ) -> list[Path]:
     """Compute the missing chunks in this process, and return all files in order.
 
-    compute: (start, stop, report) -> an array for these items, of the same bytes on every call.
+    compute: function from (start, stop, report) to the array of these items; its bytes are the same on every call.
     """
     chunks = Chunks(context, n, size, name, unit=unit)
     for i in chunks.missing:

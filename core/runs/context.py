@@ -10,8 +10,8 @@ from core.reporter import Checkpoint, Reporter
 from core.runs.events import Data, Event, EventLog, Kind
 from core.runs.run import Run
 
-PROGRESS_SECONDS = 0.5  # between two progress events
-CHECK_SECONDS = 0.2
+PROGRESS_SECONDS = 0.5  # least time between two progress events
+CHECK_SECONDS = 0.2  # least time between two checks for a cancellation
 
 Listener = Callable[[Event], None]
 
@@ -19,8 +19,8 @@ Listener = Callable[[Event], None]
 class RunContext(Reporter):
     """A `Reporter` of a run, for the process that holds its lock. Several threads may use it.
 
-    listener: called with each event, for a command line in the foreground. parent: context of the run that needs this
-    one. Events are relayed to it, and cancelling it cancels this run.
+    listener: function that is called with each event, for a command in the foreground. parent: context of the run that
+    needs this run. Events are relayed to the parent; cancelling the parent cancels this run.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class RunContext(Reporter):
 
     @property
     def root(self) -> Run:
-        """The run that the user started: this one, or the one that it is a child of."""
+        """The run that the user started: this run, or the run at the top if this is a child run."""
         return self._parent.root if self._parent else self.run
 
     @property
@@ -58,12 +58,13 @@ class RunContext(Reporter):
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
         """Report that part `number` of `of` begins. Parts of child runs are not relayed.
 
-        left: seconds of this part and all later ones; after: of the later ones; None: unknown.
+        left: estimated seconds of this part and all later parts. after: estimated seconds of the later parts alone.
+        None: unknown.
         """
         self.emit("part", {"number": number, "of": of, "name": name, "left": left, "after": after})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        """Report progress. At most two events per second are written, and always the last one before another event."""
+        """Report progress. At most two progress events are written per second; the last one is never dropped."""
         with self._guard:
             self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
             self._write_progress_if_due()
@@ -72,11 +73,11 @@ class RunContext(Reporter):
         self.emit("metric", {"name": name, "value": float(value), "step": step})
 
     def note(self, text: str, *, passing: bool = False) -> None:
-        """Add a note. passing: it holds only until the run is resumed."""
+        """Add a note. passing: True for a note that is dropped when the run is resumed."""
         self.emit("note", {"text": text, "passing": True} if passing else {"text": text})
 
     def child(self, run: Run) -> None:
-        """Report that this run needs the result of `run`, started by this run or by another."""
+        """Report that this run needs the result of `run`, which this run or another run started."""
         self.emit("child", {"run": run.id})
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -99,18 +100,21 @@ class RunContext(Reporter):
         self._write_progress_if_due()
 
     def waiting(self, run_id: str | None) -> None:
-        """Report that this run waits for another, or (None) no longer waits."""
+        """Report that this run waits for the run `run_id`, or with None that it no longer waits."""
         text = f"waiting for {run_id}" if run_id else "the wait is over"
         self.emit("note", {"text": text, "waiting_for": run_id})
 
     def runs_on(self, device: str, machine: str) -> None:
-        """Report the device that the run uses from now on, in words. machine: its name (see `core.cards.machine`)."""
+        """Report the device that the run uses from now on.
+
+        device: description in words. machine: name of the device, as `core.cards.machine` returns it.
+        """
         if device != self._device:
             self._device = device
             self.emit("device", {"text": device, "machine": machine})
 
     def emit(self, kind: Kind, data: Data) -> None:
-        """Append an event, after any progress that was held back. Errors: OSError if the disk is full."""
+        """Append an event. Progress that was held back is written first. Errors: OSError if the disk is full."""
         with self._guard:
             if self._pending is not None and kind != "progress":
                 pending, self._pending = self._pending, None
@@ -122,7 +126,7 @@ class RunContext(Reporter):
             self._parent.relay(self.run, event)
 
     def relay(self, child: Run, event: Event) -> None:
-        """Relay an event of a child run, with the name of its kind."""
+        """Report an event of a child run as an event of this run, with the name of the child's kind added."""
         kind, data = child.manifest.kind, event.data
         match event.kind:
             case "stage":
@@ -148,10 +152,10 @@ class RunContext(Reporter):
 
 
 class Parts:
-    """Report the parts of a run one by one, with the seconds left, estimated from the parts that have ended.
+    """Report the parts of a run one by one. The seconds left are estimated from the parts that have ended.
 
-    sizes: amount of work of each part, in any unit. judged: number of parts that this attempt must have finished before
-    it estimates the others.
+    sizes: amount of work of each part, in any unit. judged: number of parts that must have ended in this attempt before
+    the time of the other parts is estimated.
     """
 
     def __init__(self, context: RunContext, sizes: Sequence[float], *, judged: int = 1) -> None:

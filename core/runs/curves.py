@@ -10,9 +10,9 @@ from core.runs.run import Run
 
 
 class MetricName(NamedTuple):
-    """A metric's parts. Its name is `dev_f1/PER@1` for the entity type PER and seed 1.
+    """A metric's name in its parts. `dev_f1/PER@1` is the metric `dev_f1` of the entity type PER and seed 1.
 
-    type: "" for all types; may contain both signs. seed: None if the run trains only one.
+    type: entity type, which may contain `/` and `@`; "" for all types. seed: None if the run trains only one seed.
     """
 
     metric: str
@@ -43,7 +43,10 @@ class Curve:
     values: list[float] = field(default_factory=list)
 
     def add(self, step: int | None, value: float) -> None:
-        """Add a value. step: None for the next. If a resumed run repeats a step, later values are dropped."""
+        """Add a value. step: None for the next step.
+
+        If a resumed run repeats a step, the earlier values of that step and of later steps are dropped.
+        """
         step = (self.steps[-1] + 1 if self.steps else 0) if step is None else step
         while self.steps and self.steps[-1] >= step:
             self.steps.pop()
@@ -53,7 +56,7 @@ class Curve:
 
 
 class Curves:
-    """All curves of a run. `read` only reads what was appended to the log since the last call."""
+    """All curves of a run. Each call of `read` reads only the lines appended to the log since the last call."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -62,13 +65,13 @@ class Curves:
         self._offset, self._guard = 0, threading.Lock()
 
     def read(self) -> Mapping[str, Curve]:
-        """Return {metric: copy of its curve}. Metrics of child runs are called `kind/metric`."""
+        """Return {metric: copy of its curve}. Metrics of child runs have names of the form `kind/metric`."""
         with self._guard:
             self._read_on()
             return {name: Curve(list(curve.steps), list(curve.values)) for name, curve in self._curves.items()}
 
     def children(self) -> list[str]:
-        """Return ids of the runs that this one has needed so far, in order."""
+        """Return the ids of the runs that this run has needed so far, in order."""
         with self._guard:
             self._read_on()
             return list(self._children)

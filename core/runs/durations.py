@@ -1,8 +1,8 @@
 """Seconds that runs took, by kind, read from their events.
 
-A run's own time is the time of its attempts, minus waiting for other runs, minus the time of its child runs. The cost
-of a variant is the own time of all runs that it needs, including runs that it shares with other variants. The sum over
-variants is therefore more than the experiment took; `by_kind` of all its runs together counts each run once.
+A run's own time is the time of its attempts, minus the time it waited for other runs, minus the time of its child runs.
+The cost of a variant is the sum of the own times of all runs that it needs, including runs shared with other variants.
+The sum over variants is therefore more than the experiment took. `by_kind` counts each run once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Interval = tuple[float, float]
 
 
 def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
-    """Return seconds by kind for these runs and all runs that they need, each counted once."""
+    """Return {kind: seconds} for these runs and all runs that they need. Each run is counted once."""
     by_id = _with_children(runs, store)
     seconds: dict[str, float] = {}
     for run in by_id.values():
@@ -42,7 +42,7 @@ def _with_children(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
 
 
 def _busy(run: Run) -> list[Interval]:
-    """Return the intervals in which a run worked and did not wait. A killed attempt ends with its last event."""
+    """Return the intervals in which a run computed and did not wait. A killed attempt ends at its last event."""
     return list(_intervals(run.events()[0]))
 
 
@@ -69,7 +69,7 @@ def _length(intervals: Iterable[Interval]) -> float:
 
 
 def _overlap(own: Iterable[Interval], children: list[Interval]) -> float:
-    """Return the seconds of `own` while at least one child ran; on Ray, children overlap one another."""
+    """Return the seconds of `own` during which at least one child ran. On Ray, children may run at the same time."""
     merged: list[Interval] = []
     for start, end in sorted(children):
         if merged and start <= merged[-1][1]:

@@ -3,8 +3,8 @@
     started  part  stage  progress  metric  note  device  child  checkpoint  artifact  succeeded | failed | cancelled
 
 `events.jsonl` is append-only. Only the process that holds the run's lock writes it. An attempt begins with `started`
-and ends with one of the last three events; without one of these, its worker died. Readers check each line, because a
-failing disk may have damaged it.
+and ends with `succeeded`, `failed` or `cancelled`; if all three are missing, the worker died. Readers check each line,
+because a failing disk may have damaged it.
 """
 
 import errno
@@ -19,9 +19,9 @@ from typing import Literal, Self, TypedDict, TypeGuard, get_args
 
 from core.files import WholeLines, sync
 
-LARGEST = 1e15  # no real time, count or step is larger; beyond it, arithmetic on damaged values may fail
+LARGEST = 1e15  # Reject larger times, counts and steps: they are damaged, and arithmetic on them may fail.
 _WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
-_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # types of the keys that readers use
+_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # by kind of event: types of the keys that readers use
     "started": {"pid": _WHOLE, "created": _NUMBER},
     "part": {"number": _WHOLE, "of": _WHOLE, "name": _TEXT, "left": _NUMBER + _NONE, "after": _NUMBER + _NONE},
     "stage": {"name": _TEXT},
@@ -30,7 +30,7 @@ _SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # types of the keys t
     "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
     "device": {"text": _TEXT, "machine": _TEXT},
     "child": {"run": _TEXT},
-    "succeeded": {"size": _WHOLE + _NONE, "crc": _WHOLE + _NONE},  # of result.json
+    "succeeded": {"size": _WHOLE + _NONE, "crc": _WHOLE + _NONE},  # size and checksum of result.json
     "failed": {"error": _TEXT + _NONE},
 }
 
@@ -43,10 +43,10 @@ State = Literal["queued", "running", "interrupted"] | Ending
 
 EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
-JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports before a stage is estimated; the first batch is slow
-MOST = 1000  # notes and names of metrics in a state; the cost of each further one grows with their number
+JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports before a stage's end is estimated; the first batch is slow
+MOST = 1000  # limit for the notes and for the metrics in a state, because adding one takes time in their number
 OUT_OF_MEMORY = "memory ran out"
-INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
+INTERRUPTED = "The worker ended without an error message (killed, or out of memory). See worker.log, or resume the run."
 
 
 class Data(TypedDict, total=False):
@@ -78,8 +78,10 @@ class Data(TypedDict, total=False):
 
 
 def is_whole(kind: str, data: object) -> TypeGuard[Data]:
-    """Return True if `data` has the keys and types of its kind. Unknown kinds and keys pass, so that logs of newer
-    versions can be read."""
+    """Return True if `data` has the keys and types of its kind of event.
+
+    Unknown kinds and keys are accepted, so that logs of newer versions can be read.
+    """
     shape = _SHAPES.get(kind, {})
     return isinstance(data, dict) and all(_fits(data.get(name), kinds) for name, kinds in shape.items())
 
@@ -90,7 +92,7 @@ def _fits(value: object, kinds: tuple[type, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """seq: counted from 0 over all attempts. time: seconds since 1970."""
+    """One event. seq: number of the event, counted from 0 over all attempts. time: seconds since 1970."""
 
     seq: int
     time: float
@@ -102,7 +104,8 @@ class Event:
 class Part:
     """Part `number` (from 1) of `of` of a run.
 
-    left: estimated seconds of this part and all later ones, at time `since`. after: of the later ones. None: unknown.
+    left: estimated seconds of this part and all later parts, at time `since`. after: estimated seconds of the later
+    parts alone. None: unknown.
     """
 
     number: int
@@ -115,18 +118,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """State of a run, as a page shows it; computed from events and never stored.
+    """State of a run, as a page shows it. It is computed from the events and never stored.
 
     part: current part, if the parts are known from the start; a part may have several stages.
-    done, total, unit: progress of the current stage; total None: unknown. rate: units per second.
-    eta: seconds left of the stage, once it can be estimated. started: of the latest attempt.
-    started, ended, updated: seconds since 1970. earlier: seconds that previous attempts took.
-    permanent: it failed because of its options, so resuming cannot help. passing: the notes that hold only until it is
-    resumed. metrics: the latest value of each name. waiting_for: id of a run. child: the run that it needed last.
-    result: bytes and CRC-32 of its result; None if not stored. device: what it runs on, in words. machine: name of that
-    card or processor. cancelling: asked to stop, still running. worker: (pid, create time) of the latest attempt.
-    stage_from: (time, done) of the stage's first progress, from which the rate is counted. reports: number of progress
-    reports since then.
+    done, total, unit: progress of the current stage; total is None if unknown. rate: units per second.
+    eta: estimated seconds until the stage ends; None before it can be estimated.
+    started: start of the latest attempt. started, ended, updated: seconds since 1970.
+    earlier: seconds that previous attempts took.
+    permanent: True if the run failed because of its options, so that resuming cannot help.
+    passing: notes that are dropped when the run is resumed. metrics: latest value of each metric.
+    waiting_for: id of the run that it waits for. child: id of the child run that it needed last.
+    result: size in bytes and CRC-32 of its result; None if not stored.
+    device: description of the device in words. machine: name of the GPU or processor.
+    cancelling: True if the run was asked to stop and is still running.
+    worker: (pid, create time) of the latest attempt.
+    stage_from: (time, done) of the stage's first progress report, from which the rate is computed.
+    reports: number of progress reports since the first one.
     """
 
     state: State = "queued"
@@ -159,27 +166,27 @@ class RunState:
 
     @property
     def active(self) -> bool:
-        """Return True if a process works on it or is about to."""
+        """True if the run is queued or running."""
         return self.state in ("queued", "running")
 
     @property
     def resumable(self) -> bool:
-        """Return True if it ended early and resuming it may finish it."""
+        """True if the run ended early and may finish if it is resumed."""
         return not self.active and self.state != "succeeded" and not self.permanent
 
     @property
     def seconds(self) -> float:
-        """Seconds of work over all attempts, up to the last event of a running one."""
+        """Seconds of work in all attempts. If the run is running, up to its last event."""
         return self.earlier + ((self.ended or self.updated or 0.0) - self.started if self.started else 0.0)
 
     def elapsed(self, now: float) -> float:
-        """Return the seconds of work over all attempts until `now`, or until its end."""
+        """Return the seconds of work in all attempts, until `now` or until the run ended."""
         return self.earlier + now - self.started if self.active and self.started else self.seconds
 
     def left(self, now: float) -> float | None:
-        """Return the seconds that are left of the whole run, or None if unknown.
+        """Return the estimated seconds until the whole run ends, or None if unknown.
 
-        If the current part takes longer than estimated, the later parts still count in full.
+        If the current part takes longer than estimated, the later parts are still counted in full.
         """
         if not self.active or self.part is None or self.part.left is None:
             return None
@@ -187,12 +194,15 @@ class RunState:
 
     @property
     def out_of_memory(self) -> bool:
-        """Return True if it failed because the memory of the device or machine ran out; smaller batches may help."""
+        """True if the run failed because the device or machine ran out of memory. Smaller batches may help."""
         return self.state == "failed" and OUT_OF_MEMORY in (self.error or "")
 
 
 def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = False, launching: bool = False) -> RunState:
-    """Return the state of a run. locked: a process holds its lock. launching: a worker was spawned, but not started."""
+    """Return the state of a run from its events.
+
+    locked: True if a process holds its lock. launching: True if a worker was spawned but has not written `started`.
+    """
     state = RunState()
     for event in events:
         state = step(state, event)
@@ -200,7 +210,7 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """Return the state after one more event, by the log alone: an attempt without an end counts as running."""
+    """Return the state after one more event, from the log alone. An attempt without a last event counts as running."""
     data = event.data
     match event.kind:
         case "started":
@@ -250,14 +260,14 @@ def _sum(data: Data) -> tuple[int, int] | None:
 
 
 def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | None, error: str | None) -> RunState:
-    """Return `state` for a run that no process works on any more."""
+    """Return a copy of `state` that ends as `end`, for a run without a live process."""
     return replace(state, state=end, ended=time, error=error, eta=None, waiting_for=None)
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Correct the state of the log by the processes that are alive."""
+    """Correct the state from the log with what is known about live processes. The arguments are those of `fold`."""
     ended = state.state in ENDINGS
-    # The new attempt has not written yet, so the log still ends with the previous one.
+    # The new attempt has not written an event yet, so the log still ends with the previous attempt.
     if launching and (ended or not locked):
         return replace(state, state="queued", ended=None, error=None, permanent=False, cancelling=cancel_requested)
     if ended:
@@ -271,7 +281,7 @@ def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: 
 
 def _progress(state: RunState, event: Event) -> RunState:
     done, total = event.data["done"], event.data["total"]
-    # Count from the stage's first report: what a resumed stage had done before took no time in this attempt.
+    # Compute the rate from the stage's first report, because items done before a resume took no time in this attempt.
     since, first = state.stage_from or (event.time, done)
     seconds, gained = event.time - since, done - first
     rate = gained / seconds if seconds > 0 and gained > 0 else None
@@ -291,7 +301,7 @@ def _progress(state: RunState, event: Event) -> RunState:
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
-    """Return the events from byte `after` on, and the byte to continue from. An incomplete last line is left out."""
+    """Return the events from byte `after` on, and the byte to continue from. An incomplete last line is not read."""
     events = list[Event]()
 
     def take(event: Event | None) -> None:
@@ -304,7 +314,7 @@ def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
 def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
     """Pass each event from byte `after` on to `take`, and return the byte to continue from.
 
-    `take` gets None for a damaged line or sector; the rest of the log still counts.
+    For a damaged line or sector, `take` is called with None; the rest of the log is still read.
     """
     try:
         file = path.open("rb")
@@ -320,7 +330,7 @@ def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
                 take(_parse(line))
         except OSError:  # a sector that cannot be read
             take(None)
-        if lines.torn not in (b"", b"{"):  # every line begins so
+        if lines.torn not in (b"", b"{"):  # every undamaged line begins with "{"
             take(None)
     return lines.end
 
@@ -347,7 +357,7 @@ class EventLog:
         sync(path.parent)
 
     def append(self, kind: Kind, data: Data) -> Event:
-        """Append an event by one write, so that readers never see half a line. Errors: OSError for a full disk."""
+        """Append an event with one write, so that readers never see half a line. Errors: OSError for a full disk."""
         event = Event(seq=self._next, time=round(time.time(), 6), kind=kind, data=data.copy())
         line = json.dumps({"seq": event.seq, "time": event.time, "kind": kind, "data": event.data}).encode() + b"\n"
         written = os.write(self._file, line)

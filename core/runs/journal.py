@@ -18,7 +18,7 @@ UNDO = "undo"  # the action that reverts the previous one
 
 
 class Dated(Protocol):
-    """An entry. time: seconds since 1970. by: the account that wrote it."""
+    """An entry with its date. time: seconds since 1970. by: name of the account that wrote it."""
 
     @property
     def time(self) -> float: ...
@@ -29,7 +29,7 @@ class Dated(Protocol):
 
 @contextmanager
 def changing(home: Path) -> Iterator[None]:
-    """Lock the journals of a project while one is read and then changed. Errors: RunBusy."""
+    """Lock the journals of a project while the block reads one and then changes it. Errors: RunBusy."""
     with locked(home / "locks" / "journal.lock", patience=5):
         yield
 
@@ -37,27 +37,27 @@ def changing(home: Path) -> Iterator[None]:
 def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
     """Errors: Overtaken if `last`, the current entry, is not the one that the user saw.
 
-    seen: time of the entry that was shown; 0: none; None: do not check. what: start of the message.
+    seen: time of the entry that the user saw; 0: the user saw none; None: do not check. what: start of the message.
     """
     if seen is None or seen == (last.time if last else 0.0):
         return
-    since = "was taken back in another window"
+    since = "was undone in another window"
     if last and last.time > seen:
         who = "another window of yours" if last.by in ("", account()) else shown(last.by)
         since = f"was changed by {who} at {time.strftime('%H:%M:%S', time.localtime(last.time))}"
     raise Overtaken(
-        f"{what}: {since}, after it was shown here, so nothing was done; see what it is now and decide again."
+        f"{what}: {since}, after it was shown here, so nothing was done; look at the new state and decide again."
     )
 
 
 def append(file: Path, **action: object) -> None:
-    """Append an action with the time and the account."""
+    """Append an action with the current time and account."""
     record = {**action, "by": account(), "time": round(time.time(), 3)}
     append_line(file, json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry, ...]:
-    """Return the entries that were not undone, oldest first. Incomplete and damaged lines are ignored.
+    """Return all entries that were not undone, oldest first. Incomplete and damaged lines are ignored.
 
     parse: raises ValueError, TypeError or KeyError for a damaged entry.
     """
@@ -74,7 +74,7 @@ def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry
 
 
 def is_spoilt(file: Path, parse: Callable[[dict[str, object]], Entry]) -> bool:
-    """Return True if a complete line is damaged. A line that a killed writer left incomplete does not count."""
+    """Return True if a complete line is damaged. A line that a killed writer left incomplete is not an error."""
     try:
         return any(_parsed(line, parse) is None for line in _lines(file) if line[:1] != b"{" or line[-1:] == b"}")
     except OSError:  # for example a bad sector, or a folder of this name
@@ -88,7 +88,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _parsed(line: bytes, parse: Callable[[dict[str, object]], Entry]) -> tuple[object, Entry] | None:
-    """Return the action and the entry of a line, or None if it cannot be read."""
+    """Return the action and the entry of a line, or None if the line cannot be read."""
     try:
         record = json.loads(line)
         return record["action"], parse(record)

@@ -1,4 +1,4 @@
-"""Start and stop workers. A worker is started by its command line, so its code is not imported here."""
+"""Start and stop worker processes. A worker is started by its command line, so its code is not imported here."""
 
 import os
 import subprocess
@@ -16,23 +16,23 @@ from core.runs.lock import Worker, aside
 from core.runs.run import Run
 from core.runs.where import Where
 
-GRACE = 12.0  # seconds from cancelling to SIGKILL, so that a device is free within 15
-POLL = 0.25  # seconds between two checks of a run that was cancelled
-POLITE = 0.4  # share of the grace period before SIGTERM; until then, `check()` should stop the run
+GRACE = 12.0  # seconds from the cancellation to SIGKILL, so that the device is free within 15 seconds
+POLL = 0.25  # seconds between two checks of a cancelled run
+POLITE = 0.4  # share of the grace period before SIGTERM is sent; until then, `check()` should stop the run
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 def start(run: Run, *, module: str = "core.work") -> None:
-    """Start or resume a run by `python -m <module> work <run> --home <home>`, which outlives this process.
+    """Start or resume a run in a new process, which outlives this one: `python -m <module> work <run> --home <home>`.
 
     Errors: RunBusy if the run is active, RunError if it has succeeded or no process can be started.
     """
     state = run.state().state
     if state == "succeeded":
         raise RunError(f"run {run.id}: has succeeded already; read its result or start a new run.")
-    # The lock keeps out a second starter, and waits for a worker that has finished but not exited.
+    # The lock keeps other processes from starting the run. A worker that has finished releases it when it exits.
     if state == "running" or not run.lock.acquire():
-        raise RunBusy(f"run {run.id}: is being worked on already{aside(run.held_by())}; wait for it or cancel it.")
+        raise RunBusy(f"run {run.id}: is running already{aside(run.held_by())}; wait for it or cancel it.")
     try:
         if coming := run.coming():
             raise RunBusy(f"run {run.id}: is about to begin ({coming.in_words}); wait for it or cancel it.")
@@ -43,7 +43,7 @@ def start(run: Run, *, module: str = "core.work") -> None:
 
 
 def tied(run: Run, environment: Mapping[str, str], *, module: str = "core.work") -> subprocess.Popen[bytes]:
-    """Spawn a worker that ends when this process does, in its session."""
+    """Spawn a worker in the session of this process. The worker ends when this process ends."""
     command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home), "--tied"]
     with run.log_file.open("ab") as log:
         return subprocess.Popen(
@@ -70,16 +70,17 @@ def _spawn(run: Run, module: str) -> None:
             f"run {run.id}: no worker can be started ({error}); free memory or disk and resume it."
         ) from error
     worker = Worker.of(process.pid, run.id)
-    # Collects the worker when it exits, so that a long-lived app has no zombies.
+    # Collect the worker when it exits, so that a long-lived app has no zombie processes.
     threading.Thread(target=process.wait, name=f"reap {run.id}", daemon=True).start()
-    if worker:  # renamed, so that readers see a complete file; not synced, because no worker survives a power cut
+    # Rename the file, so that readers see a complete one. Do not sync it, because no worker survives a power cut.
+    if worker:
         temporary = run.path / ".launched.tmp"
         temporary.write_bytes(worker.to_json())
         temporary.replace(run.launched_file)
 
 
 def cancel(run: Run, grace: float = GRACE) -> bool:
-    """Cancel a run and return at once; False if it is not active. A thread kills it if it does not stop."""
+    """Cancel a run and return at once. Return False if it is not active. A thread kills it if it does not stop."""
     requested = run.cancel()
     if requested:
         see_to_end(run, grace)
@@ -100,7 +101,7 @@ def _follow(run: Run, grace: float) -> None:
 
 
 def escalate_if_due(run: Run, grace: float = GRACE) -> None:
-    """Send a cancelled run SIGTERM after 40% of `grace` seconds, and SIGKILL after all of them.
+    """Send SIGTERM to a cancelled run after 40% of `grace` seconds, and SIGKILL after `grace` seconds.
 
     Only the worker, identified by pid and create time, and its child processes are signalled.
     """
@@ -117,7 +118,7 @@ def escalate_if_due(run: Run, grace: float = GRACE) -> None:
 
 
 def stop(run: Run, grace: float = GRACE) -> RunState:
-    """Cancel a run and wait for its end, at most a few seconds more than `grace`."""
+    """Cancel a run and wait until it ends, at most 5 seconds longer than `grace`."""
     deadline = time.monotonic() + grace + 5
     run.cancel()
     while (state := run.state()).active and time.monotonic() < deadline:

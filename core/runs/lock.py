@@ -1,7 +1,7 @@
-"""Locks that are released when their process dies, and the processes that hold them.
+"""Locks that the system releases when their process dies, and the processes that hold them.
 
-An OS lock (`flock`) shows that a process is alive; the pid and create time in the file show which. Both are needed,
-because the pid alone may belong to another process by now.
+An OS lock (`flock`) shows that a live process holds the file. The pid and create time in the file show which process.
+The create time is needed because another process may have the same pid later.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from core.files import read_json
 from core.runs.events import LARGEST
 from core.shown import shown
 
-PATIENCE = 1.0  # seconds; a process that only probes a lock holds it for microseconds
+PATIENCE = 1.0  # seconds to wait for a lock; a process that only checks a lock holds it for microseconds
 
 _descriptors: set[int] = set()
 
 
 def _let_go_after_fork() -> None:
-    """Close the locks in a forked process (such as a data loader), so that it does not keep them after its parent."""
+    """Close the locks in a forked process, such as a data loader, so that it does not hold them after its parent."""
     for descriptor in _descriptors:
         os.close(descriptor)
     _descriptors.clear()
@@ -40,9 +40,10 @@ os.register_at_fork(after_in_child=_let_go_after_fork)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A process. created: seconds since 1970; identifies it together with its pid. run: id of the run it works on.
+    """A process, identified by pid and create time.
 
-    account, host: its account and machine. A process on another machine cannot be checked from here.
+    created: create time, in seconds since 1970. run: id of the run that it works on. account, host: names of its
+    account and machine. A process on another machine cannot be checked from here.
     """
 
     pid: int
@@ -62,7 +63,7 @@ class Worker:
 
     @property
     def elsewhere(self) -> bool:
-        """Return True for a process of another machine that shares the home."""
+        """True if the process runs on another machine that shares the home."""
         return self.host not in ("", socket.gethostname())
 
     @property
@@ -79,12 +80,12 @@ class Worker:
     def same(self, pid: int, created: float) -> bool:
         """Return True if pid and create time are those of this process.
 
-        Create times may be off by a second, because they depend on the boot time, which clock corrections move.
+        Create times may differ by a second, because they depend on the boot time, which clock corrections change.
         """
         return self.pid == pid and abs(self.created - created) < 2
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the process and its children: its group if it leads a session, else each of them."""
+        """Signal the process and its children. If it leads a session, signal its process group; else each process."""
         process = self._process()
         if process is None or self.pid == os.getpid():
             return
@@ -97,11 +98,11 @@ class Worker:
                     member.send_signal(number)
 
     def _process(self) -> psutil.Process | None:
-        if self.elsewhere:  # a local process with this pid is a different one
+        if self.elsewhere:  # a process with this pid on this machine is a different process
             return None
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
-            # A zombie has ended; only its parent has not collected it.
+            # A zombie process has ended, but its parent has not collected it yet.
             if self.same(self.pid, process.create_time()) and process.status() != psutil.STATUS_ZOMBIE:
                 return process
         return None
@@ -122,7 +123,7 @@ class Worker:
 
 
 class Lock:
-    """A lock file. Two `Lock`s on one file exclude each other within one process, too."""
+    """A lock file. Two `Lock` objects for one file exclude each other even within one process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,7 +132,7 @@ class Lock:
     def acquire(self, run: str | None = None, *, patience: float = PATIENCE) -> bool:
         """Take the lock within `patience` seconds, or return False.
 
-        run: id of the run that this process works on. Without it the process is not a worker and is never signalled.
+        run: id of the run that this process works on. Without an id, the process is no worker and is never signalled.
         Errors: ResourceError if the file cannot be written.
         """
         try:
@@ -163,12 +164,12 @@ class Lock:
         self._descriptor = None
 
     def holder(self) -> Worker | None:
-        """Return the worker that holds the lock; None if it is free, or held only to start or remove a run."""
+        """Return the worker that holds the lock. None if the lock is free, or is held only to start or remove a run."""
         worker = self._name()
         return worker if worker and worker.run else None
 
     def held_by(self) -> str:
-        """Describe the process that holds the lock; "" if none does or it is unknown."""
+        """Describe the process that holds the lock; "" if the lock is free or the process is unknown."""
         worker = self._name()
         return worker.in_words if worker else ""
 
@@ -184,7 +185,7 @@ class Lock:
         except FileNotFoundError:
             return False
         try:
-            # Shared, so that two probes at the same time do not see each other as holders.
+            # Use a shared lock, so that two checks at the same time do not take each other for a holder.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -194,7 +195,7 @@ class Lock:
 
 
 def aside(words: str) -> str:
-    """Return words in brackets with a blank before them; "" for no words."""
+    """Return `words` in brackets after a blank: " (words)". Return "" if `words` is empty."""
     return f" ({words})" if words else ""
 
 
@@ -204,8 +205,8 @@ def locked(path: Path, *, patience: float) -> Iterator[None]:
     lock = Lock(path)
     if not lock.acquire(patience=patience):
         raise RunBusy(
-            f"{path}: stayed locked for {patience:g} seconds{aside(lock.held_by())}; see whether that process hangs, "
-            "then try again."
+            f"{path}: stayed locked for {patience:g} seconds{aside(lock.held_by())}; check if the process that holds "
+            "it hangs, then try again."
         )
     try:
         yield
@@ -217,7 +218,7 @@ def _flock(descriptor: int, patience: float) -> bool:
     deadline = time.monotonic() + patience
     while True:
         try:
-            # Polled, because flock has no time limit.
+            # Poll the lock, because `flock` has no timeout.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:

@@ -1,6 +1,6 @@
-"""Chunks and whole runs on the nodes of Ray: the cores and cards of this machine, or those of a cluster.
+"""Compute chunks and whole runs on the nodes of Ray: on the cores and cards of this machine, or of a cluster.
 
-A chunk's file and a run's folder are the only truth. What a lost worker had is given to another one, and nothing waits
+Only chunk files and run folders hold results. The chunks of a lost worker are given to another worker, so no run waits
 for a machine that hangs.
 """
 
@@ -27,10 +27,10 @@ from core.runs.where import LOCAL, MIXED, ON
 from core.runs.worker import log_traceback
 from core.shown import count
 
-LOSSES = 4  # workers that one chunk or run may cost, or that may die before any has started
-_AHEAD = 2  # chunks per worker, so that the next one is there when it has finished one
-_LOOK = 0.2  # seconds between two checks of a wish to cancel
-_COUNT = 2.0  # seconds between two looks at the nodes
+LOSSES = 4  # workers that may die on one chunk or run, or before any worker has started, until the run fails
+_AHEAD = 2  # chunks per worker, so that the next chunk is already there when the worker has finished one
+_LOOK = 0.2  # seconds between two checks for a cancellation
+_COUNT = 2.0  # seconds between two checks for new and lost nodes
 _PATIENCE = 30.0  # seconds without a worker before the run notes that it waits
 _GRACE = 5.0  # seconds that runs have to write a checkpoint after a cancellation
 _THREADS = "OMP_NUM_THREADS"
@@ -38,20 +38,20 @@ _PASSED_ON = (MIXED, "WINNOW_CONFINED", "WINNOW_DATA_DIRS", _THREADS)
 
 
 class _Nodes:
-    """The nodes of a cluster: which may compute, which are refused, which are gone."""
+    """The nodes of a cluster: those that may compute, those that were refused, and those that are gone."""
 
     def __init__(self, ray: Any, on: str, context: RunContext, *, for_runs: bool = False) -> None:
-        """for_runs: a node must also see the home, and train on the same device as this machine."""
-        self.admitted = dict[str, Mapping[str, Any]]()  # by Ray's id of the node
+        """for_runs: admit a node only if it also sees the home and trains on the same device as this machine."""
+        self.admitted = dict[str, Mapping[str, Any]]()  # Ray's id of a node: Ray's description of it
         self.have_cards = False
         self._ray, self._on, self._context, self._for_runs = ray, on, context, for_runs
-        self._known = dict[str, str]()  # id: name
+        self._known = dict[str, str]()  # Ray's id of a node: its name
         self._asked = dict[Any, Mapping[str, Any]]()
         self._refused = dict[str, ResourceError]()
         self._looked = float("-inf")
 
     def look(self) -> None:
-        """See which nodes are new or gone. Errors: ResourceError if none is left that would make the same bytes."""
+        """Find new and lost nodes. Errors: ResourceError if no node is left whose results have the same bytes."""
         if time.monotonic() - self._looked > _COUNT:
             self._looked = time.monotonic()
             alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
@@ -76,7 +76,7 @@ class _Nodes:
         return self._known.get(node, "a node")
 
     def is_gone(self, node: str, error: Exception) -> bool:
-        """Return True if `error` shows that a node is gone, which Ray may know seconds before it lists it as dead."""
+        """Return True if `error` shows that a node is gone. Ray may list such a node as dead only seconds later."""
         gone = type(error).__name__.endswith("UnschedulableError")
         if gone:
             self._drop(node, self.name(node))
@@ -87,12 +87,12 @@ class _Nodes:
             self._context.note(f"Node {name} is gone.", passing=True)
 
     def refuse(self, node: str, error: ResourceError) -> None:
-        """Leave a node idle, because it would make other bytes. Errors: `error`, if most nodes would."""
+        """Leave a node idle, because its results would have other bytes. Errors: `error`, if most nodes are refused."""
         self.admitted.pop(node, None)
         self._refused[node] = error
         if len(self._refused) > len(self.admitted) + len(self._asked):
             raise error
-        self._context.note(f"{error} It is left idle, and the others go on.", passing=True)
+        self._context.note(f"{error} This node is left idle, and the others continue.", passing=True)
 
     def _admit(self, node: Mapping[str, Any], reference: Any) -> None:
         place = node["NodeID"]
@@ -106,10 +106,10 @@ class _Nodes:
             return
         if self._on != "ray" and not answer.guarded:
             raise ResourceError(
-                f"on: {self._on} takes code from whoever reaches its ports; start it with RAY_AUTH_MODE=token."
+                f"on: {self._on} runs code from anyone who can reach its ports; start it with RAY_AUTH_MODE=token."
             )
         if self._for_runs and (answer.holder is None or answer.holder != self._context.run.lock.holder()):
-            self._context.note(f"Node {name} does not see the home, so it takes no steps.", passing=True)
+            self._context.note(f"Node {name} does not see the home, so it computes no steps.", passing=True)
             return
         try:
             if answer.differs:
@@ -131,16 +131,16 @@ def _address(on: str) -> str:
 
 
 def compute(chunks: Chunks, work: Work, on: str) -> About:
-    """Compute the missing chunks on workers of Ray, one per card or core. Return what `Opened.about` holds.
+    """Compute the missing chunks on workers of Ray, one per card or core. Return `Opened.about`.
 
-    Errors: those of `engine`; ResourceError of its workers; any error that ends the work on one of them.
+    Errors: those of `engine`; ResourceError if workers die or nodes are refused; any error that a worker raises.
     """
     chunks.context.stage("starting workers")
     with ExitStack() as stack:
         own: Sequence[Card] | None = None
         if not _address(on) and cards.installed():
             own = sorted(cards.of_workers(), key=lambda card: card.lock) if work.card else []
-            for card in own:  # every run locks them in this order, so no two wait for each other
+            for card in own:  # all runs lock cards in this order, so no two runs wait for each other
                 stack.enter_context(device_lock(chunks.context.run.home, card.lock, chunks.context))
         ray = stack.enter_context(engine(_address(on), own))
         return _Crew(ray, on, chunks, work).compute()
@@ -148,7 +148,11 @@ def compute(chunks: Chunks, work: Work, on: str) -> About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An error of a worker: one that is shown as it is, or a traceback for the log (see `for_the_log`)."""
+    """An error of a worker.
+
+    error: an error to show as it is. log: otherwise a traceback for the log, see `for_the_log`. memory: True if memory
+    ran out.
+    """
 
     error: WinnowError | None = None
     log: str = ""
@@ -162,14 +166,14 @@ class Failure:
 
 
 class Actor:
-    """A worker's process. It computes chunks, reads no corpus and writes nothing."""
+    """The process of a worker. It computes chunks; it reads no corpus and writes no file."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         take_over(variables)
         self._opened: Opened | None = None
 
     def open(self, work: Work) -> tuple[About, tuple[str, str]] | Failure:
-        """Load the model. Return `Opened.about` and the device."""
+        """Load the model. Return `Opened.about` and `Work.device()`."""
 
         def opened() -> tuple[About, tuple[str, str]]:
             device = work.device()
@@ -180,14 +184,14 @@ class Actor:
         return answer
 
     def make(self, rows: Any) -> Any:
-        """Return the array of some rows, or a `Failure`."""
+        """Return the array of these rows, or a `Failure`."""
         opened = self._opened
         assert opened
         return self._or_failure(lambda: opened.array(rows, Silent()))
 
     @staticmethod
     def _or_failure(work: Callable[[], Any]) -> Any:
-        """Return a `Failure` instead of raising: Ray would print the error and take the worker for broken."""
+        """Call `work`, and return a `Failure` if it raises. Ray would print the error and replace the worker."""
         try:
             return work()
         except WinnowError as error:
@@ -198,7 +202,7 @@ class Actor:
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker. begun: it may be given chunks. held: chunks that it has, the one that it computes first."""
+    """A worker. begun: True once it may be given chunks. held: its chunks; it computes the first one now."""
 
     node: str
     actor: Any
@@ -207,7 +211,10 @@ class _Worker:
 
 
 class _Crew:
-    """The workers on one run's chunks. `_asked` holds every open question: to whom, what, and about which chunk."""
+    """The workers that compute one run's chunks.
+
+    `_asked` holds every open request by Ray's reference: the worker, the kind of request, and the chunk.
+    """
 
     def __init__(self, ray: Any, on: str, chunks: Chunks, work: Work) -> None:
         self._ray, self._on, self._chunks, self._work = ray, on, chunks, work
@@ -220,7 +227,7 @@ class _Crew:
         self._losses, self._stillborn, self._since = Counter[int](), 0, time.monotonic()
 
     def compute(self) -> About:
-        """Have all chunks computed."""
+        """Compute all chunks on the workers, and return `Opened.about`."""
         try:
             while self._left or self._about is None:
                 self._nodes.look()
@@ -229,7 +236,7 @@ class _Crew:
                 if not self._asked:
                     time.sleep(_LOOK)
                 for reference in self._ray.wait(list(self._asked), timeout=_LOOK)[0] if self._asked else []:
-                    if reference in self._asked:  # otherwise its worker was lost a moment ago
+                    if reference in self._asked:  # otherwise its worker was removed in this loop
                         self._take(reference)
                 self._context.check()
             return self._about
@@ -238,7 +245,7 @@ class _Crew:
                 self._ray.kill(worker.actor)
 
     def _hire(self) -> None:
-        """Start workers while there is room for them, and work."""
+        """Start workers while nodes have free cores or cards and chunks are left."""
         card = self._work.card and self._nodes.have_cards
         size = n_cards if card else n_cores
         there = Counter(worker.node for worker in self._workers)
@@ -263,7 +270,10 @@ class _Crew:
                 self._give(worker, i)
 
     def _waited_for(self) -> int | None:
-        """Return the chunk that one worker alone has had for longest. Another computes it, too: the first may hang."""
+        """Return the oldest unfinished chunk that only one worker has, or None.
+
+        An idle worker computes it too, because the first worker may hang.
+        """
         held = Counter(i for worker in self._workers for i in worker.held)
         return next(
             (i for _, what, i in self._asked.values() if what == "chunk" and i in self._left and held[i] == 1), None
@@ -320,7 +330,7 @@ class _Crew:
         self._stillborn = 0
 
     def _remove(self, worker: _Worker) -> int:
-        """End a worker, and put its chunks back. Return their number."""
+        """End a worker, and put its chunks back into the queue. Return the number of these chunks."""
         self._workers.remove(worker)
         self._ray.kill(worker.actor)
         self._asked = {ref: asked for ref, asked in self._asked.items() if asked[0] is not worker}
@@ -330,7 +340,7 @@ class _Crew:
         return len(again)
 
     def _lose(self, worker: _Worker, error: Exception) -> None:
-        """Go on without a worker that died. Errors: ResourceError if others would die, too."""
+        """Continue without a worker that died. Errors: ResourceError if too many died, so that others would die too."""
         again, node = self._remove(worker), self._nodes.name(worker.node)
         log_traceback(self._context.run, error)
         if self._nodes.is_gone(worker.node, error):
@@ -344,23 +354,26 @@ class _Crew:
         self._losses.update(worker.held[:1])
         if max(self._losses.values(), default=0) >= LOSSES:
             raise ResourceError(
-                f"on: {LOSSES} workers died of the same sentences, the last on {node}; their memory is too small for "
-                "the model or a batch: start fewer workers per machine, or give local."
+                f"on: {LOSSES} workers died on the same sentences, the last on {node}. Their memory is too small for "
+                "the model or a batch; start fewer workers per machine, or give local."
             )
         self._context.note(f"A worker on {node} is lost; chunks to compute again: {again}.", passing=True)
 
 
 def work_on_node(run_id: str, home: Path, variables: Mapping[str, str]) -> int:
-    """Work on a run in a process of its own on this node, and return its exit status.
+    """Work on a run in a new process on this node, and return its exit status.
 
-    Ray limits its workers to one thread; the process has the threads of the machine that asks.
+    Ray limits its workers to one thread. The new process uses as many threads as the machine that asked for it.
     """
     given = {name: value for name, value in os.environ.items() if name != _THREADS}
     return launch.tied(RunStore(home).get(run_id), {**given, **variables, ON: LOCAL}).wait()
 
 
 class RunsOnRay:
-    """Runs in progress on the nodes of Ray: one per card, or one per node without cards. Connects at the first run."""
+    """Runs in progress on the nodes of Ray: one per card, or one per node if there are no cards.
+
+    The first run connects to Ray.
+    """
 
     def __init__(self, context: RunContext, on: str) -> None:
         self._context, self._on, self._stack = context, on, ExitStack()
@@ -372,7 +385,7 @@ class RunsOnRay:
         return self
 
     def __exit__(self, *given: object) -> None:
-        """End the runs in progress; each writes a checkpoint first if it can."""
+        """Cancel the runs in progress. Each run has `_GRACE` seconds to write a checkpoint."""
         with self._stack:
             for run, _ in self._at.values():
                 run.cancel()
@@ -397,7 +410,7 @@ class RunsOnRay:
         return bool(self._at)
 
     def begin(self, run: Run) -> bool:
-        """Start a process for a run. Return False if one works on it already, here or elsewhere."""
+        """Start a process for a run. Return False if no node is free, or a process works on the run already."""
         if self._ray is None:
             self._connect()
         used = Counter(node for _, node in self._at.values())
@@ -413,10 +426,10 @@ class RunsOnRay:
         return True
 
     def wait(self, seconds: float) -> list[Run]:
-        """Wait until a run ends, for `seconds` at most, and return those that have succeeded.
+        """Wait until a run ends, at most `seconds`, and return the runs that have succeeded.
 
-        A run whose node or process died is left for the caller to start again: it continues from its checkpoint.
-        Errors: RunError for a failed run; Cancelled for one that a user stopped; ResourceError, see `_Nodes.look`.
+        If the node or process of a run died, the caller must start the run again; it continues from its checkpoint.
+        Errors: RunError for a failed run; Cancelled for a run that a user stopped; ResourceError, see `_Nodes.look`.
         """
         if self._ray:
             self._nodes.look()
@@ -443,7 +456,7 @@ class RunsOnRay:
         return n_cards(node) if self._nodes.have_cards else 1
 
     def _ended(self, reference: Any, run: Run, place: str) -> list[Run]:
-        """Return [run] if it has succeeded, [] if it has to start again."""
+        """Return [run] if it has succeeded, or [] if it must be started again."""
         status, name = -1, self._nodes.name(place)
         try:
             status = self._ray.get(reference)
@@ -465,5 +478,5 @@ class RunsOnRay:
                     f"on: {LOSSES} processes of run {run.id} ended without a result, the last on {name}; see its "
                     "worker.log, and give smaller batches or local."
                 )
-            self._context.note(f"The process of {run.id} on {name} is lost; it starts again.", passing=True)
+            self._context.note(f"The process of {run.id} on {name} is lost; the run starts again.", passing=True)
         return []

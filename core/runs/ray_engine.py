@@ -1,7 +1,7 @@
-"""Ray: start it on this machine or join a cluster, and ask its nodes what they are.
+"""Start Ray on this machine or join a cluster, and ask its nodes for their versions and devices.
 
-Silent, without its dashboard, and behind a token. Imported by `on_ray` and `doctor --on` only, so that nothing loads
-Ray unless asked for.
+Ray runs without messages and without its dashboard, and asks for a token. Only `on_ray` and `doctor --on` import this
+module, so that Ray is loaded only if the user asks for it.
 """
 
 import os
@@ -30,32 +30,35 @@ from core.shown import brief
 
 PATIENCE = 120.0  # seconds for a node to answer `doctor`
 PROCESSORS: int | None = None  # number of cores of this machine that workers may take; None: all
-_LONGEST = 9  # a socket's path has at most 107 characters: Ray's part takes up to 65, our two folders up to 33
+# Longest folder for temporary files, in characters. A socket's path has at most 107; Ray's part takes up to 65 of them,
+# our two folders up to 33.
+_LONGEST = 9
 _INNER = "r"
 _STORE = 512 * 2**20  # bytes of shared memory for chunks in transit
-_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # Ray turns 127.0.0.1 into an address that others reach
+_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # Ray replaces 127.0.0.1 by a public address
 _QUIET = {"log_to_driver": False, "configure_logging": False}
-_TOKEN = secrets.token_hex(32)  # one per process, because Ray remembers the first that it is given
+_TOKEN = secrets.token_hex(32)  # one token per process, because Ray keeps the first token that it gets
 _HOME = "WINNOW_HOME"
 _PASSED_ON = (_HOME, cards.DEVICE, "WINNOW_OFFLINE", "HF_HUB_OFFLINE")
 
 
 @contextmanager
 def engine(address: str, own: Sequence[Card] | None = None) -> Iterator[Any]:
-    """Connect Ray for a block. address: HOST:PORT of a cluster; "" starts Ray on this machine and ends it afterwards.
+    """Connect to Ray for a block.
 
-    own: the cards of this machine that its workers may take; None: all.
+    address: HOST:PORT of a cluster; "" starts Ray on this machine and ends it after the block.
+    own: cards of this machine that the workers may take; None: all cards.
     Errors: ConfigError without a token for a cluster; ResourceError if it does not answer.
     """
     given = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
     if address:
         _need_token(address)
     elif not os.environ.get("RAY_AUTH_TOKEN"):
-        given["RAY_AUTH_TOKEN"] = _TOKEN  # otherwise Ray writes one into the account's home
+        given["RAY_AUTH_TOKEN"] = _TOKEN  # otherwise Ray writes a token into the account's home
     if own:
         given[cards.VISIBLE] = ",".join(card.uuid for card in own)
     before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)  # before the import, and for the processes that Ray starts
+    os.environ.update(given)  # must be set before the import; the processes that Ray starts inherit it
     folder = None if address else _folder()
     ray = import_module("ray")
     # Ray prints messages about dead workers to stdout, which only a command's result may use.
@@ -79,7 +82,7 @@ def _connect(ray: Any, address: str, folder: Path | None, n_cards: int | None) -
             ray.init(address=address, **_QUIET)
             return
         ray.init(
-            address="local",  # never a cluster that RAY_ADDRESS names
+            address="local",  # otherwise Ray would join the cluster in RAY_ADDRESS
             include_dashboard=False,
             num_cpus=PROCESSORS,
             num_gpus=n_cards,
@@ -88,7 +91,7 @@ def _connect(ray: Any, address: str, folder: Path | None, n_cards: int | None) -
             _node_ip_address=_LOOPBACK,
             **_QUIET,
         )
-    except Exception as error:  # of many types, depending on what is wrong
+    except Exception as error:  # Ray raises many types of errors
         why = f"{type(error).__name__}: {brief(str(error).strip().partition(chr(10))[0])}"
         if not address:
             raise ResourceError(f"on: Ray cannot start on this machine ({why}); give local.") from error
@@ -102,21 +105,21 @@ def _need_token(address: str) -> None:
     file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
     if not os.environ.get("RAY_AUTH_TOKEN") and not file.is_file():
         raise ConfigError(
-            f"on: ray:{address} needs the cluster's token, because without one its ports run anybody's code; start it "
+            f"on: ray:{address} needs the cluster's token, because without one its ports run anybody's code. Start it "
             f"with RAY_AUTH_MODE=token and copy its ~/.ray/auth_token to {file}, or set RAY_AUTH_TOKEN."
         )
 
 
 def _folder() -> Path:
-    """Make a folder that only this account may enter, and remove those of processes that were killed.
+    """Create a folder that only this account may enter, and remove the folders of killed processes.
 
-    Ray makes its own folder writable for everybody, whatever the umask, so it gets one inside ours.
+    Ray ignores the umask and makes its own folder writable for everybody, so that folder is created inside this one.
     """
     root = Path(tempfile.gettempdir())
     root = root if len(str(root)) <= _LONGEST else Path("/tmp")  # noqa: S108  (the folder below is private)
     for left in root.glob(f"winnow-{os.geteuid()}-*-*"):
         pid = left.name.split("-")[2]
-        with suppress(FileNotFoundError):  # another process that starts now may remove it, too
+        with suppress(FileNotFoundError):  # another process may remove it at the same time
             if pid.isdigit() and not psutil.pid_exists(int(pid)) and left.stat().st_uid == os.geteuid():
                 shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"winnow-{os.geteuid()}-{os.getpid()}-", dir=root))
@@ -124,7 +127,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore the handler of SIGTERM, which asks a run to stop; Ray sets its own."""
+    """Restore the handler of SIGTERM, which asks a run to stop, after the block. Ray sets its own handler."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -136,7 +139,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of this process that a worker takes over."""
+    """Return the environment variables of this process that a worker takes over."""
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     if passed.get(cards.DEVICE, "").startswith("cuda"):
         passed[cards.DEVICE] = "cuda"  # a worker sees only the card that Ray gave it
@@ -144,18 +147,18 @@ def environment() -> dict[str, str]:
 
 
 def take_over(variables: Mapping[str, str]) -> None:
-    """Set the variables of a run's process in a worker; its home counts only if the worker sees that folder."""
+    """Set the environment variables of a run's process in a worker; set the home only if the worker sees it."""
     seen = Path(variables.get(_HOME, "")).is_dir()
     os.environ.update({name: value for name, value in variables.items() if seen or name != _HOME})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """What a node answers.
+    """A node's description of itself.
 
-    versions: of the packages that numbers depend on. computer: name of the card or processor that computes there.
-    guarded: Ray asks for a token. holder: holder of the run's lock as seen from there, which shows that the home and
-    its locks are shared.
+    versions: versions of the packages that results depend on. computer: name of the card or processor that computes.
+    guarded: True if Ray asks for a token. holder: holder of the run's lock as the node sees it; it shows if the home
+    and its locks are shared.
     """
 
     versions: Mapping[str, str]
@@ -166,18 +169,18 @@ class Greeting:
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """Packages with another version than here, in words."""
+        """Packages whose version differs from the one on this machine, in words."""
         pairs = [(name, here, self.versions.get(name, "none")) for name, here in versions().items()]
         return tuple(f"{name} {there}, here {here}" for name, here, there in pairs if here != there)
 
 
 def greet(variables: Mapping[str, str], lock: Path, *, has_card: bool) -> Greeting:
-    """Answer from a node. lock: the lock of the run that asks."""
+    """Return the `Greeting` of the node that runs this. lock: lock of the run that asks."""
     take_over(variables)
     computer, holder = cards.processor(), None
     if has_card and cards.asked() != "cpu":
         computer = next((card.name for card in cards.installed()), "an unknown card")
-    with suppress(OSError):  # another account's home, or something else at its path
+    with suppress(OSError):  # the home belongs to another account, or its path is something else
         holder = Lock(lock).holder()
     guarded = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
     return Greeting(versions=versions(), node=socket.gethostname(), computer=computer, guarded=guarded, holder=holder)
@@ -201,14 +204,18 @@ def n_cores(node: Mapping[str, Any]) -> int:
 
 
 def ask(ray: Any, node: Mapping[str, Any], lock: Path) -> Any:
-    """Return a reference to the `Greeting` of a node. Takes no core, so a busy node answers, too."""
+    """Return Ray's reference to the `Greeting` of a node. The task needs no core, so busy nodes also answer."""
     task = on_node(ray, greet, node["NodeID"], num_cpus=0)
     return task.remote(environment(), lock, has_card=n_cards(node) > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A node for `doctor`. sees_home: it may take steps of an experiment. answers: otherwise the rest is unknown."""
+    """A node, as `doctor` shows it.
+
+    sees_home: True if it sees the home, so that it can compute steps of an experiment. answers: False if the node did
+    not answer; then the fields after `cards` are unknown.
+    """
 
     name: str
     cores: int
@@ -221,7 +228,7 @@ class Machine:
 
 
 def examine(address: str, home: Path) -> list[Machine]:
-    """Ask every node of a cluster what it is. address: "" for this machine alone. Errors: those of `engine`."""
+    """Return descriptions of all nodes of a cluster. address: "" for this machine alone. Errors: as for `engine`."""
     lock = Lock(home / f".{secrets.token_hex(8)}.tmp")
     lock.acquire("doctor")
     try:

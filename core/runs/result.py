@@ -8,13 +8,13 @@ from core.errors import RunError
 from core.runs.run import Run
 
 ResultT = TypeVar("ResultT")
-_readers: dict[type[object], TypeAdapter[object]] = {}  # building one takes milliseconds, and a list shows many runs
+_readers: dict[type[object], TypeAdapter[object]] = {}  # cached, because building one takes milliseconds
 
 
 def read(run: Run, kind: type[ResultT]) -> ResultT:
     """Return the result of a finished run as a `kind`.
 
-    Errors: RunError if the run has no result, or one of another kind, or a damaged one.
+    Errors: RunError if the run has no result, or if its result is of another kind or damaged.
     """
     if kind not in _readers:
         _readers[kind] = TypeAdapter(kind)
@@ -24,7 +24,7 @@ def read(run: Run, kind: type[ResultT]) -> ResultT:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or kind.__name__
         raise RunError(
-            f"run {run.id}: its result is not one of {run.manifest.kind} ({place}: {first['msg']}); "
+            f"run {run.id}: its result is not that of a {run.manifest.kind} run ({place}: {first['msg']}); "
             "remove the run and start it again."
         ) from error
     assert isinstance(result, kind)

@@ -20,20 +20,20 @@ from core.runs.events import EVENTS, Event, RunState, follow, read_events, settl
 from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
-BROUGHT = "brought"  # an empty file: the run was imported, and no user here has agreed to its options yet
-LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; after that, no worker is expected
+BROUGHT = "brought"  # an empty file that marks an imported run whose options no user here has accepted yet
+LAUNCH_PATIENCE = 10.0  # seconds after writing the manifest in which a worker is expected to start
 
 
 _ELSEWHERE = re.compile(r"/.*?/runs/(?=(\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4})/)")
-Result = dict[str, Any]  # what the run's function returned, as JSON
+Result = dict[str, Any]  # result of the run's function, as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """Options and inputs of a run. Written once, never changed.
 
-    config: JSON. inputs: {role or name: fingerprint}. created: ISO 8601, UTC. parent: the run that started this one.
-    key: equal for runs that must give the same result.
+    config: options as JSON. inputs: {role or name: fingerprint of the corpus}. created: time, ISO 8601, UTC. parent: id
+    of the run that started this one. key: hash that is equal for runs that must give the same result.
     """
 
     run_id: str
@@ -70,9 +70,9 @@ class Manifest:
 
 
 def here(value: Any, home: Path) -> Any:
-    """Return JSON in which absolute paths into another home's runs lead to the same runs of this home.
+    """Return JSON in which absolute paths to runs of another home are replaced by the paths of these runs in this home.
 
-    A project may have been moved, or imported from another machine.
+    Such paths occur if a project was moved, or imported from another machine.
     """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}
@@ -85,7 +85,7 @@ def here(value: Any, home: Path) -> Any:
 
 
 def relative_to_home(value: Any, home: Path) -> Any:
-    """Return JSON in which paths to this home's runs are relative, so that they are equal wherever the home is."""
+    """Return JSON in which paths to this home's runs are relative, so that they do not depend on where the home is."""
     if isinstance(value, dict):
         return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def run_key(
 
 
 def holders(runs: Iterable["Run"]) -> str:
-    """Return the processes that hold these runs, in brackets for an error message; "" if none is known."""
+    """Describe the processes that hold these runs, in brackets for an error message; "" if none is known."""
     return aside("; ".join(f"{run.id}: {holder}" for run in runs if (holder := run.held_by())))
 
 
@@ -125,10 +125,10 @@ class Run:
         self._spoilt = False
 
     def state(self) -> RunState:
-        """Return the current state. Only what was appended since the last call is read.
+        """Return the current state. Only events that were appended since the last call are read.
 
-        The order matters: check for a living worker first, then read the log. A worker that ends in between has written
-        its last event by then, so it is not mistaken for one that died.
+        The order matters: first check for a live worker, then read the log. If the worker ends in between, its last
+        event is already in the log, so the run is not taken for interrupted.
         """
         launching = self.coming() is not None
         held = self.lock.held()
@@ -140,7 +140,7 @@ class Run:
         return settle(state, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
 
     def spoilt(self) -> bool:
-        """Return True if a line of its log cannot be read. The state then comes from the other lines."""
+        """Return True if a line of the event log cannot be read. The state is then computed from the other lines."""
         self._read_on()
         return self._spoilt
 
@@ -172,7 +172,7 @@ class Run:
         return True
 
     def coming(self) -> Worker | None:
-        """Return the living process that was spawned for the run but has not begun."""
+        """Return the live process that was spawned for the run but has not started to work; else None."""
         worker = Worker.read(self.launched_file)
         if worker is None or not worker.alive():
             return None
@@ -180,17 +180,17 @@ class Run:
         return None if state.worker and worker.same(*state.worker) else worker
 
     def worker(self) -> Worker | None:
-        """Return the living process that works on the run or is about to; never another process with its pid."""
+        """Return the live process that works on the run or is about to; never another process with its pid."""
         return self.lock.holder() if self.lock.held() else self.coming()
 
     def held_by(self) -> str:
-        """Describe the worker that works on it or is about to; "" if there is none."""
+        """Describe the process that works on the run or is about to; "" if there is none."""
         coming = self.coming()
         return self.lock.held_by() or (coming.in_words if coming else "")
 
     @property
     def began(self) -> datetime:
-        """Time of its creation, UTC."""
+        """Time at which the run was created, UTC."""
         return datetime.fromisoformat(self.manifest.created)
 
     def log_tail(self, n: int = 30) -> list[str]:

@@ -1,4 +1,4 @@
-"""What runs share: finished child runs, and locks of devices."""
+"""Things that runs share: finished child runs, and locks of devices."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from core.runs.store import RunStore
 from core.runs.worker import Compute, attempt
 
 _NEXT = ".next"
-TURN = 120.0  # seconds in which the next part of a run takes the device before runs that began later
+TURN = 120.0  # seconds for which a run keeps its place for the device between two of its parts
 
 _devices_held: set[Path] = set()
 
@@ -33,7 +33,7 @@ def find_or_create(
     versions: Mapping[str, str],
     key: str,
 ) -> Run:
-    """Return the run with `key`: a finished one, which is noted; an unfinished one; or else a new child."""
+    """Return the run with `key`: a finished one (a note names it), else an unfinished one, else a new child run."""
     store = RunStore(context.run.home)
     with store.critical():
         if run := store.finished(key):
@@ -56,13 +56,13 @@ def run_or_reuse(
     versions: Mapping[str, str],
     key: str,
 ) -> Run:
-    """Return the run of `find_or_create`, after working on it if it is not finished.
+    """Return the run of `find_or_create`; if it is not finished, work on it first.
 
-    It runs in this process, and its events are relayed to `context`. If another process works on it, this one waits.
-    Errors: whatever ends the child ends the caller.
+    The work is done in this process, and its events are relayed to `context`. If another process works on the run, this
+    process waits. Errors: any error of the child run.
     """
     if _devices_held:
-        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; make it before.")
+        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; run it before.")
     run = find_or_create(context, kind, config, inputs, seed=seed, versions=versions, key=key)
     if run.state().state == "succeeded":
         return run
@@ -75,10 +75,10 @@ def run_or_reuse(
 
 @contextmanager
 def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
-    """Lock one device ("cpu", or the lock of a card), of several the first free one, and yield its name.
+    """Lock the first free device of `devices`, and yield its name: "cpu", or the lock name of a card.
 
-    All projects of a home share its devices. If all are locked, wait for the first that is released. The next part of a
-    run goes before runs that began later. Take no other lock while you hold this one.
+    All projects of a home share its devices. If all devices are locked, wait for the first one that is released. A run
+    that needs a device again has priority over runs that began later. Take no other lock while you hold this one.
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
@@ -102,20 +102,20 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 class _Turn:
     """Place of a run in the queue for a device, stored beside the lock while the run is between two of its parts.
 
-    run: folder of the run that the user started. began: seconds since 1970.
+    run: folder of the run that the user started. began: start of that run, in seconds since 1970.
     """
 
     run: str
     began: float
 
     def keep(self, lock: Path) -> None:
-        """Store the place, so that a run that began later does not take it."""
+        """Store the place, so that no run that began later takes the device."""
         write_atomic(lock.with_suffix(_NEXT), json.dumps(asdict(self)).encode())
 
     def after(self, lock: Path, run: str) -> str:
-        """Return the id of the run that gets the device next; "" if `run` may take it now.
+        """Return the id of the run that has priority for the device; "" if `run` may take it now.
 
-        A run loses its place if it does not return within `TURN` seconds, has ended, or waits for this one.
+        A run loses its place if it does not need the device within `TURN` seconds, has ended, or waits for `run`.
         """
         file = lock.with_suffix(_NEXT)
         try:
@@ -138,18 +138,18 @@ def _waited_for(
     name: str | None = None,
     turn: _Turn | None = None,
 ) -> Iterator[Path]:
-    """Hold one of `locks` for `run`, and yield its file.
+    """Wait until one of `locks` is free, hold it for the run with id `run`, and yield the lock's file.
 
-    name: the run to report as waited for; None: the run of the process that holds the lock. turn: place of the run in
-    the queue for a device.
+    name: id of the run to report as the one waited for; None: the run of the process that holds the lock. turn: the
+    run's place in the queue for a device.
     """
     announced = None
-    # Trying all locks takes 0.2 s, so that a cancellation is noticed in between.
+    # One attempt on all locks takes 0.2 seconds in total; a cancellation is checked between two attempts.
     while True:
         places = {lock.path: turn.after(lock.path, run) if turn else "" for lock in locks}
         free = [lock for lock in locks if not places[lock.path]]
         if taken := next((lock for lock in free if lock.acquire(run, patience=0.2 / len(locks))), None):
-            # The run that released it may have stored its place meanwhile.
+            # The run that released the lock may have stored its place meanwhile.
             places[taken.path] = turn.after(taken.path, run) if turn else ""
             if not places[taken.path]:
                 break

@@ -21,9 +21,9 @@ Device = Callable[[], AbstractContextManager[object]]
 def spread(
     context: RunContext, n: int, size: int, work: Work, name: str, *, device: Device, folder: Path | None = None
 ) -> tuple[list[Path], About]:
-    """Return the files of all chunks, as `Chunks` names them, and what `Opened.about` holds.
+    """Compute all chunks, and return their files, named as in `Chunks`, and `Opened.about`.
 
-    device: takes a device for this process; a worker of Ray has one already.
+    device: locks a device for this process for a block; it is not called for workers of Ray, which have one already.
     """
     chunks = Chunks(context, n, size, name, folder=folder)
     on = checked()
@@ -55,14 +55,14 @@ def _here(chunks: Chunks, work: Work) -> About:
 
 
 class _Unseen(Silent):
-    """A reporter for the probe, which shows no progress and can be cancelled."""
+    """A reporter for the probe. It shows no progress, but `check` still cancels the work."""
 
     def __init__(self, context: RunContext) -> None:
         self.check = context.check  # type: ignore[method-assign]
 
 
 class Ahead(Generic[Result]):
-    """Does the work on the next item in a thread while the caller computes the present one."""
+    """Prepare the next item in a thread while the caller computes the current item."""
 
     def __init__(self, work: Callable[[int], Result]) -> None:
         self._work, self._pool = work, ThreadPoolExecutor(1)
@@ -75,8 +75,8 @@ class Ahead(Generic[Result]):
         self._pool.shutdown(cancel_futures=True)
 
     def take(self, item: int, following: int | None) -> Result:
-        """Return the result for `item`, and start on `following`."""
-        # Two threads must not use one tokenizer, so an item that nobody foresaw goes to the same thread.
+        """Return the result for `item`, and start the work on `following`."""
+        # Two threads must not use one tokenizer, so an item that was not started yet is given to the same thread.
         result = (self._coming.pop(item, None) or self._pool.submit(self._work, item)).result()
         self._coming = {} if following is None else {following: self._pool.submit(self._work, following)}
         return result

@@ -1,4 +1,4 @@
-"""The runs of a project: create, find, list and remove them. Each has one folder.
+"""Create, find, list and remove the runs of a project. Each run has one folder:
 
 home/runs/<run_id>/  manifest.json  events.jsonl  lock  [cancel]  [launched]  worker.log
                      chunks/  checkpoints/  artifacts/  sums.json  result.json
@@ -36,9 +36,9 @@ def is_run_id(text: str) -> bool:
 
 
 class RunStore:
-    """All runs of a project. Keep one store per process, because its runs remember what they have read.
+    """All runs of a project. Keep one store per process, because its `Run` objects cache the events that they read.
 
-    optioned: kinds that have options. A manifest of such a kind without options is damaged.
+    optioned: kinds of run that have options. If a manifest of such a kind has no options, it is damaged.
     """
 
     def __init__(self, home: Path, optioned: Collection[str] = ()) -> None:
@@ -58,7 +58,7 @@ class RunStore:
         key: str,
         parent: str | None = None,
     ) -> Run:
-        """Create a run. On an error, its folder is deleted.
+        """Create a run. If that fails, its folder is deleted.
 
         Errors: RunError if the kind is not a valid folder name, ResourceError if the disk is full or read-only.
         """
@@ -83,7 +83,7 @@ class RunStore:
         return self.get(path.name)
 
     def get(self, run_id: str) -> Run:
-        """Return a run by id. Errors: RunError if it is not here."""
+        """Return a run by id. Errors: RunError if this project has no such run."""
         run = self._find(run_id) if _RUN_ID.fullmatch(run_id) else None
         if run is None and is_run_id(run_id) and (file := self.folder / run_id / _MANIFEST).exists():
             raise RunError(
@@ -95,7 +95,10 @@ class RunStore:
         return run
 
     def list(self, *kinds: str, state: State | None = None) -> Runs:
-        """Return the runs, newest first, of these kinds and this state. Other and incomplete folders are left out."""
+        """Return the runs of these kinds and this state, newest first. No kinds, or None for the state, means all.
+
+        Incomplete runs and other folders are left out.
+        """
         names = [entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name)]
         self._forget(self._runs.keys() - names)
         runs = [run for name in names if (run := self._find(name)) and (not kinds or run.manifest.kind in kinds)]
@@ -104,7 +107,7 @@ class RunStore:
         return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
 
     def unreadable(self) -> Sequence[Path]:
-        """Return manifests that cannot be read, whose runs `list` leaves out, and logs with a damaged line."""
+        """Return manifests that cannot be read (`list` leaves out their runs) and event logs with a damaged line."""
         files = (self.folder / entry.name / _MANIFEST for entry in os.scandir(self.folder))
         named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
         manifests = [file for file in named if self._find(file.parent.name) is None]
@@ -117,16 +120,16 @@ class RunStore:
     def unfinished(self, key: str) -> Run | None:
         """Return the newest run with `key` that has not succeeded, active or not.
 
-        Imported runs are left out, because a forged project may give a run other options than those of its key.
+        Imported runs are left out, because in a forged project a run's options may differ from those in its key.
         """
         own = (run for run in self._with_key(key) if not run.brought_file.exists())
         return next((run for run in own if run.state().state != "succeeded"), None)
 
     def remove(self, run_id: str) -> None:
-        """Delete a run and its files. Errors: RunError if it is unknown or active."""
+        """Delete a run and its files. Errors: RunError if the run is unknown or active."""
         run = self.get(run_id)
         if not run.lock.acquire():
-            raise RunError(f"run {run_id}: is being worked on{aside(run.held_by())}; cancel it before removing it.")
+            raise RunError(f"run {run_id}: is running{aside(run.held_by())}; cancel it before removing it.")
         try:
             if coming := run.coming():
                 raise RunError(f"run {run_id}: is about to begin ({coming.in_words}); cancel it before removing it.")
@@ -138,14 +141,14 @@ class RunStore:
             run.lock.release()
 
     def critical(self) -> AbstractContextManager[None]:
-        """Keep other processes from looking up or creating a run: `with store.critical(): ...`."""
+        """Return a lock that keeps other processes from finding or creating a run: `with store.critical(): ...`."""
         return locked(self.home / "locks" / "store.lock", patience=30)
 
     def _with_key(self, key: str) -> Runs:
         return [run for run in self.list() if run.manifest.key == key]
 
     def _find(self, run_id: str) -> Run | None:
-        """Return a run by id, or None if there is none or another process has removed it."""
+        """Return a run by id, or None if it does not exist or another process has removed it."""
         path = self.folder / run_id / _MANIFEST
         if (run := self._runs.get(run_id)) and path.exists():
             return run
@@ -157,9 +160,9 @@ class RunStore:
         return self._runs.setdefault(run_id, run) if whole else None
 
     def _forget(self, names: Iterable[str]) -> None:
-        """Drop runs that another process has removed, so that an app does not collect them for weeks."""
+        """Drop runs that another process has removed, so that a long-lived app does not keep them in memory."""
         for name in names:
-            if not (self.folder / name).exists():  # keep one that began after the folder was read
+            if not (self.folder / name).exists():  # keep a run that was created after the folder was read
                 self._runs.pop(name, None)
 
     @contextmanager
@@ -179,7 +182,7 @@ class RunStore:
             now = datetime.now(UTC)
             path = self.folder / f"{now:%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
             try:
-                path.mkdir()  # fails if another process drew the same name in the same second
+                path.mkdir()  # fails if another process chose the same random name in the same second
             except FileExistsError:
                 continue
             return path, now

@@ -1,6 +1,7 @@
-"""Where a run computes: `--on` and `--mixed`, kept in `where.json` beside the run.
+"""The place where a run computes: `--on` and `--mixed`, stored in `where.json` in the run's folder.
 
-Not part of its config or key, because every place makes the same bytes. A resumed run goes back there.
+They are not part of the run's config or key, because results have the same bytes in every place. A resumed run computes
+in the same place again.
 """
 
 import json
@@ -40,7 +41,7 @@ class Where:
         return cls(on=on, mixed=mixed) if isinstance(on, str) and isinstance(mixed, bool) else cls()
 
     def keep(self, run: Path) -> None:
-        """Write it down; the default place needs no file."""
+        """Store the place in the run's folder. The default place needs no file."""
         if self == Where():
             (run / FILE).unlink(missing_ok=True)
         else:
@@ -59,7 +60,7 @@ def checked(on: str = "") -> str:
     """
     on = on or Where.asked().on
     if not re.fullmatch(r"local|ray(:[^:\s]+:\d{1,5})?", on):
-        raise ConfigError(f"on: {on!r} is no place to compute; give local, ray (this machine) or ray:HOST:PORT.")
+        raise ConfigError(f"on: {on!r} is not a valid place; give local, ray (this machine) or ray:HOST:PORT.")
     if on != LOCAL and not ray_installed():
         raise ConfigError(
             "on: Ray is not installed; give local, or pip install -r requirements-cluster.txt into .venv."
@@ -68,5 +69,5 @@ def checked(on: str = "") -> str:
 
 
 def ray_installed() -> bool:
-    """Return True if Ray is installed, so that there is a choice of places."""
+    """Return True if Ray is installed, so that the user can choose a place."""
     return find_spec("ray") is not None

@@ -1,4 +1,4 @@
-"""An attempt at a run: take the lock, do the work, write the result and the last event."""
+"""One attempt at a run: take the lock, do the work, write the result and the last event."""
 
 import json
 import os
@@ -22,10 +22,10 @@ Compute = Callable[[RunContext], Result]
 
 
 def execute(run: Run, function: Compute, *, listener: Listener | None = None) -> Result:
-    """Work on a run in this process and return its result; if it has succeeded already, return that result.
+    """Work on a run in this process and return its result. If it has succeeded already, only return the result.
 
-    Errors: RunBusy if another process works on the run; else the error that ended the attempt, also in `events.jsonl`:
-    Cancelled, a WinnowError, ResourceError for a full disk or memory, or the exception of a bug.
+    Errors: RunBusy if another process works on the run; else the error that ended the attempt, which `events.jsonl`
+    holds too: Cancelled, a WinnowError, ResourceError for a full disk or memory, or the exception of a bug.
     """
     with _held(run):
         run.cancel_file.unlink(missing_ok=True)
@@ -33,9 +33,9 @@ def execute(run: Run, function: Compute, *, listener: Listener | None = None) ->
 
 
 def work(run: Run, function: Compute) -> int:
-    """Work on a run as a worker process does, and return the exit status.
+    """Work on a run as a worker process, and return the exit status.
 
-    Unlike `execute`, it keeps a cancel file: `launch.start` began this attempt, so the file is meant for it.
+    Unlike `execute`, this keeps a cancel file, because the file was written after `launch.start` began this attempt.
     """
     try:
         with _held(run):
@@ -53,8 +53,8 @@ def work(run: Run, function: Compute) -> int:
 def attempt(
     run: Run, function: Compute, *, listener: Listener | None = None, parent: RunContext | None = None
 ) -> Result:
-    """Do as `execute` does, in a process that holds the run's lock."""
-    if run.state().state == "succeeded":  # while this process waited for the lock
+    """Do the same as `execute` in a process that already holds the run's lock."""
+    if run.state().state == "succeeded":  # another process finished it while this one waited for the lock
         return run.result()
     me = Worker.of(os.getpid())
     assert me
@@ -80,7 +80,7 @@ def attempt(
                 context.emit("succeeded", {"size": len(payload), "crc": zlib.crc32(payload)})
         except BaseException as error:
             ending, failure = _explain(context, error)
-            with suppress(OSError):  # if the disk is full even for this line, the run counts as interrupted
+            with suppress(OSError):  # if the disk is too full even for this line, the run is shown as interrupted
                 if ending and not log.ended:
                     context.emit(ending, _last_words(failure) if ending == "failed" else {})
             if ending == "cancelled":
@@ -93,7 +93,7 @@ def attempt(
 
 
 class _Bug(Exception):
-    """A bug, of which only this sentence is written to the event log."""
+    """An error that stands for a bug. Only its message is written to the event log."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:
@@ -101,7 +101,8 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, 
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
-    if not own and (ended := _failure_of_other_rank(run)):  # the cause, whatever error followed in this process
+    # If another process of torchrun failed, its error is the cause, and the error in this process only followed.
+    if not own and (ended := _failure_of_other_rank(run)):
         return "failed", ResourceError(f"run {run.id}: another process of torchrun has failed: {ended}")
     if isinstance(error, KeyboardInterrupt):
         context.terminate()
@@ -143,9 +144,7 @@ def log_traceback(run: Run, error: BaseException) -> None:
 @contextmanager
 def _held(run: Run) -> Iterator[None]:
     if not run.lock.acquire(run.id):
-        raise RunBusy(
-            f"run {run.id}: is being worked on by another process{aside(run.held_by())}; wait for it or cancel it."
-        )
+        raise RunBusy(f"run {run.id}: is running in another process{aside(run.held_by())}; wait for it or cancel it.")
     try:
         yield
     finally:
@@ -154,7 +153,7 @@ def _held(run: Run) -> Iterator[None]:
 
 @contextmanager
 def _terminable(context: RunContext) -> Iterator[None]:
-    """Let SIGTERM cancel the run at the next `check()`. Child runs ask their parents."""
+    """Let SIGTERM cancel the run at the next `check()`. A child run does not set a handler; it asks its parent."""
     if context.is_child or threading.current_thread() is not threading.main_thread():
         yield
         return

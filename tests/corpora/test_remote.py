@@ -139,7 +139,9 @@ def test_where_it_is_not_supported_an_address_is_refused_before_anything_is_comp
     for words in (["pretrain", "--corpus", "t"], ["finetune", "--train", "t"], ["map"], ["predict", "t"]):
         result = CliRunner().invoke(main, [*words, "--output", "s3://key:secret@b/x.parquet"])
         assert isinstance(result.exception, ConfigError), words
-        assert "output: s3://b/x.parquet is an address, to which select and export alone write" in str(result.exception)
+        assert "output: s3://b/x.parquet is a remote address, which only select and export can write to" in str(
+            result.exception
+        )
     assert not list(tmp_path.glob("s3:"))
 
 

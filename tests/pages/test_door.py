@@ -345,7 +345,7 @@ def test_a_key_that_another_account_knows_is_made_anew(
 
 def test_an_unknown_mode_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_DOOR", "ajar")
-    with pytest.raises(ConfigError, match="'ajar' is none of user, key, open"):
+    with pytest.raises(ConfigError, match="'ajar' is not one of user, key, open"):
         door.mode()
 
 

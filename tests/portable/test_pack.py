@@ -103,7 +103,7 @@ def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_ma
 def test_of_its_own_name_there_is_one_already(project: Project, tmp_path: Path) -> None:
     projects.export(project, tmp_path / "one.zip")
     data = io.BytesIO((tmp_path / "one.zip").read_bytes())
-    with pytest.raises(ProjectError, match="is there already; call this one 'My first project 2'"):
+    with pytest.raises(ProjectError, match="exists already; give another name, such as 'My first project 2'"):
         projects.bring_in(data, "one.zip")
     assert (proposed := projects.name_in(data, "one.zip")) == "My first project 2"
     assert projects.bring_in(data, "one.zip", proposed).slug == "my-first-project-2"

@@ -444,4 +444,4 @@ def test_a_process_of_torchrun_ends_with_the_one_that_has_the_run(
     monkeypatch.setenv("WORLD_SIZE", "2")
     code, out, err = command("evaluate", "--model", "nowhere", "--test", tagger.manifest.config["test"][0], "--json")
     assert (code, out) == (2, "")
-    assert "torchrun, which shares the work of pretrain and finetune alone" in err
+    assert "torchrun, which can only be used for pretrain and finetune." in err

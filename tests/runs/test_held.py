@@ -119,5 +119,5 @@ def test_what_another_window_did_is_not_taken_back_unseen(run: Run) -> None:
     journal.refuse_overtaken(first, None, "The label")
     with pytest.raises(Overtaken, match=r"^The label: was changed by another window of yours at \d\d:\d\d:\d\d, after"):
         journal.refuse_overtaken(first, 0.0, "The label")
-    with pytest.raises(Overtaken, match="was taken back in another window"):
+    with pytest.raises(Overtaken, match="was undone in another window"):
         journal.refuse_overtaken(None, first.time, "The label")

@@ -325,10 +325,10 @@ def test_a_disk_that_is_really_full(small_disk: Path, undisturbed: dict[str, byt
 
 def test_the_second_start_is_refused(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
-    with pytest.raises(RunBusy, match=r"being worked on|about to begin"):
+    with pytest.raises(RunBusy, match=r"is running|about to begin"):
         start(run)
     until(lambda: worked(run))
-    with pytest.raises(RunBusy, match="being worked on already"):
+    with pytest.raises(RunBusy, match="is running already"):
         start(run)
     with pytest.raises(RunBusy, match="by another process"):
         execute(run, crunch)
@@ -348,7 +348,7 @@ def test_of_two_workers_spawned_at_once_one_works(store: RunStore, undisturbed: 
     gate.touch()
     said = [process.communicate(timeout=PATIENCE)[1] for process in pair]
     assert sorted(process.returncode for process in pair) == [0, 2]
-    assert any("is being worked on by another process" in text for text in said)
+    assert any("is running in another process" in text for text in said)
     assert kinds(run).count("started") == kinds(run).count("succeeded") == 1
     assert outcome(run) == undisturbed
 

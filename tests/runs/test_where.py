@@ -98,7 +98,7 @@ def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
     monkeypatch.setenv("WINNOW_ON", on)
     run = begun(home, "here")
     execute(run, work_of(run, {"embed": Kind("embed", Config, lambda config, job: {}, dict, here=here)}))
-    expected = f"A run of the kind embed computes in this process, not on {CLUSTER}."
+    expected = f"Runs of the kind embed compute in this process, not on {CLUSTER}."
     assert run.state().notes == (expected,) * notes
     assert {kind for kind, known in KINDS.items() if known.here} >= {"pretrain", "finetune", "difficulty"}
 
@@ -106,7 +106,7 @@ def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
 def test_nowhere_is_refused_before_there_is_a_run(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match="is no place to compute"):
+    with pytest.raises(ConfigError, match="is not a valid place"):
         runs.start("select", options(made), "the moon")
     monkeypatch.setattr("core.runs.where.find_spec", lambda name: None)
     assert runs.places() == ("local",)
@@ -140,8 +140,8 @@ def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("on", "sentence"),
     [
-        ("the moon", "'the moon' is no place to compute; give local, ray (this machine) or ray:HOST:PORT"),
-        ("ray:head", "'ray:head' is no place to compute"),
+        ("the moon", "'the moon' is not a valid place; give local, ray (this machine) or ray:HOST:PORT"),
+        ("ray:head", "'ray:head' is not a valid place"),
     ],
 )
 def test_an_invalid_place_is_an_error_of_one_sentence(

@@ -142,7 +142,7 @@ def test_one_node_that_differs_is_left_idle_and_named(
     run, engine = begun(home, "run"), Engine(3, fates)
     assert on(engine, run) == expected
     assert engine.computed[2] == 0 or (2, "hello") in fates
-    assert sum("It is left idle" in note and " ward2: " in note for note in run.state().notes) == 1
+    assert sum("is left idle" in note and " ward2: " in note for note in run.state().notes) == 1
 
 
 def test_a_run_ends_if_most_nodes_differ_or_no_other_is_left(home: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_cluster_without_a_token_is_refused(home: Path) -> None:
     def unguarded(engine: Engine) -> Greeting:
         return Greeting(versions=versions(), node="ward1", computer="abacus", guarded=False, holder=None)
 
-    with pytest.raises(ResourceError, match="takes code from whoever reaches its ports"):
+    with pytest.raises(ResourceError, match="runs code from anyone who can reach its ports"):
         on(Engine(1, {(1, "hello"): unguarded}), begun(home, "open"))
 
 
@@ -294,7 +294,7 @@ def test_another_kind_of_processor_does_not_finish_a_run_unless_mixed(
 ) -> None:
     run = half_made(home)
     probe = (run.chunks / "chunk.probe").read_bytes()
-    says = r"computes other numbers .* resume the run where it started, or remove it .* or give --mixed\."
+    says = r"its results for the same .* resume the run where it started, or remove it .* or give --mixed\."
     with pytest.raises(ResourceError, match=says):
         made(run, "local", Squares(run.path, off=1), 40, 4)
     assert len(list(run.chunks.glob("chunk-*.npy"))) == 2
