@@ -64,7 +64,7 @@ def _machine() -> None:
 
 
 def _card() -> str:
-    """Return the name and free memory of the GPU that trainings use."""
+    """Return the name and free memory of the GPU that runs train on."""
     card, n = machine.card(), len(cards.usable())
     if card is None:
         return "no GPU"

@@ -178,7 +178,7 @@ def _hindrance(card: Card) -> str:
         return f"this torch is built for processors only; {_other(_NEWER if driver >= _LEAST[13][0] else _OLDER)}"
     least, capability = _LEAST.get(int(cuda.partition(".")[0]), (0, 0.0))
     if driver < least:
-        return f"the driver is version {driver}, this build needs {least}; update the driver, or {_other(_OLDER)}"
+        return f"driver {driver}, this build needs {least}; update the driver, or {_other(_OLDER)}"
     if card.capability is not None and card.capability < capability:
         return f"its compute capability is {card.capability}, this build needs {capability}; {_other(_OLDER)}"
     return ""

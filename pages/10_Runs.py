@@ -1,4 +1,4 @@
-"""Runs: all of a project's in one table, named and kept in order; any of them side by side; their curves in a chart."""
+"""Runs: a table of all runs of the project, to name, tag and compare them, and a chart of their curves."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Corpora: add them, give them roles, see their health: labels, lengths, duplicates, leaks."""
+"""Corpora: import them, set their roles, and see their labels, lengths, duplicates and leaks."""
 
 from collections.abc import Mapping
 
@@ -43,13 +43,13 @@ NEAR_WORDS = {
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
-ALL = "corpora.all"  # the switch for more than that
-FEW = 20  # corpora made by Winnow that are listed at first, because hundreds take a browser long
+ALL = "corpora.all"  # session key of the switch that lists more than `FEW`
+FEW = 20  # corpora made by Winnow that are listed at first, because a browser takes long to draw hundreds
 
 
 def main() -> None:
     """The page."""
-    with page("Corpora", "What you have, which part it plays, and how healthy it is.", WORDS):
+    with page("Corpora", "Your corpora, their roles, and their health.", WORDS):
         sealed = corpora.listed()
         spoilt_files()
         if not sealed:
@@ -98,7 +98,7 @@ def _check() -> None:
             for role in todo:
                 runs.start("audit", audits[role], on)
             st.rerun()
-    # Runs are listed newest first: of several on one corpus only the last counts.
+    # Runs are listed newest first. If a corpus has several audits, only the newest is used.
     seen = set()
     for run in runs.listed("audit"):
         corpus = run.manifest.inputs["corpus"]
@@ -109,9 +109,9 @@ def _check() -> None:
 
 
 def _undo() -> None:
-    """Offer to undo the last change of parts, and name the corpora that would change."""
+    """Offer to undo the last change of roles, and name the corpora that would change."""
     former, now = corpora.former_roles(), corpora.roles()
-    if not former:  # a project without roles is no state to return to
+    if not former:  # do not offer to return to a project without roles
         return
     changes = [
         f"{ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
@@ -220,7 +220,7 @@ def _flags(role: str) -> None:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
         st.caption(f"Of the near duplicates, {kinds}. Explore shows them and their different words.")
     if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
-        st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them as leaks only.")
+        st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them only as leaks.")
     if not options["held_out"]:
         st.caption("There is no dev or test set yet, so test leaks were not checked.")
 

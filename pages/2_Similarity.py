@@ -1,4 +1,4 @@
-"""Similarity: which source is closest to the task corpus, if the measures agree, and what they predict."""
+"""Similarity: the source closest to the task corpus, the agreement of the measures, and what they predict."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -114,7 +114,7 @@ def _pick(label: str, known: dict[str, Corpus], chosen: Sequence[str | None], na
 
 
 def _together(sources: list[str], joined: list[str]) -> list[str]:
-    """Return the joined sources by their positions among the sources."""
+    """Return the joined sources as positions in the list of sources."""
     places = [str(sources.index(mark) + 1) for mark in joined if mark in sources]
     return ["+".join(places)] if len(places) > 1 else []
 

@@ -1,4 +1,4 @@
-"""Selection: score D_C by a strategy, see the distribution, set the budget, take S_C away."""
+"""Selection: score D_C with a strategy, see the distribution of scores, set the budget, export S_C."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,8 +60,9 @@ def main() -> None:
 
 @st.fragment
 def _shown(shown: str) -> None:
-    """The run and what is chosen; a fragment, so that moving the budget leaves the form above alone. shown: a choice,
-    or a run that is not finished."""
+    """Draw the run and its selection, in a fragment, so that a change of the budget does not redraw the form above.
+
+    shown: a selection, or a run that is not finished."""
     with guard(buttons="selection."):
         others = [run for run in runs.own("select") if runs.state(run.id).state != "succeeded"]
         if shown in [run.id for run in others]:
@@ -105,7 +106,7 @@ def _form() -> None:
 
 
 def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
-    """Show the data check, with a button that sets a budget that fits. Return (may start, runs anyway)."""
+    """Show the data check, with a button that sets a valid budget. Return (may start, runs anyway)."""
     try:
         found = corpora.check_run("select", options)
     except ConfigError as error:
@@ -156,7 +157,7 @@ def _corpora() -> dict[str, Any]:
 
 def _budget() -> dict[str, Any]:
     left, right = st.columns(2)
-    st.session_state.setdefault("selection.budget", data_check.FITS)  # no default of the field: a button sets it too
+    st.session_state.setdefault("selection.budget", data_check.FITS)  # not the field's default: a button sets it too
     budget = left.text_input(
         "Budget",
         key="selection.budget",

@@ -1,4 +1,4 @@
-"""Explore: what was selected and what was filtered, on a map; why; and changing it by hand."""
+"""Explore: selected and filtered sentences on a map, the reasons for each, and edits by hand."""
 
 import streamlit as st
 
@@ -67,7 +67,7 @@ def _edited(choice_id: str) -> None:
     if not edits.history:
         return
     last = edits.history[-1]
-    shown = st.session_state.get(SEEN, {}).get(choice_id)  # the edit that the pressed button named
+    shown = st.session_state.get(SEEN, {}).get(choice_id)  # the edit that the button showed when it was pressed
     st.session_state[SEEN] = {choice_id: last.time}
     with st.container(horizontal=True, vertical_alignment="center", key="explore-edits"):
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")

@@ -1,4 +1,4 @@
-"""Training: pre-train an encoder, fine-tune a tagger, or ask whether it was worth it; watch it, stop it, resume it."""
+"""Training: start, watch, stop and resume pre-training, fine-tuning and experiments."""
 
 import streamlit as st
 

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _single() -> str:
-    """Return the training that the address names, or ""."""
+    """Return the id of the `finetune` run that the address names, or ""."""
     run = next((run for run in runs.listed("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
@@ -88,10 +88,10 @@ def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
 
 
 def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
-    """Draw the tabs. run_id: a finished experiment; None: only trainings, `single` first.
+    """Draw the tabs. run_id: a finished experiment; None: show only `finetune` runs, with `single` first.
 
-    waiting: an experiment has no result yet. Then the list of all trainings comes first, because two random trainings
-    side by side could be mistaken for its result.
+    waiting: True if an experiment has no result yet. Then the list of all `finetune` runs comes first, because two
+    unrelated taggers side by side could be mistaken for its result.
     """
     run_labels = _run_labels(run_id, single)
     drawn: dict[str, Callable[[], None]] = (

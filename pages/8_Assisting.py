@@ -1,4 +1,4 @@
-"""Assisting: which sentences of another labelled corpus label entities as yours does, and if they help."""
+"""Assisting: find sentences of another corpus that label entities as your corpus does, and test if they help."""
 
 from collections.abc import Mapping
 

@@ -85,7 +85,7 @@ def test_changed_and_missing_files_of_a_selection_are_named_and_its_page_says_so
     assert not opened("home.py").exception
     app = opened_on("pages/3_Selection.py", select.id)
     assert not app.exception
-    assert ["is not what run" in error.value for error in app.error] == [True]
+    assert ["differs from what run" in error.value for error in app.error] == [True]
 
 
 def an_encoder(folder: Path) -> None:

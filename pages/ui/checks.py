@@ -1,4 +1,4 @@
-"""The data check on a page: its items with one link each, and the consent to run although one is red."""
+"""The data check on a page: its items with one link each, and the consent to run although an item is red."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,8 +17,9 @@ Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label 
 
 
 def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:
-    """Show red and amber items; the green ones are folded. here: this page, which gets no link. cures: buttons that
-    solve an item on this page.
+    """Show red and amber items; the green items are folded.
+
+    here: this page, to which no link is drawn. cures: buttons that solve an item on this page.
     """
     open_items = sorted((one for one in found if one.level != "green"), key=lambda one: one.level != "red")
     good = [one for one in found if one.level == "green"]
@@ -33,7 +34,7 @@ def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | Non
 
 
 def fitting_budget(key: str) -> Cures:
-    """Cure of a budget above the domain corpus: a button that sets the text field `key` to a budget that fits."""
+    """Return the cure for a budget that exceeds the domain corpus: a button that sets the field `key` to `FITS`."""
 
     def fit() -> None:
         st.session_state[key] = FITS

@@ -17,16 +17,16 @@ from pages.ui.runs import links
 from pages.ui.runs.words import run_titles, selection_titles, title
 from pages.ui.widgets import plain, pressed
 
-NAMED = "choice"  # in an address
-VISIT = "selection.run"  # in the session: the selection or unfinished run that the pages show
+NAMED = "choice"  # parameter of an address
+VISIT = "selection.run"  # session key of the selection or unfinished run that the pages show
 REFUSED, NEWS = "choice.refused", "choice.news"
 
 
 def attached(*, finished: bool = False) -> str | None:
     """Return the selection of a page: the one in the address, else that of this visit, else the current one.
 
-    finished: only finished selections; else also an unfinished run, by its id. Return None, with a message, if there is
-    nothing to show.
+    finished: True to return only finished selections; False to return also the id of an unfinished run. If there is
+    nothing to show, draw a message and return None.
     """
     if named := _named():
         choice = _there(named)
@@ -54,7 +54,7 @@ def _named() -> str:
 
 
 def _there(named: str) -> Choice | None:
-    """Return the selection in the address; if it does not exist, say so and offer the latest."""
+    """Return the selection in the address. If it does not exist, show a message and offer the latest one."""
     try:
         return selections.at(named)
     except WinnowError as error:
@@ -110,7 +110,7 @@ def say_refused() -> None:
 
 
 def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
-    """Let the user pick a selection, and show it. unfinished: runs to offer too."""
+    """Let the user pick a selection, and show it. unfinished: unfinished runs to offer too."""
     labels, listed = run_titles(unfinished), choices.listed()
     if shown not in (*labels, *(choice.id for choice in listed)):  # an experiment made it
         listed.append(selections.at(shown))
@@ -142,7 +142,7 @@ def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def _keep(choice: Choice, page: str) -> None:
-    """Draw the button that saves the selection; its key includes the number shown, so that it saves what is seen."""
+    """Draw the button that saves the selection. Its key includes the shown number, so that it saves what is shown."""
     label = f"Save this selection ({selections.kept(choice.id).selected:,})"
     about = "Saves a copy under a name. Later changes do not affect the copy."
     look: dict[str, Any] = {"icon": ":material/bookmark_add:", "help": about, "width": "content"}
@@ -163,7 +163,7 @@ def _keep(choice: Choice, page: str) -> None:
 
 
 def _more(choice: Choice, page: str) -> None:
-    """Draw its name, the trainings that read it, and the button that removes it."""
+    """Draw the selection's name, the runs that were trained on it, and the button that removes it."""
     look: dict[str, Any] = {
         "icon": ":material/more_horiz:",
         "help": "Rename or remove this selection",
@@ -201,7 +201,7 @@ def _renamed(choice: Choice, name: str) -> None:
 
 
 def _changed_since(choice: Choice) -> None:
-    """Name trainings that read an earlier state of it; they keep what they read."""
+    """Name runs that were trained on an earlier state of the selection. They are not changed."""
     others = [each for each in choices.read_by(choice.id) if not each.same]
     for reader in others[:3]:
         st.caption(

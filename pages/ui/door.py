@@ -1,4 +1,4 @@
-"""The door before every request: from this machine, from Winnow's own page, by its owner."""
+"""Access control of every request. It must come from this machine, from Winnow's own page, and from its owner."""
 
 import os
 import re
@@ -21,11 +21,11 @@ from core import door
 from core.door import account_behind
 
 HEALTH = "/_stcore/health"
-ACCOUNT = "winnow.account"  # in a connection's state: its account, by the kernel at its start; None: unknown
+ACCOUNT = "winnow.account"  # key of a connection's state: its account, as the kernel named it; None: unknown
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # one without attributes: the script is in the page
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # a script in the page itself has no attributes
 PROTECTION = {
-    "x-dns-prefetch-control": "off",  # a link that is only drawn does not look its host up
+    "x-dns-prefetch-control": "off",  # do not look up the hosts of links that are only drawn
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -44,10 +44,10 @@ KEY_WANTED = "This Winnow asks for its key"
 
 
 def policy(host: str) -> str:
-    """Return the Content-Security-Policy of an answer, with which the browser fetches nothing from another host.
+    """Return the Content-Security-Policy of an answer. With it, the browser fetches nothing from another host.
 
-    It is the second guard behind `plain` and `escape`: markup that gets past them loads no image and runs no script.
-    host: the Host header of the request; "" if it is not one of ours.
+    It is a second guard behind `plain` and `escape`: markup that gets past them loads no image and runs no script.
+    host: Host header of the request; "" if Winnow has no such name.
     """
     # Safari before 15.4 does not count the websocket as 'self'. A policy cannot name an IPv6 address.
     websocket = f" ws://{host} wss://{host}" if host and not host.startswith("[") else ""
@@ -93,7 +93,7 @@ class Door:
             await self._app(_by_its_usual_name(scope), receive, send)
 
     def _stranger(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the refusal of a request without the owner's account or the key; None to let it in."""
+        """Return the refusal of a request that has neither the owner's account nor the key; None to let it in."""
         if self._mode == "open":
             return None
         why = KEY_WANTED
@@ -116,7 +116,7 @@ class Door:
 
 
 def _account(scope: Scope) -> int | None:
-    """Return the account whose connection this is, None if that is not shown.
+    """Return the account that opened this connection; None if the system does not show it.
 
     A server that did not ask when the connection began (`streamlit run app.py`) asks now.
     """
@@ -129,8 +129,10 @@ def _account(scope: Scope) -> int | None:
 
 
 def _redirect(path: str, headers: Headers) -> Response:
-    """Go to the address without the key. A browser that another page sent here (the file that a start opens) shows its
-    cookie to a page of ours alone, not to a redirection."""
+    """Return a page that leads to the address without the key.
+
+    It is a page and not an HTTP redirect, because the browser comes from a file (see `core.door.unseen`). After a
+    redirect from there it would not send its cookie."""
     redirection = RedirectResponse(path, status_code=303)
     if headers.get("sec-fetch-site") in (None, "none", "same-origin"):
         return redirection
@@ -138,7 +140,7 @@ def _redirect(path: str, headers: Headers) -> Response:
 
 
 def _foreign(scope: Scope, headers: Headers) -> Response | None:
-    """Return the refusal of a request under a foreign host name or from another page; None for ours.
+    """Return the refusal of a request under a foreign host name or from another page; None to let it in.
 
     A browser sends the requested name (Host) and the page that asks (Origin, or Sec-Fetch-Site without one). No page
     can change these. Other sites and other ports of this machine may only link here.
@@ -168,7 +170,7 @@ def _by_its_usual_name(scope: Scope) -> Scope:
 
 
 def _protected(scope: Scope, send: Send) -> Send:
-    """Return a `send` that adds the headers which protect every answer from other pages and from its own markup."""
+    """Return a `send` that adds headers to every answer, which protect it from other pages and from markup in it."""
     host = Headers(scope=scope).get("host", "")
     headers = {**PROTECTION, "content-security-policy": policy(host if LOOPBACK.fullmatch(host) else "")}
 
@@ -184,7 +186,7 @@ async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) 
     if scope["type"] == "websocket":
         # The request for a websocket must be received before it can be refused.
         await receive()
-        await send({"type": "websocket.close", "code": 1008})  # before it is accepted: 403
+        await send({"type": "websocket.close", "code": 1008})  # closing before accepting makes the server answer 403
         return
     await answer(scope, receive, _protected(scope, send))
 
@@ -192,7 +194,7 @@ async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) 
 def _cookies(headers: Headers) -> Mapping[str, str]:
     try:
         return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
-    # Other servers on this host set cookies too; a malformed one makes a visitor without a key, not an error.
+    # Other servers on this host set cookies too. A malformed cookie is treated as a missing key, not as an error.
     except CookieError:
         return {}
 

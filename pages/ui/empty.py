@@ -14,7 +14,7 @@ from pages.ui.widgets import is_dark, pressed
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
 WIDTH = 720  # pixels
 SHOWN = {  # alternative texts of the pictures
-    "home": "The road with what is known at each stop: texts, the selection, the answer with its interval, the report.",
+    "home": "The steps with the result of each: texts, the selection, the answer with its interval, the report.",
     "corpora": "The task corpus: its size, what was flagged in it, how long its sentences are, and five of them.",
     "selection": "How many sentences have which score, with the cut, and those closest to the task corpus.",
     "explore": "A map of the task corpus, selected and filtered sentences, with topics, and a table of the sentences.",
@@ -23,12 +23,12 @@ SHOWN = {  # alternative texts of the pictures
     "similarity": "Two sources by four measures, in a table and as bars, and in a sentence which is closest.",
     "bias": "How many bits names and contexts reveal of a mention's type, in all and mention by mention.",
     "assisting": "How many sentences of the other corpus have which score, and those just kept and just dropped.",
-    "runs": "A table of runs with what came out of each, and what sets two of them apart.",
+    "runs": "A table of runs with the result of each, and the differences between two of them.",
 }
 
 
 def empty(sentence: str, key: str, then: str, make: str = "") -> None:
-    """Show what the page needs, the links to it, and a picture of the page.
+    """Show what the page needs, links to the pages that provide it, and a picture of the page.
 
     If there are corpora and a label `make`, link to the page `then`; else offer the samples, which lead to `then`, and
     an import. sentence: what is needed; "" if the page shows it. key: name of the page, prefix of the widget keys.

@@ -72,10 +72,10 @@ def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]
 
 @contextmanager
 def guard(buttons: str | None = None) -> Iterator[None]:
-    """Show an error as a card. Our own errors name a cure; others are bugs, with their traceback in the log.
+    """Show an error of the block as a card. Our own errors name a cure; others are bugs, whose traceback is logged.
 
-    It surrounds every page and every fragment, which also runs alone. buttons: start of the keys of buttons whose
-    unhandled presses are forgotten here.
+    Use it around every page and every fragment, because a fragment also runs alone. buttons: start of the keys of
+    buttons; their presses that were not handled in the block are forgotten.
     """
     try:
         with on_disk(home()):
@@ -89,7 +89,7 @@ def guard(buttons: str | None = None) -> Iterator[None]:
 
 
 def bug(error: BaseException) -> str:
-    """Return words for an unexpected error, and write its traceback to the log."""
+    """Return a message about an unexpected error, and write its traceback to the log."""
     _log_file()
     logger.error("a page failed\n%s", errors.for_the_log(error))
     log = machine_home() / "app.log"
@@ -167,7 +167,7 @@ def _projects() -> None:
 
 
 def _strip() -> None:
-    """Show the running runs on every page, below the menu, where a change of height shifts nothing."""
+    """Show the running runs below the menu of every page, where a change of height moves nothing else."""
     running = [run.id for run in runs.at_work()]
     with st.container(key="strip"):
         polled = running or project.elsewhere()
@@ -175,12 +175,12 @@ def _strip() -> None:
 
 
 def _at_work(since: Sequence[str]) -> None:
-    """Draw the running runs. since: those that ran when the page was drawn; they stay with their ending."""
+    """Draw the running runs. since: runs that were running when the page was drawn; they stay listed when they end."""
     with guard():
         now = [run.id for run in runs.at_work()]
         shown = [*dict.fromkeys((*now, *since))]
         for run_id in shown[:STRIP_MOST]:
-            with suppress(WinnowError):  # removed since
+            with suppress(WinnowError):  # the run was removed meanwhile
                 state = runs.state(run_id)
                 link(runs.get(run_id), plain(title(runs.get(run_id))), "stretch")
                 if state.active:

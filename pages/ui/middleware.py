@@ -28,7 +28,7 @@ from pages.ui.frame import BUG, bug
 from pages.ui.project import NAMED as PROJECT
 from pages.ui.widgets import plain
 
-MOST = 64  # connections that other accounts may hold; a process may have a thousand files open in all
+MOST = 64  # connections that other accounts may hold; a process may have about a thousand open files in total
 BACKLOG = 128  # connections that are accepted before the first is examined
 
 
@@ -64,7 +64,7 @@ class ConnectionLimit(H11Protocol):
 def _account_behind(transport: asyncio.Transport) -> int | None:
     """Return the account at the other end. Errors: OSError if the connection was reset.
 
-    It is still connected after the kernel has answered, so no other client has taken its address before.
+    The connection is checked again after the kernel has answered, so no other client can have taken its address.
     """
     end: socket.socket = transport.get_extra_info("socket")
     client, server = end.getpeername()[:2], end.getsockname()[:2]
@@ -73,7 +73,7 @@ def _account_behind(transport: asyncio.Transport) -> int | None:
     return account
 
 
-NAMED = "nowhere"  # in the address of Home: the page that was asked for
+NAMED = "nowhere"  # parameter in the address of Home: the unknown page that was requested
 PAGE = re.compile(r"/([^/.]+)/?")  # how Streamlit reads the name of a page
 NAMES = {"home", *(file.stem.partition("_")[2] for file in Path(__file__).parents[1].glob("*.py"))}
 
@@ -145,7 +145,7 @@ class Preload:
 
 
 def preload_chart() -> None:
-    """Let the browser run the chart's script now, for a third of a second while the server computes the page."""
+    """Let the browser run the chart's script, for a third of a second, while the server still computes the page."""
     if script := _script(CHART):
         with st.sidebar:  # where its height shifts no content
             _run(key="ahead", data={"script": f"/static/js/{script}"}, height=1)
@@ -179,7 +179,7 @@ def _folder() -> Path:
 
 
 class Downloads(DeferredFileHandler):
-    """Makes a requested file, and explains a failure in our words; Streamlit would quote text in its log."""
+    """Creates a requested file, and explains a failure with our message. Streamlit would write texts to its log."""
 
     async def handle(self, request: BackendOperationRequest, session_id: str) -> BackendOperationResponse:
         """Return the file's address, or the sentence to show below the button."""

@@ -1,4 +1,6 @@
-"""The project of a window, which its address names, so that two tabs may show two; and the switch above the menu."""
+"""The project of a window, and the switch above the menu.
+
+The window's address names the project, so that two tabs can show two projects."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +21,7 @@ from core.projects import view as projects
 from pages.ui.widgets import command_lines, plain, pressed, size
 
 NAMED = "project"  # in an address
-_SEEN = "project.seen"  # in the session: the project whose fields were filled in
+_SEEN = "project.seen"  # session key of the project whose fields were filled in
 ZIP_LIMIT = 500_000_000  # bytes, the largest download
 T = TypeVar("T")
 _go = st.components.v2.component("winnow_go", js="export default ({ data }) => { location.assign(data.address); }")
@@ -33,7 +35,7 @@ def of_window() -> str | None:
 
 @lru_cache(maxsize=256)
 def _named(query: str) -> str | None:
-    # The last of several, as `st.query_params` does, which the rest of a page reads.
+    # Take the last of several values, as `st.query_params` does.
     return parse_qs(query).get(NAMED, [None])[-1]
 
 
@@ -70,7 +72,10 @@ def begin(menu: Callable[[str], None]) -> None:
 
 
 def _looked_at_last() -> str:
-    """Return its slug; "" if it is gone, archived or a sample, or if WINNOW_PROJECT names the project."""
+    """Return the slug of the project that was opened last.
+
+    Return "" if it is gone, archived or a sample, or if WINNOW_PROJECT names the project.
+    """
     last = "" if os.environ.get("WINNOW_PROJECT") else preferences.last_project()
     open_ = (each for each in projects.listed() if not (each.archived or each.sample))
     return last if any(each.slug == last for each in open_) else ""
@@ -92,7 +97,7 @@ def switch_page(page: str, query: Mapping[str, str] | None = None) -> None:
 
 
 def later(work: Callable[[], T]) -> Callable[[], T]:
-    """Return `work` for a download, to be run on request by a thread that serves no window."""
+    """Return `work` so that it keeps its project, for a download, which a thread without a window makes later."""
     return partial(_within, projects.current().slug, work)
 
 
@@ -105,7 +110,7 @@ def elsewhere() -> str:
     """Return the number of running runs in other projects, without their names, in words; "" for none."""
     counts = projects.at_work()
     where = "another project" if len(counts) == 1 else f"{len(counts)} other projects"
-    return f"{n} run{'s' * (n > 1)} at work in {where}" if (n := sum(counts.values())) else ""
+    return f"{n} run{'s' * (n > 1)} running in {where}" if (n := sum(counts.values())) else ""
 
 
 def switch(guarded: Callable[[], None]) -> None:
@@ -114,7 +119,7 @@ def switch(guarded: Callable[[], None]) -> None:
 
 
 def menu() -> None:
-    """Draw what the button opens; it is computed only then."""
+    """Draw the menu of projects. It is computed only when it is opened."""
     here = projects.current()
     look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "The project: another, a new one, export"}
     opened = st.popover(plain(here.name), key="project.menu", on_change="rerun", **look)

@@ -61,7 +61,7 @@ def _remove_corpus(used: Usage) -> None:
 def run_removal(run_id: str) -> None:
     """Draw the popover of a run: the space it frees, and the runs that need it."""
     with st.popover("Remove", icon=":material/delete:", key="runs.removal"):
-        st.caption("The run is deleted with its model, map and tables. What other runs made of it stays.")
+        st.caption("The run is deleted with its model, map and tables. Results of other runs that used it stay.")
         _remove_run(run_id)
 
 
@@ -110,7 +110,7 @@ FIRST = 8  # sentences of S_C
 
 
 def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
-    """Describe the range of the selected scores, and what a score means, as Markdown. chosen: the scores of S_C."""
+    """Describe the range of the selected scores, and the meaning of a score, as Markdown. chosen: scores of S_C."""
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (

@@ -1,4 +1,4 @@
-"""The road on Home: its stops, the forecast of an experiment, and what to do next."""
+"""The steps on Home, called stops of a road, with the forecast of an experiment and links to the next step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -54,7 +54,7 @@ def plan(run_id: str = "") -> None:
         if not find_out.is_timed(options):
             _time(options)
             return
-        if not run_id:  # asked again, it reuses what was trained on all labels
+        if not run_id:  # a repeated experiment reuses taggers that were trained on all labels
             options = fewer_labels(options, "home.find.labels")
         plan = find_out.plan(options)
         for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
@@ -101,7 +101,7 @@ def _time(options: dict[str, object]) -> None:
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
 
 
-NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its label before there is a result, and after
+NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # (page, label before there is a result, label after)
     "texts": (CORPORA, "Add your texts", "Change"),
     "choice": (SELECTION, "Choose", "Look at it"),
     "worth": (RESULTS, "", "All figures"),
@@ -144,7 +144,7 @@ def draw() -> Callable[[], None]:
 
 
 def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
-    """Draw a stop and what is below it; return a place in it. turn: it is the next one to go to."""
+    """Draw a stop with its links; return a container in it. turn: True if this stop is the next step."""
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(horizontal=True, key=f"road.{stop.name}", **look):
         with st.container(width="stretch"):
@@ -188,7 +188,7 @@ def _fill_in(known: Sequence[str]) -> None:
 
 
 def _next(stop: Stop, *, turn: bool) -> None:
-    """Draw the links of a stop. turn: it is the next one to go to."""
+    """Draw the links of a stop. turn: True if this stop is the next step."""
     page, before, after = NEXT[stop.name]
     at_work = bool(stop.run) and not stop.ready
     # A selection has an address once it is finished; until then its run has.
@@ -222,7 +222,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
 
 
 def _ask(stop: Stop, *, turn: bool) -> None:
-    """Draw the buttons of the stop that has no answer yet."""
+    """Draw the buttons of the stop Find out before there is an answer."""
     task = corpora.roles().get("task", "")
     if stop.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")

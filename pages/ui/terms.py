@@ -1,4 +1,4 @@
-"""Terms on pages: the plain word, its symbol in grey, its meaning one click away; and the switch for experts."""
+"""Terms on pages, with their symbol and meaning, and the switch for experts."""
 
 from collections.abc import Sequence
 from html import escape
@@ -65,5 +65,5 @@ def expert_switch() -> None:
         "Expert",
         key=_EXPERT,
         on_change=lambda: preferences.set_expert(st.session_state[_EXPERT]),
-        help="Shows every option, and variants typed in the words of the command line. What is hidden stays as usual.",
+        help="Shows every option, and a field for variants as on the command line. Hidden options keep their defaults.",
     )

@@ -1,4 +1,4 @@
-"""Pieces that pages share: tables, charts, forms, buttons, verdicts.
+"""Parts that pages share: tables, charts, forms, buttons, verdicts.
 
 User text never becomes markup: `plain` for places that read Markdown, `escape` for HTML.
 """
@@ -74,8 +74,8 @@ def table(
 ) -> None:
     """Draw a small table. columns: {key: heading}. name: its caption for assistive technology.
 
-    wrapped: columns whose text may wrap; the others widen the table; None: all. names: columns of names, of which long
-    ones are cut and shown in full on hover.
+    wrapped: columns whose text may wrap; None: all columns; other columns widen the table. names: columns of names;
+    long names are cut, and shown in full on hover.
     """
     numbers = {key for key in columns if rows and type(rows[0][key]) in (int, float)}
     whole = set() if wrapped is None else set(columns) - set(wrapped)
@@ -176,7 +176,7 @@ def _field(called: str, field: Any, key: str) -> Any:
 
 
 def _pairs(typed: str) -> dict[str, str]:
-    """Parse options of options, `name=value` separated by commas. The config refuses a part without `=`."""
+    """Parse the options of an option: `name=value`, separated by commas. The config refuses an item without `=`."""
     parts = (part.partition("=") for part in typed.split(",") if part.strip())
     return {name.strip(): value.strip() for name, _, value in parts}
 
@@ -224,7 +224,7 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
         for name in ("ge", "gt", "le", "lt")
         if hasattr(bound, name)
     }
-    least = 1 if kind is int else TINY  # an open bound itself is not allowed
+    least = 1 if kind is int else TINY  # an exclusive bound is not itself allowed
     low = limits.get("ge", limits["gt"] + least if "gt" in limits else None)
     high = limits.get("le", limits["lt"] - least if "lt" in limits else None)
     return (None if low is None else kind(low)), (None if high is None else kind(high))
@@ -303,12 +303,12 @@ def _take(presses: set[str], key: str, *, disabled: bool) -> bool:
     """Remove a button's press from `presses`, and return True if it may act."""
     there = key in presses
     presses.discard(key)
-    # A rerun may have disabled the button since: its press then expires.
+    # If a rerun has disabled the button since, forget its press.
     return there and not disabled
 
 
 def finding(verdict: Finding) -> None:
-    """Show a verdict: the result as a heading, then how sure it is and what to do next."""
+    """Show a verdict: the result as a heading, then its certainty and what to do next."""
     st.subheader(plain(verdict.what), anchor=False)
     if verdict.sure:
         st.markdown(plain(verdict.sure))

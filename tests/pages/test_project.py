@@ -106,11 +106,11 @@ def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
         run = runs.get(audit(corpora.roles()["task"]))
     with at_work(run):
         leases = opened("pages/3_Selection.py", project="leases")
-        assert "1 run at work in another project" in texts(leases)
+        assert "1 run running in another project" in texts(leases)
         assert FIRST not in texts(leases)
         assert run.id not in whole(leases)
         first = opened("pages/3_Selection.py", project="my-first-project")
-        assert "at work in" not in texts(first)
+        assert "running in" not in texts(first)
         assert [mark for mark in marks() if mark in whole(first)]  # what must not show in another project shows here
 
 

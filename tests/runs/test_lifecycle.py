@@ -330,7 +330,7 @@ def test_the_second_start_is_refused(store: RunStore, undisturbed: dict[str, byt
     until(lambda: worked(run))
     with pytest.raises(RunBusy, match="is running already"):
         start(run)
-    with pytest.raises(RunBusy, match="by another process"):
+    with pytest.raises(RunBusy, match="in another process"):
         execute(run, crunch)
     with pytest.raises(RunError, match="cancel it before"):
         store.remove(run.id)

@@ -122,7 +122,10 @@ def _from_file(data: bytes) -> tuple[str, ...]:
 
 
 def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: str) -> list[str]:
-    """may_be: new names to offer; none for the primary corpus, which is trained on as it is."""
+    """Ask for a new name for each type, and return the OLD=NEW pairs.
+
+    may_be: new names to offer; none for the primary corpus, because it is trained on unchanged.
+    """
     if not names:
         return []
     pairs = []

@@ -1,4 +1,4 @@
-"""Does borrowing help? F1 by threshold (Murthy et al. 2018, Fig. 2), and of the variants alone, all and chosen."""
+"""Does borrowing help? F1 by threshold (Murthy et al. 2018, Fig. 2), compared with borrowing nothing and everything."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a threshold keeps: the slider, the counts, sentences on either side of it, the export."""
+"""The threshold of scores: its slider, the sentences that it keeps and drops, and their export."""
 
 from functools import partial
 from html import escape
@@ -31,7 +31,7 @@ SIDES = {"line": "At the line", "ends": "Farthest from it"}
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """Show all that depends on the threshold. It needs only stored scores, so a slider can drive it."""
+    """Show all that depends on the threshold. It needs only stored scores, so it is redrawn while a slider moves."""
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
         top = max(float(assisted.scores.max()), 9.0) + 0.5

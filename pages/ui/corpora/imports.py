@@ -1,4 +1,4 @@
-"""Import corpora: an upload or a path, the parts proposed for several files, the form for one."""
+"""Import corpora: an upload or a path, the roles proposed for several files, the form for a single file."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -29,7 +29,7 @@ OPEN = "corpora.importing"  # set while the user looks for another file, so that
 
 
 def taken(token: str) -> Path | None:
-    """Return the upload in the address; None if it is gone."""
+    """Return the upload that the address names; None if it is gone."""
     try:
         path = uploads.spooled(token)
     except InputError as error:
@@ -48,7 +48,7 @@ def taken(token: str) -> Path | None:
 
 
 def waiting() -> None:
-    """Offer to import or delete uploads of this home that no import reads."""
+    """Offer to import or delete uploads in this home that no import uses."""
     files = uploads.waiting()
     if files:
         n = len(files)
@@ -64,13 +64,13 @@ def waiting() -> None:
                 st.rerun()
 
 
-ONE = "one"  # in the address: import all dropped files as one corpus, with all options
+ONE = "one"  # parameter of the address: import all uploaded files as one corpus, with all options
 JOIN, APART = "Join the domain corpus", "Keep apart, to compare"
-TYPES = 4  # that a row names
+TYPES = 4  # entity types that a row names
 
 
 def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
-    """Draw the files, their proposed parts, and the button that imports them. run_key: session key of the import."""
+    """Draw the files, their proposed roles, and the button that imports them. run_key: session key of the import."""
     like = st.session_state.get(_like(path), ())
     with st.spinner("Looking at the files"):
         proposal = intake.proposal([path], like)
@@ -92,7 +92,7 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
 
 
 def asked_annotator(agreement: Any) -> str | None:
-    """Ask for the annotator to believe if several differ; "" if none is needed, None until one is chosen."""
+    """Ask for the annotator to use if several disagree. Return "" if none is needed, None until one is chosen."""
     if agreement is None:
         return ""
     st.info(plain(agreement.in_words), icon=":material/group:")
@@ -105,7 +105,7 @@ def asked_annotator(agreement: Any) -> str | None:
 
 
 def _row(row: Row, key: str) -> str:
-    """Draw one row of the table and return the chosen part."""
+    """Draw one row of the table and return the chosen role."""
     with st.container(border=True, key=f"{key}.{row.files[0]}"):
         left, right = st.columns((5, 3), vertical_alignment="center")
         much = f"{'' if row.exact else 'about '}{count(_rounded(row), 'sentence')}" if row.sentences else ""
@@ -126,7 +126,7 @@ def _row(row: Row, key: str) -> str:
 
 
 def _rounded(row: Row) -> int:
-    """Round an estimate to two digits; return a count unchanged."""
+    """Format the number of sentences in a file: an estimate rounded to two digits, a count unchanged."""
     return row.sentences if row.exact else int(float(f"{row.sentences:.1e}"))
 
 
@@ -146,20 +146,20 @@ def _ask(path: Path, files: Sequence[str]) -> None:
 
 
 def _kept_apart(path: Path, n: int) -> bool:
-    """Ask if several texts become one corpus or stay separate corpora."""
+    """Ask if several texts become one corpus or separate corpora. Return True for separate ones."""
     chosen = st.segmented_control(
         f"{n} texts without labels",
         (JOIN, APART),
         default=JOIN,
         required=True,
         key=f"corpora.joined.{path}",
-        help=f"Kept apart, the largest is the {terms.DOMAIN.word}. Each other one is a corpus to compare.",
+        help=f"Kept apart, the largest becomes the {terms.DOMAIN.word}, and each of the others a source to compare.",
     )
     return chosen == APART
 
 
 def _says(files: Mapping[str, Sequence[str]]) -> None:
-    """Show effects of the parts on the project that no row shows."""
+    """Show effects of the chosen roles on the project that the rows do not show."""
     held = intake.held()
     for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
@@ -195,14 +195,14 @@ UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
-TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # options that a reader's questions and notes name
+TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # flags that questions and notes of the importer name
 RUN = "corpora.run"
-REFUSED = "corpora.refused"  # why the last upload was not taken
+REFUSED = "corpora.refused"  # session key: why the last upload was refused
 _folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js").read_text(encoding="utf-8"))
 
 
 def importer() -> None:
-    """Pick and import files: several by their proposed parts, one with all its options."""
+    """Let the user pick and import files: several files by their proposed roles, a single file with all options."""
     st.session_state.setdefault("corpora.turn", 0)
     corpora.warm_preview()
     intake.warm_proposal()
@@ -220,7 +220,7 @@ def importer() -> None:
 
 
 def _look(path: Path, *, uploaded: bool) -> None:
-    """Preview the file by the fields above, then draw the form that imports it."""
+    """Preview the file with the options above, then draw the form that imports it."""
     left, right = st.columns(2)
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
@@ -251,7 +251,7 @@ def _tag_column(key: str) -> None:
     st.text_input(
         "Column of the tags",
         key=key,
-        placeholder="its number from 1, or its name in the first line",
+        placeholder="its number, counted from 1, or its name in the first line",
         help="The column whose tags (B-PER, I-PER, O) are the entities.",
     )
 
@@ -280,9 +280,9 @@ def _uploaded() -> Path | None:
 
 def _take(key: str) -> None:
     """Move an upload to disk before the page is drawn, because the widget would copy it in memory."""
-    # The widget still lists files that were deleted from memory.
+    # The widget still lists files that were already deleted from memory.
     files = [file for file in st.session_state[key] or () if isinstance(file, UploadedFile)]
-    if not files:  # removed by the user or by `_let_go`
+    if not files:  # the user or `_let_go` removed the file
         return
     st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
     st.session_state[REFUSED] = token = None

@@ -41,7 +41,7 @@ def _report(run_id: str, result: AddResult) -> None:
     if result.problems:
         rows = [{**asdict(problem), "line": str(problem.line or "")} for problem in result.problems[:20]]
         names = {"line": "Line", "file": "File", "kind": "What", "reason": "Why"}
-        table(rows, names, "Rows that were not taken as they came")
+        table(rows, names, "Rows that were changed or skipped")
     if rejects := corpora.rejects_file(run_id):
         st.download_button(
             "Download the rejected rows",
@@ -78,7 +78,7 @@ def _counts(result: AddResult) -> None:
 
 
 def _named(result: AddResult) -> None:
-    """Show if the corpus has another name than asked for, or was in the project before."""
+    """Show a note if the corpus has another name than the user gave, or was in the project before."""
     name, asked = results.corpus_name(result.corpus), result.asked_name
     if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -117,7 +117,7 @@ def _give_role(fingerprint: str) -> None:
 
 
 def intake_outcome(run_id: str) -> None:
-    """Show one row per part, the corpora now in use, and links to the next steps."""
+    """Show one row per role, the corpora now in use, and links to the next steps."""
     result = intake.result(run_id)
     with st.container(border=True):
         rows = [_part_row(each) for each in result.parts]
@@ -144,7 +144,7 @@ def intake_outcome(run_id: str) -> None:
 
 
 def _of_labels(each: Taken) -> Sequence[str]:
-    """Return warnings about the labels of a part; none if its import was removed."""
+    """Return warnings about the labels of one imported file; none if its import was removed."""
     if each.run and not each.problem:
         with suppress(WinnowError):
             return corpora.import_result(each.run).of_labels

@@ -1,4 +1,4 @@
-"""Dividing a corpus into parts that are corpora themselves: train, dev and test, or T_C and D_C."""
+"""Divide a corpus into new corpora: a training, dev and test set, or T_C and D_C."""
 
 from collections.abc import Mapping, Sequence
 

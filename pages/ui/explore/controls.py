@@ -1,4 +1,4 @@
-"""What the map shows: colours, filters, search, layers, two selections compared; tagging, and export."""
+"""Controls of the map: colours, filters, search, layers, comparison of two selections, tagging and export."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ RUN = "explore.tag.run"
 
 
 def offer_tagging(choice_id: str) -> None:
-    """Ask for a tagger to tag D_C if none has, or show the run that does it."""
+    """Ask for a tagger to tag D_C if it is not tagged yet, or show the run that tags it."""
     if maps.tag_runs(choice_id):
         return
     with st.expander("Find entities in the domain corpus", icon=":material/label:"):
@@ -203,7 +203,7 @@ def _to_draw(most: int, key: str) -> int:
             min(20_000, most),
             5_000,
             key=key,
-            help=f"At most {MOST_DRAWN:,} are drawn; a lasso takes the others with it all the same.",
+            help=f"At most {MOST_DRAWN:,} are drawn; a lasso also picks the sentences that are not drawn.",
         )
     )
 
@@ -271,7 +271,7 @@ def compare(choice_id: str, map_run: str | None) -> None:
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:
-    """Draw who selected what: on the map, in numbers, by budget."""
+    """Draw the sentences that both or only one of two selections contain: on the map, as numbers, by budget."""
     sides = insights.sides(choice_id, other)
     counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))
@@ -328,8 +328,8 @@ def _curve(choice_id: str, other: str) -> None:
 
 
 def side_by_side(map_run: str) -> None:
-    """Selected sentences, each beside the filtered one that is most like it (Mahapatra et al. 2022, Fig. 3a)."""
-    st.markdown("Selected sentences, each beside the filtered sentence that is most like it: where the line was drawn.")
+    """Draw selected sentences, each beside the most similar filtered one (Mahapatra et al. 2022, Fig. 3a)."""
+    st.markdown("Selected sentences, each beside the most similar filtered sentence. They show where the cut lies.")
     n = st.slider("Pairs", 5, 50, 15, 5, key="explore.pairs")
     pairs = maps.pairs(map_run, maps.classes(map_run), n)
     if not pairs:

@@ -1,4 +1,4 @@
-"""The health of S_C in numbers and warnings, and what choosing with diversity changes."""
+"""The health of S_C in numbers and warnings, and the effect of selecting with diversity."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def health(choice_id: str) -> None:
     for warning in numbers.warnings:
         st.warning(plain(warning), icon=":material/health_and_safety:")
     if not numbers.warnings:
-        st.success("Nothing about this selection calls for a warning.", icon=":material/health_and_safety:")
+        st.success("There are no warnings about this selection.", icon=":material/health_and_safety:")
     columns = {"what": "Measure", "value": CHOICE.title, "means": "What it says"}
     rows = _rows(numbers)
     diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"

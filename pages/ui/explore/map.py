@@ -1,4 +1,4 @@
-"""The map of a selection as its controls ask for it, with what is picked, and the scores below it."""
+"""The map of a selection with its settings and picked points, and the histogram of scores below it."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
 
 
 KEY = "explore-map"
-MOST_HOVERED = 20_000  # a tooltip is longer than the data of a point in a lasso
+MOST_HOVERED = 20_000  # points with a tooltip; fewer than are drawn, because tooltips are large
 PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))

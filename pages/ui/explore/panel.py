@@ -1,4 +1,4 @@
-"""The table behind the map: the selected sentences page by page, and why the ticked one was chosen."""
+"""The table beside the map: the picked sentences page by page, and why the ticked one was selected."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -84,9 +84,7 @@ def _place(why: Why, kind: str) -> None:
         if why.rank is None:
             st.metric("Score", "none", width="content", help="This sentence could not be scored.")
             return
-        st.metric(
-            f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"The {better}, the sooner chosen."
-        )
+        st.metric(f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"The {better}, the better.")
         st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
         st.metric(
             "Better than",

@@ -1,4 +1,4 @@
-"""What is selected on the map: kept in the session and in the address, and sent to the browser as tooltips."""
+"""The points that the user picked on the map, stored in the session and in the address; and tooltips of points."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,10 @@ _tooltip_component = st.components.v2.component(
 
 
 def packed(chart: str, points: IntArray, lines: Sequence[str]) -> bytes:
-    """Return the bytes for `tooltips`. chart: its key. points: their `customdata`, with a line of `lines` each."""
+    """Return the data for `tooltips`.
+
+    chart: key of the chart. points: `customdata` of the points. lines: text of the tooltip of each point.
+    """
     return json.dumps({"chart": chart, "points": points.tolist(), "lines": lines}, ensure_ascii=False).encode()
 
 
@@ -38,7 +41,7 @@ ZOOM, BAKED, SEARCHED, ADDRESS = "explore.zoom", "explore.baked", "explore.searc
 
 
 class Region(regions.Region):
-    """map: the run that it is picked on."""
+    """A picked region. map: id of the `map` run on which it was picked."""
 
     map: str
 
@@ -80,7 +83,7 @@ def searched(map_run: str, query: str, mode: Mode) -> None:
 
 
 def clear() -> None:
-    """Pick nothing; the new turn changes the figure's key, because an outline in the browser cannot be removed."""
+    """Clear the pick. The figure gets a new key, because an outline in the browser cannot be removed otherwise."""
     _forget()
     st.session_state[NTH] = nth() + 1
     st.session_state[TURN] = turn() + 1
@@ -127,7 +130,7 @@ def turn() -> int:
 
 
 def nth() -> int:
-    """Return the number of picks; a widget key with it resets the widget at each pick."""
+    """Return the number of picks so far. A widget whose key contains it is reset at each pick."""
     return int(st.session_state.get(NTH, 0))
 
 

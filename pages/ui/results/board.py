@@ -1,4 +1,4 @@
-"""An experiment or a study on Results: verdicts, scores, cost, and what more text or labels would bring."""
+"""An experiment or a study on Results: verdicts, scores, cost, and the expected gain of more text or labels."""
 
 import math
 from collections.abc import Sequence
@@ -257,7 +257,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("Score by sentences pre-trained on", anchor=False)
     alt = "Test score by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
     chart(plot.budget_curve(rows), "results.budgets", alt)
-    worth = st.number_input("Worth going on for, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
+    worth = st.number_input("Least useful gain, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
     if not advice:
         st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
@@ -289,7 +289,7 @@ def _go_on(row: NextBudget) -> str:
 
 
 def _labels(run_id: str) -> None:
-    """Show the labels that pre-training saves, and their worth in wages."""
+    """Show how many labels pre-training saves, and the wages for them."""
     advice = results.label_advice(run_id)
     if not advice:
         return

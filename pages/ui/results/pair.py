@@ -32,9 +32,10 @@ LOOKED_AT = 10  # newest trainings that are searched for two with the same setti
 
 
 def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
-    """Let the user pick two taggers, and note further settings in which they differ; a single one is returned twice.
+    """Let the user pick two taggers, and note other settings in which they differ. A single tagger is returned twice.
 
-    By default B is the arm without pre-training, else A and B are the newest pair with the same settings.
+    In an experiment, B is by default the arm without pre-training. Otherwise A and B are the newest pair with the same
+    settings.
     run_labels: {`finetune` run: name}.
     """
     runs = list(run_labels)

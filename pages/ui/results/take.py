@@ -1,4 +1,4 @@
-"""All trainings in a table, the options in which two differ, and everything that can be exported."""
+"""A table of all `finetune` runs, the options in which two of them differ, and everything that can be exported."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -108,7 +108,7 @@ def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
 
 
 def with_models(run_labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Return taggers whose model is here; if there is none, the one trained in their place, or offer to train it."""
+    """Return the taggers whose model is here. If there is none, return a newly trained one, or offer to train it."""
     known = taggers.here()
     here = {run: name for run, name in run_labels.items() if run in known}
     return here or _train_again(run_labels)

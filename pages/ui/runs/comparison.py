@@ -1,4 +1,4 @@
-"""Runs side by side: their different settings, and the curves of their trainings in one live chart."""
+"""Runs side by side: the settings in which they differ, and their training curves in one live chart."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ def options(rows: Sequence[RunRow]) -> None:
 
 
 def curves(rows: Sequence[RunRow]) -> None:
-    """Draw the curves of some runs' trainings in one chart, live while they run."""
+    """Draw the training curves of some runs in one chart, which is updated while they run."""
     trainings = _trainings([row.run for row in rows])
     if not trainings:
         return
@@ -66,7 +66,7 @@ def curves(rows: Sequence[RunRow]) -> None:
 
 
 def _trainings(rows: Sequence[Run]) -> list[Run]:
-    """Return the trainings within some runs that have a curve, each once."""
+    """Return the runs that have training curves: these runs or their child runs, each once."""
     begun = {run.id: run for row in rows for run in training.trainings(row.id)}
     return [run for run in begun.values() if training.curves(run.id)]
 

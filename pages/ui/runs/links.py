@@ -1,4 +1,4 @@
-"""The run that a page is about: links to it, and a field to choose among several."""
+"""The run that a page shows: links to it, and a field to choose another one."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", 
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 BIAS, ASSISTING, RUNS = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py"
 GONE = "This result is not in this project: it was removed, or the address is wrong."
-PAGES = {  # by the name that a kind of run gives
+PAGES = {  # the page by its name in `Kind.page`
     page.rpartition("_")[2].removesuffix(".py"): page
     for page in (CORPORA, SIMILARITY, SELECTION, EXPLORE, TRAINING, RESULTS, BIAS, ASSISTING)
 }
@@ -42,9 +42,10 @@ def attached(
 ) -> str | None:
     """Return the run of `kind` (or of several kinds) that a page shows; None if there is none.
 
-    This is the run in the address, else the one that this visit showed, else the latest of the corpora in use,
-    preferably one that is `first`. If the address names a run that this page cannot show, say so, offer the latest, and
-    return None. A child of another run is shown only if the address names it. finished: only runs that succeeded.
+    It is the run in the address, else the run that this visit showed last, else the latest run on the corpora in use,
+    preferably one that fulfils `first`. If the address names a run that this page cannot show, draw a message, offer
+    the latest, and return None. A child run is shown only if the address names it. finished: True to return only runs
+    that succeeded.
     """
     kinds = {kind} if isinstance(kind, str) else kind
     fitting = runs.listed(*kinds, state="succeeded" if finished else None)
@@ -64,7 +65,7 @@ def attached(
 
 
 def _not_here(named: str) -> None:
-    """Show why the run of the address is not shown, and where it is."""
+    """Explain why the run in the address is not shown, and link to the page that shows it."""
     try:
         run = runs.get(named)
     except WinnowError:
@@ -77,7 +78,7 @@ def _not_here(named: str) -> None:
 
 
 def offer(runs: Sequence[Run], key: str, words: str) -> None:
-    """Offer the running run, else the latest, if the page shows none. words: text before its title."""
+    """If the page shows no run, offer the running run, else the latest. words: text before its title."""
     if runs:
         latest = next(filter(_at_work, runs), runs[0])
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -94,7 +95,7 @@ def attach(run_id: str, key: str) -> None:
 
 
 def remembered(key: str, among: Collection[str]) -> str | None:
-    """Return the run of this visit if it is one of `among` and the same corpora are in use."""
+    """Return the run that this visit showed last, if it is in `among` and the corpora in use have not changed since."""
     run_id, parts = st.session_state.get(key, ("", None))
     return str(run_id) if parts == corpora.roles() and run_id in among else None
 
@@ -116,7 +117,8 @@ def pick_run(
 ) -> str:
     """Let the user pick a run and return it; `run_id` if there is no other. key: session key of the page's run.
 
-    what: label of the field. label: names a run; equal names get their date. take: shows a run on the page.
+    what: label of the field. label: function that names a run; equal names get their date. take: function that shows a
+    run on the page.
     look: further arguments of the selectbox.
     """
     by_id = {run.id: run for run in runs}
@@ -132,6 +134,6 @@ def pick_run(
 
 
 def pick_part(key: str, runs: Sequence[Run], what: str, label: Callable[[Run], str]) -> str:
-    """Let the user pick the run of a part of a page, which the address does not name; first the newest."""
+    """Let the user pick the run for a part of a page, which the address does not name. The default is the newest."""
     latest = remembered(key, [run.id for run in runs]) or runs[0].id
     return pick_run(latest, key, runs, what, label, take=remember)

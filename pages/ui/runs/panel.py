@@ -22,7 +22,7 @@ HELP = (
 
 
 def where(key: str, at: str = "") -> str:
-    """Return the chosen place, a value of `--on`. at: the place of a run that is resumed, listed first."""
+    """Ask for the place to compute, and return a value of `--on`. at: place of a run to resume, listed first."""
     places = list(dict.fromkeys(filter(None, (at, *runs.places()))))
     if len(places) == 1:
         return places[0]
@@ -36,7 +36,7 @@ def _called(place: str) -> str:
     return _PLACES.get(place) or f"the cluster at {place.removeprefix('ray:')}"
 
 
-TIMING_HELP = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
+TIMING_HELP = "Trains for a few seconds on your text, keeps only the speed, and deletes the rest."
 POLL = 1.0  # seconds between updates
 Colour = Literal["gray", "blue", "green", "red", "orange"]
 Look = tuple[str, Colour, str]  # word, colour, sign
@@ -55,7 +55,7 @@ AGAIN = "Resuming would fail in the same way. Fix the problem above and start ag
 def run_panel(run_id: str, key: str, stop: str = "Cancel", what: str = "") -> RunState:
     """Draw a run and return the state in which it was drawn. The page is rerun when the run starts or ends.
 
-    stop: label of the button that stops it. what: a title other than the run's own.
+    stop: label of the button that stops the run. what: title to show instead of the run's own.
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
@@ -165,12 +165,12 @@ def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
 
 
 def _agreed(run_id: str, key: str) -> bool:
-    """Return True for an own run; for one that came in a project's file, ask whether its options are agreed to."""
+    """Return True for a run of this home. For a run from a project file, ask the user to agree to its options."""
     options = runs.brought_options(run_id)
     if options is None:
         return True
     words = plain(runs.options_in_words(options))
-    st.warning(f"This run came in a project file. Resume would carry out what was set elsewhere: {words}.")
+    st.warning(f"This run came in a project file. Resume would run it with options that were set elsewhere: {words}.")
     return st.checkbox("I have checked these options and agree", key=f"{key}.agree")
 
 

@@ -1,4 +1,4 @@
-"""The runs of a project: the list on Home, the table on Runs, and what to do with a ticked run."""
+"""The runs of a project: the list on Home, the table on Runs, and the actions on a ticked run."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ SMALL = ("add", "audit", "calibrate", "evaluate", "predict", "tag")
 
 
 def run_list(listed: Sequence[Run]) -> None:
-    """Draw runs, the running ones live. Widgets are outside of the part that is redrawn."""
+    """Draw runs. Running ones are updated live, in a part of the page without other widgets."""
     active = {run.id for run in listed if run.state().active}
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]
@@ -210,7 +210,7 @@ def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
 def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
     """Let the user pick runs by name, without a mouse."""
     by_id = {row.run.id: row for row in rows}
-    names = run_titles(row.run for row in rows)  # no runs: see `corpus_labels`
+    names = run_titles(row.run for row in rows)  # keeps no `Run` objects, see `corpus_labels`
     picked = st.multiselect(
         "Look at",
         list(names),
@@ -223,7 +223,7 @@ def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def _state(row: RunRow) -> str:
-    """Return a run's state in a word or two."""
+    """Return a run's state in one or two words."""
     return _ending(row) + (", archived" if row.label.archived else "")
 
 

@@ -38,7 +38,7 @@ __all__ = [
     "whole",
 ]
 
-_CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ": which run in the run
+_CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ", the kinds of the child runs
 
 PARTS = {
     **{role: f"the {term.word}" for role, term in ROLES.items()},
@@ -58,13 +58,13 @@ _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled",
 
 
 def ending(run: Run, state: RunState) -> str:
-    """Return the ending of a run in a word: a training is stopped and keeps its model, other runs are cancelled."""
+    """Return a word for a run's ending: a training run is stopped and keeps its model, other runs are cancelled."""
     stopped = state.state == "cancelled" and run.manifest.kind in training.TRAININGS
     return "Stopped" if stopped else _ENDED[state.state]
 
 
 def stopped(run: Run) -> str:
-    """Return what a run that its user stopped has kept, and what Resume does; the same words on every page."""
+    """Describe what a stopped run has kept, and what Resume does. All pages use the same words."""
     kind, asked = run.manifest.kind, "Stopped at your request."
     if kind == "add":
         return f"{asked} Nothing was added. Resume starts from the beginning."
@@ -82,7 +82,7 @@ def stopped(run: Run) -> str:
 
 
 def removed(run_id: str) -> str:
-    """Return a sentence on removed corpora of a run; "" if none was removed."""
+    """Return a sentence about removed corpora of a run; "" if none was removed."""
     gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]
     if not gone:
         return ""
@@ -93,7 +93,7 @@ def removed(run_id: str) -> str:
 
 
 def last_duration(kind: str) -> str:
-    """Return a sentence on the time that the latest run of a kind took on this machine."""
+    """Return a sentence about the time that the latest run of a kind took on this machine."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
@@ -105,7 +105,7 @@ def last_duration(kind: str) -> str:
 
 
 def waited_for(run_id: str) -> str:
-    """Return the title of the run that another waits for, in Markdown."""
+    """Return the title of the run `run_id`, which another run waits for, in Markdown."""
     try:
         return plain(title(runs.get(run_id)))
     except WinnowError:
@@ -119,7 +119,7 @@ def stage(state: RunState) -> str:
 
 
 def whole(state: RunState, *, named: bool = False) -> list[str]:
-    """Return the current part of a run and the time for all parts, as far as they are known."""
+    """Describe the current part of a run and the time of all parts, as far as they are known."""
     part, now = state.part, time.time()
     parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
     left = None if state.cancelling else state.left(now)
@@ -150,7 +150,7 @@ def brief(state: RunState) -> str:
 
 def out_of(elapsed: float, all_of_it: float) -> str:
     """Return "elapsed of about all" in the unit of the longer time. Both in seconds."""
-    # Up to 1.5 of the next unit, the smaller unit is more precise.
+    # Below 1.5 of the larger unit, use the smaller one, because it is more precise.
     for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
         if all_of_it < most:
             return f"{elapsed / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"

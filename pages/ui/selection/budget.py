@@ -36,12 +36,12 @@ def controls(choice_id: str) -> None:
 
 
 def _share(choice_id: str, kept: Budget) -> None:
-    # 29% are 29, not 28.999999999999996.
+    # Round, because 0.29 * 100 is 28.999999999999996.
     share = float(f"{100 * kept.value:.12g}")
     key = _amount(choice_id, kept, share)
     st.slider(
         "Share of the domain corpus",
-        # A share that was typed may be below the slider's first step.
+        # A typed share may be below the slider's first step.
         min(0.1, share),
         100.0,
         step=0.1,
@@ -53,13 +53,13 @@ def _share(choice_id: str, kept: Budget) -> None:
 
 
 def _threshold(choice_id: str, kept: Budget) -> None:
-    """Draw a slider with steps that print exactly, so that the command shows the same value."""
+    """Draw a slider whose steps have few digits, so that the shown command has exactly the same value."""
     low, high, decimals = selections.score_range(choice_id)
     key = _amount(choice_id, kept, kept.value)
     way = "at least" if selections.scored(choice_id).scores.prefer == "high" else "at most"
     st.slider(
         f"Take sentences that score {way}",
-        # A threshold that was typed may lie outside of all scores.
+        # A typed threshold may lie outside the range of scores.
         min(low, kept.value),
         max(high, kept.value),
         step=10.0**-decimals,
@@ -93,7 +93,7 @@ def _amount(choice_id: str, kept: Budget, value: float) -> str:
 
 
 def _show(key: str, value: object) -> None:
-    """Set the widget only if its value differs, because setting it while the user drags it would move it back."""
+    """Set a widget if its value differs. Setting it while the user drags it would move it back."""
     if st.session_state.get(key) != value:
         st.session_state[key] = value
 
@@ -113,7 +113,10 @@ ABOUT = (
 
 
 def meter(choice_id: str, asked: int) -> None:
-    """Draw the count for a selection of `asked` sentences, or the button that starts counting."""
+    """Compare the estimated number of relevant sentences with `asked`, the number of selected ones.
+
+    Draw the button that starts the estimate if there is none.
+    """
     run_id = run_of(choice_id)
     inputs = runs.get(run_id).manifest.inputs
     task, domain = inputs["task"], inputs["domain"]

@@ -27,7 +27,7 @@ from pages.ui.runs.words import selection_titles
 from pages.ui.selection.budget import controls, meter
 from pages.ui.widgets import is_dark, plain, pressed, same_command, table, with_place
 
-LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
+LARGEST_DOWNLOAD = 200_000_000  # largest download in bytes, roughly; larger files are written to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
 REASONS = {
     "exact_duplicate": "duplicates of an earlier sentence",
@@ -47,7 +47,7 @@ COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
 
 
 def selected(choice_id: str) -> None:
-    """Draw everything below the run panel from scores and selection only, so that a slider can drive it."""
+    """Draw everything below the run panel. It needs only stored scores, so it can be redrawn while a slider moves."""
     run_id = run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
         orphaned(choice_id)
@@ -95,7 +95,7 @@ def _numbers(choice_id: str, chosen: Selection) -> None:
         withheld = sum(n for reason, n in chosen.dropped.items() if reason in REASONS)
         st.metric("Withheld", f"{withheld:,}", width="content")
     if edits := selections.edits(choice_id):
-        st.caption(f"Counted in: your hand edits from Explore, {edits}. Scores and examples below are by rank alone.")
+        st.caption(f"Counted in: your hand edits from Explore, {edits}. Scores and examples below do not include them.")
 
 
 def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection) -> str:

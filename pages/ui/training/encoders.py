@@ -40,7 +40,7 @@ MEANS = (
 
 
 def offer() -> None:
-    """Offer an encoder to fetch, or show the progress; nothing if all are here or the machine is offline."""
+    """Offer an encoder to download, or show the progress. Draw nothing if all are here or the machine is offline."""
     missing = next((row for row in encoders.offered() if not row.here), None)
     if missing is None or offline():
         return
@@ -50,7 +50,7 @@ def offer() -> None:
         return
     label = "Start from a larger encoder: slower, and better at most tasks"
     with st.expander(label, icon=":material/cloud_download:", key=OPEN, on_change="rerun"):
-        if st.session_state.get(OPEN):  # looking up pip's hosts takes half a second
+        if st.session_state.get(OPEN):  # only then, because looking up pip's hosts takes half a second
             _ask(missing)
 
 
@@ -84,7 +84,7 @@ def show(options: Mapping[str, Any]) -> None:
             list(dict.fromkeys((*here, *done, options["init"]))),
             list(dict.fromkeys((encoders.BUNDLED, options["init"]))),
             lambda name: done.get(str(name)) or encoder(str(name)),
-            # Another encoder to start from is ranked without being asked for.
+            # An encoder that the form starts from is also ranked, without being picked.
             key=f"training.encoders.{options['init']}",
             accept_new_options=True,
             placeholder="pick or type encoders",

@@ -34,7 +34,7 @@ PLAIN = {
     "random-only": "As much random text of the domain corpus as the task corpus has",
     "random": "The task corpus and random sentences: what a selection must beat",
     "length-matched-random": "The task corpus and random sentences as long as its own",
-    "states": "The encoder as it came, its states in another network",
+    "states": "The encoder without further training; its states are the input of another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
     "span": "A type for every span of up to four words: what miner must beat",
@@ -52,14 +52,14 @@ VALUED = {
 }
 REPEAT = {
     "pipeline": "the selection of sentences, the pre-training and the tagger: both answers can be had",
-    "tagger": "the tagger alone: a quick look, which can show that reading helped, not that choosing did",
+    "tagger": "only the tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
 }
 BUDGETS = "training.experiment.budgets"  # key of the field
-HOW = ("strategies", "select")  # options of a selection, next to its strategy and its size
+HOW = ("strategies", "select")  # options of a selection besides its strategy and its size
 
 
 def arm_label(name: str) -> str:
-    """Return the label of a variant: what it does, and its name; an unknown name is its own label."""
+    """Return the label of a variant: a description and its name. An unknown name is returned unchanged."""
     head, _, value = name.partition(":")
     if name in PLAIN:
         words = PLAIN[name]
@@ -112,12 +112,13 @@ def variants(
     left, right = st.columns(2)
     st.session_state.setdefault(BUDGETS, ", ".join(by_choice["budgets"]))  # a button sets the field too
     budgets = left.text_input(
-        "How much each selection takes",
+        "Size of each selection",
         key=BUDGETS,
-        help="A share of the domain corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
+        help="A share of the domain corpus (10%) or a number of sentences (1000). Several sizes, separated by commas, "
+        "are separate variants.",
     )
     with right:
-        # An even number in a separate field, because a default does not change what a field holds.
+        # Swapping needs an even number. Use a separate field, because a new default does not change a field's value.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     repeat = "pipeline" if swapped else worded("repeat", "Repeated for every seed", REPEAT)
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat)}
@@ -130,14 +131,14 @@ def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, An
     *_, strategy = by_choice["arms"]
     same = {stage: by_choice[stage] for stage in HOW if stage in by_choice} if strategy in arms else {}
     if same:
-        st.caption(f"By {plain(strategy)} it is chosen with the options that your selection was made with.")
+        st.caption(f"By {plain(strategy)} it is selected with the same options as your selection.")
     return same
 
 
 def _multipliers(repeat: str) -> dict[str, Any]:
-    """Ask whether to measure what selecting is worth; every seed must repeat all steps for that."""
+    """Ask whether to measure how much random text or labels a selection is worth. Every seed must repeat all steps."""
     asked = st.checkbox(
-        "Measure what choosing is worth in random text and in labels",
+        "Measure how much random text, or how many labels, a selection is worth",
         key="training.experiment.multipliers",
         disabled=repeat != "pipeline",
         help="So many times as much read at random, or so many more labelled sentences, for the same score. Random "
@@ -158,7 +159,7 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         help="Named before the start, its test needs no correction for other variants, which are exploratory.",
     )
     effect = middle.number_input(
-        "To find, in points of the score",
+        "Difference to detect, in points of the score",
         0.1,
         value=1.0,
         step=0.1,
@@ -166,7 +167,7 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         help="The chances below and an early end assume a difference of this size.",
     )
     looks = right.text_input(
-        "May end after so many replicates",
+        "Replicates after which it may end",
         key="training.experiment.looks",
         placeholder="such as 2, 4, 6",
         disabled=repeat != "pipeline",
@@ -184,7 +185,7 @@ NETWORKS = {
 }
 TYPED = "training.experiment.written"  # arms and options of stages, kept while their fields are not shown
 FIXED = {
-    "none": "its own text, so many times over: more text is more training",
+    "none": "the same number of epochs: more text is more training",
     "steps": "as many training steps as the variant with the most text",
     "tokens": "as much text as the variant with the most",
 }
@@ -262,7 +263,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
 
 
 def _further() -> dict[str, Any]:
-    """Ask for what some variants read or borrow, and for robustness test sets."""
+    """Ask for the text and the labels that some variants use, and for robustness test sets."""
     with st.expander("Sources, borrowed labels, harder test sets", icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
@@ -330,10 +331,10 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
             rare["axis"] = encoder_axis("experiment")
             rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
             rare["fixed"] = worded("fixed", "Every pre-trained variant reads", FIXED)
-            rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
+            rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of selection and pre-training"})
         with right:
             rare["transductive"] = worded(
-                "transductive", "Dev or test sentences that the task corpus holds", TRANSDUCTIVE
+                "transductive", "Dev or test sentences that also occur in the task corpus", TRANSDUCTIVE
             )
             rare["difficulty_encoder"] = st.text_input(
                 "Encoder that judges names and contexts",
@@ -348,7 +349,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sizes() -> dict[str, Any]:
-    """Ask for smaller parts of L_C, and how often each is drawn."""
+    """Ask for smaller sizes of the training set, and how often each is drawn."""
     sizes = listed(
         st.text_input(
             "Train on fewer labelled sentences too",
@@ -371,7 +372,7 @@ def _sizes() -> dict[str, Any]:
 
 
 def _cap(sources: bool) -> dict[str, Any]:
-    """Ask how much of the sources is read, if there are any."""
+    """Ask how many tokens of the sources to use, if there are any."""
     if not sources:
         return {}
     caps = st.text_input(
@@ -391,7 +392,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
     arms, stages = st.session_state.get(TYPED, ((), []))
     if not expert():
         if lines := [*map(arm_label, arms), *stages]:
-            st.caption(f"Typed as an expert, and taken too: {plain('; '.join(lines))}.")
+            st.caption(f"Also used, as typed in expert mode: {plain('; '.join(lines))}.")
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
     # Hidden fields have lost their values.
@@ -405,7 +406,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             help=f"A name with a value: {', '.join(ARM_SHAPES)}. {COPIES_HELP}",
         )
         typed = st.text_area(
-            "Options of single stages, a line each",
+            "Options of single stages, one per line",
             key=key,
             placeholder="pretrain.learning_rate=5e-5\nstrategies.knn.neighbours=10",
             help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(view.STAGES)}.",

@@ -22,7 +22,7 @@ from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import corpus_labels, plain, size
 
-LONG = 3600.0  # seconds on a processor after which another preset is worth a word
+LONG = 3600.0  # seconds on a processor above which the form recommends another preset
 GB = 1e9
 FEW = 3  # seeds
 
@@ -114,7 +114,7 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
 
 
 def _processor(seconds: float | None, preset: str) -> None:
-    """Show what to expect without a GPU."""
+    """Show what to expect when this trains without a GPU."""
     text = f"No GPU here: this trains on {machine.cores()} processor cores"
     text += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):
@@ -126,7 +126,7 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
     """Offer to time this machine, which an estimate needs, if there is text to do it on."""
     asked = _calibration(kind, options)
     if asked is None:
-        st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")
+        st.caption("An estimate shows after the first steps. The next run of this kind has one from the start.")
     else:
         time_machine(asked, "training")
 
@@ -167,7 +167,7 @@ HELD = "Sentences of the dev and test sets and their near duplicates: reading th
 
 
 def options(kind: str) -> dict[str, Any] | None:
-    """Return the options; None while a corpus is missing."""
+    """Ask for the options of a training run, and return them; None while a corpus is missing."""
     return {"pretrain": _pretrain, "finetune": _finetune, "experiment": experiment.options}[kind]()
 
 
@@ -186,7 +186,7 @@ def _pretrain() -> dict[str, Any] | None:
 
 
 def _text() -> tuple[str, ...]:
-    """Ask for the text that the encoder reads: a selection with its hand edits, and whole corpora."""
+    """Ask for the text to pre-train on: a selection with its hand edits, and whole corpora."""
     roles, here = corpora.roles(), corpus_labels(corpora.listed())
     whole = st.multiselect(
         "Text to pre-train on",
@@ -233,7 +233,7 @@ def _finetune() -> dict[str, Any] | None:
         init = start_from("finetune")
     with right:
         seeds = seed_list("finetune", "1")
-    aside = "such as robustness sets: each read once too"
+    aside = "such as robustness sets: also used only once"
     further = several("Further test sets", "training.finetune.also_test", aside, labelled=True)
     if not (picked["train"] and picked["dev"]):
         st.info("Pick a training set, and a dev set, which decides when training stops.")

@@ -84,7 +84,7 @@ def _types(run_id: str, train: str | None) -> list[str]:
 def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str) -> None:
     with guard():
         run = _training(run_id, shown)
-        if run.manifest.kind != kind:  # an experiment went on to another stage: only a tagger has F1 by type
+        if run.manifest.kind != kind:  # the experiment is now at another stage; only taggers have F1 by type
             st.rerun(scope="app")
         trainings = training.trainings(run_id)
         if not trainings:
@@ -92,7 +92,7 @@ def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str) -> 
             return
         metrics = training.curves(run.id)
         if not metrics:
-            st.caption("The first points come with the first steps.")
+            st.caption("The first points appear after the first steps.")
             return
         if run.id != run_id:
             st.text(run_titles(trainings)[run.id])
@@ -156,7 +156,7 @@ def _chart(
     lines = [_line(metric, types[metric.type] if types else names[metric.name], metrics[-1].seed) for metric in drawn]
     st.markdown(f"**{heading}**")
     if not lines:
-        st.caption("No point yet: it is measured at the end of an epoch.")
+        st.caption("No point yet: this is measured at the end of each epoch.")
         return
     figure = plot.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
     # One key for all trainings, so that points are added to the existing chart.
@@ -208,7 +208,7 @@ def queue(run_id: str, key: str) -> None:
 
 
 def _others(run_id: str) -> list[str]:
-    """Return the queue, oldest first, which is usually the order of their turns."""
+    """Return the other training runs that run or wait, oldest first, which is usually the order in which they run."""
     trainings = runs.own(*training.TRAININGS)
     return [run.id for run in reversed(trainings) if run.id != run_id and runs.state(run.id).active]
 
@@ -226,7 +226,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
-    """Offer to start the training again with less memory, if it failed for lack of memory or may have."""
+    """Offer to start the training again with less memory, if it failed, or may have failed, for lack of memory."""
     # A system without memory may kill a process without a message; the run is then interrupted.
     if not (state.out_of_memory or state.state == "interrupted"):
         return
@@ -338,7 +338,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
     if not rows or not tuned.dev.calibration:
         return
     place, seed = taggers.kept_seed(runs.get(run_id))
-    with st.expander("How sure it is, and what a least confidence keeps", icon=":material/percent:"):
+    with st.expander("Confidence of the tagger, and the effect of a minimum confidence", icon=":material/percent:"):
         for part, split in ((terms.DEV, tuned.dev), (terms.TEST, tuned.test)):
             for sure in split.calibration[place : place + 1] if split else ():
                 st.markdown(

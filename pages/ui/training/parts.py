@@ -1,4 +1,4 @@
-"""Parts of the forms on Training: corpora by role, encoder, word vectors, seeds, and the settings of a preset."""
+"""Fields of the forms on Training: corpora by role, encoder, word vectors, seeds, and the settings of a preset."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -54,14 +54,14 @@ def _form() -> None:
         f"charcnn. Files may lie in {', '.join(plain(str(root)) for root in allowed_roots())}."
     )
     if sent and not path.strip():
-        st.info("Say where the file lies.")
+        st.info("Give the path of the file.")
     elif sent:
         runs.start("vectors-import", {**options, "path": str(corpora.import_path(path.strip()))})
         st.rerun()
 
 
 def picked(name: str, label: str, key: str, why: str) -> str:
-    """Ask for one of the imported vectors, or none. name: of the option."""
+    """Ask for one of the imported vectors, or none. name: name of the option."""
     names = ["", *(one.name for one in training.imported_vectors().values())]
     return str(st.selectbox(label, names, format_func=lambda name: name or "none", key=f"{key}.{name}", help=why))
 
@@ -71,7 +71,7 @@ def several_picked(key: str) -> tuple[str, ...]:
     names = [one.name for one in training.imported_vectors().values()]
     if not names:
         return ()
-    why = "A variant vectors:NAME each; all variants' words are as long as these."
+    why = "Each is a variant vectors:NAME. All variants use word vectors with as many dimensions as these."
     return tuple(st.multiselect("External word vectors", names, key=key, placeholder="none", help=why))
 
 
@@ -81,10 +81,10 @@ USUAL = ("quick", "paper", "custom")
 MEANING = {
     "quick": "Few epochs: for a first look, and for comparing what to select.",
     "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
-    "paper-bias": "As Ma et al. 2023 train on labels that were rebuilt: softmax, the last epoch (paper-bias).",
+    "paper-bias": "The settings of Ma et al. 2023 for rebuilt labels: softmax, the last epoch (paper-bias).",
 }
 AND_BIAS = " Where variants rebuild the labels and none is pre-trained, taggers train as Ma et al. 2023 (paper-bias)."
-CUSTOM = "Every option is yours; what is left empty stays as usual."
+CUSTOM = "You set every option. Empty fields keep the default."
 
 
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
@@ -114,7 +114,7 @@ def start_from(kind: str) -> str:
 
 
 def encoder_axis(kind: str) -> tuple[str, ...]:
-    """Ask for further encoders from which every variant is run too."""
+    """Ask for further encoders; every variant is then also run with each of them."""
     names = _encoders()
     picked = st.multiselect(
         "Every variant from these encoders too",
@@ -123,8 +123,8 @@ def encoder_axis(kind: str) -> tuple[str, ...]:
         key=f"training.{kind}.axis",
         accept_new_options=True,
         placeholder="none: one encoder for all",
-        help="One line each in the leaderboard, with the same selection and the same labelled data. A folder may be "
-        "typed. Each costs as many trainings again.",
+        help="Each has its own rows in the leaderboard, with the same selection and labelled data. You can also type a "
+        "folder. Each further encoder trains every variant again.",
     )
     return tuple(f"encoder:{_as_encoder(name)}" for name in picked)
 
@@ -144,7 +144,9 @@ def _as_encoder(name: str) -> str:
 def seed_list(kind: str, default: str) -> tuple[str, ...]:
     """Ask for seeds."""
     return listed(
-        st.text_input("Seeds", default, key=f"training.{kind}.seeds", help="One training each: 1, 2, 3. 5 for a claim.")
+        st.text_input(
+            "Seeds", default, key=f"training.{kind}.seeds", help="One tagger each, such as 1, 2, 3; 5 for a claim."
+        )
     )
 
 
@@ -170,7 +172,7 @@ def worded(name: str, label: str, words: Mapping[str, str]) -> str:
 
 
 def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> dict[str, Any]:
-    """Ask for the preset; under `custom`, for every option that is not asked for elsewhere (`own`)."""
+    """Ask for the preset, and under `custom` for all options except those that the form asks for elsewhere (`own`)."""
     meaning = MEANING | ({"paper": MEANING["paper"] + AND_BIAS} if kind == "experiment" else {})
     preset = preset_picker(f"training.{kind}.preset", meaning, presets)
     if preset != "custom":
@@ -200,14 +202,14 @@ def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] =
 
 
 def use_custom(kind: str, values: Mapping[str, Any]) -> None:
-    """Fill in fields under Custom, and turn on Expert to show them; for a button's on_click."""
+    """Fill in fields under Custom, and turn on Expert to show them. Used as a button's `on_click`."""
     preferences.set_expert(True)
     for name, value in {"preset": "custom", **values}.items():
         st.session_state[f"training.{kind}.{name}"] = value
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
-    """Draw the field of an option; a corpus gets a picker that may stay empty."""
+    """Draw the field of an option. For an option that names a corpus, draw a picker that may stay empty."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     label = name.replace("_", " ").capitalize()
@@ -219,6 +221,6 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:
-    """Return True if an option is hidden, because it is filled in automatically."""
+    """Return True if an option has no field, because it is filled in automatically."""
     extra = config.model_fields[name].json_schema_extra
     return isinstance(extra, dict) and bool(extra.get("hidden"))
