@@ -82,7 +82,7 @@ def guard(buttons: str | None = None) -> Iterator[None]:
             yield
     except WinnowError as error:
         st.error(plain(str(error)), title="This did not work", icon=":material/error:")
-    except Exception as error:  # noqa: BLE001  shown as a bug, without its text
+    except Exception as error:  # noqa: BLE001  shown as a bug, without its message
         st.error(plain(bug(error)), title=BUG, icon=":material/bug_report:")
     if buttons is not None:
         forget_presses(buttons)
@@ -120,8 +120,7 @@ def spoilt_files() -> None:
 def _door_stands_open() -> None:
     if door.mode() == "open":
         st.warning(
-            "The door is open (WINNOW_DOOR=open): every account of this machine can use this Winnow and read what "
-            "it holds.",
+            "Access is open (WINNOW_DOOR=open): every account of this machine can use this Winnow and read its data.",
             icon=":material/no_encryption:",
         )
 

@@ -34,8 +34,8 @@ def removal() -> None:
     with st.popover("Remove a corpus", icon=":material/delete:", key="corpora.removal"):
         doomed = corpus_picker("Corpus", "corpora.doomed", None)
         st.caption(
-            "The corpus is deleted, the file it came from is not. Runs that read it, and what was made from it, keep"
-            " some of its text unless they are removed with it."
+            "The corpus is deleted, the file it came from is not. Runs that used it, and everything made from it, keep"
+            " some of its text unless you remove them with it."
         )
         if doomed:
             _remove_corpus(corpora.needed_by(doomed))

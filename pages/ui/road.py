@@ -191,7 +191,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
     """Draw the links of a stop. turn: True if this stop is the next step."""
     page, before, after = NEXT[stop.name]
     at_work = bool(stop.run) and not stop.ready
-    # A selection has an address once it is finished; until then its run has.
+    # Link to the selection once it is finished, before that to its run.
     query = {"choice" if stop.name == "choice" and not at_work else "run": stop.run} if stop.run else None
     if stop.name == "report" and stop.ready:
         st.download_button(

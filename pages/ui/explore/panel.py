@@ -51,8 +51,8 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
         if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
-                f"A sentence of the task corpus ({plain(mapped.task.name)}, row {row['row']:,}): what all "
-                "others are held to."
+                f"A sentence of the task corpus ({plain(mapped.task.name)}, row {row['row']:,}). The other "
+                "sentences are compared with these."
             )
             return
         _sentence(choice_id, row)

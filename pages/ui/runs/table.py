@@ -23,7 +23,7 @@ from pages.ui.runs.words import ending, run_titles, title
 from pages.ui.widgets import grid, plain, pressed, same_command, submitted
 
 SHOWN = 8
-# Many and short: finished ones are listed separately.
+# Kinds whose runs are many and short; finished ones are listed separately.
 SMALL = ("add", "audit", "calibrate", "evaluate", "predict", "tag")
 
 

@@ -107,8 +107,8 @@ def _keep(choice_id: str, budget: Callable[[], str]) -> None:
 
 ABOUT = (
     "Separates the task corpus from the domain corpus as the default strategy does, and counts the domain sentences"
-    " that score like the task corpus's own. They are not all alike: those beyond the count are less like your "
-    "task, and a larger budget includes them."
+    " that score like the task corpus's own. Sentences beyond this number are less like your task; a larger budget "
+    "includes them."
 )
 
 
