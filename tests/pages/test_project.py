@@ -170,7 +170,7 @@ def test_a_new_project_is_gone_to_and_what_was_is_my_first(home: Path, seal: Any
     again = menu(project="leases-b-more-b")
     assert "quillwort" not in whole(again)
     again.text_input(key="project.new.name").set_value(FIRST)
-    assert "is there already" in pressed(again, "project.new").error[0].value.replace("&#58;", ":")
+    assert "exists already" in pressed(again, "project.new").error[0].value.replace("&#58;", ":")
 
 
 def test_renamed_archived_and_put_back(home: Path) -> None:
