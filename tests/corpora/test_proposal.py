@@ -281,7 +281,7 @@ def test_a_file_that_kills_its_reader_takes_no_other_along(tmp_path: Path, monke
     assert "took more than 60 seconds" in seen_files["endless.txt"].problem
     assert (seen_files["fine.txt"].sentences, seen_files["fine.txt"].exact) == (30, True)
     monkeypatch.setattr(looks, "MOST_FILES", 2)
-    with pytest.raises(ReadError, match="holds 3 files"):
+    with pytest.raises(ReadError, match="has 3 files"):
         looks.files_of([tmp_path])
 
 
