@@ -64,7 +64,7 @@ READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
 }
 # A corpus may share this many sentences with a held-out set, or this share of the smaller one: these are stock phrases.
 STOCK, SHARED = 20, 0.1
-NEARLY = 0.9  # from this share of the smaller corpus on, one corpus counts as part of the other
+NEARLY = 0.9  # share of the smaller corpus in both, from which it counts as part of the larger
 
 
 class RebuildOptions(Config):

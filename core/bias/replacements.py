@@ -87,7 +87,7 @@ def _shuffled(training: Training, mentions: Sequence[int], rng: Random) -> list[
 
 
 def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list[int]:
-    """Return all mentions except one per name, then all that remain except one per shared content word."""
+    """Return the mentions to leave out. Keep one per name; of these, keep one per shared content word."""
     by_name: dict[tuple[str, Name], list[int]] = defaultdict(list)
     for mention in mentions:
         by_name[training.kinds[mention], training.names[mention]].append(mention)

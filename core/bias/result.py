@@ -299,8 +299,12 @@ def _log_file(run: Run, log: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """A changed sentence. before: its original. after: the new one. gone: the sentence that it replaced, if a
-    context was deleted. edits: edits of `after`. unsure: start offsets of its ambiguous slots."""
+    """A changed sentence.
+
+    before: the sentence without the edits. after: the sentence with them. gone: another sentence, whose place `after`
+    took because its context was deleted; else None. edits: edits of `after`. unsure: start offsets of its ambiguous
+    slots.
+    """
 
     before: Sentence
     after: Sentence

@@ -196,7 +196,7 @@ def run(config: RankConfig, job: Job) -> RankResult:
 
 
 def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
-    """Draw sentences of at most `most` words together, in corpus order; the same ones in every run."""
+    """Draw random sentences with at most `most` words in total, the same in every run, in corpus order."""
     spoken = [sentence for sentence in sentences if sentence.tokens]
     order = np.random.default_rng(0).permutation(len(spoken))
     words = np.cumsum([len(spoken[row].tokens) for row in order])

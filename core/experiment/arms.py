@@ -59,8 +59,9 @@ class Arm:
 
     task: True for MLM on T_C. strategy: strategy that selects S_C for MLM; "" for no text of D_C.
     budget: budget of S_C in place of the experiment's budgets; "" to run the arm once per budget.
-    source: corpus to learn word vectors from, or name of imported vectors; with `states`, corpus for MLM; "": none.
     states: True if the network also reads the encoder's frozen states.
+    source: corpus for the word vectors, or the name of imported vectors; "": none. If `states` is True, the corpus for
+    MLM instead.
     assisting: SKL below which sentences of the assisting corpus are used; 0: none.
     rebuild: method that rebuilds L_C, at `rate` (a share; unused by dataaug). lpft: True to train in two stages.
     without: what `none` has instead, in words, such as "random word vectors". encoder: encoder in place of the

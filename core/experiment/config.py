@@ -478,8 +478,8 @@ class HalvesConfig(Config):
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set.", corpus=True)
     test: str = option(..., "Labelled test split.", corpus=True)
-    train_sentences: int = option(..., "Training sentences of a half.", unit="sentences", ge=1)
-    dev_sentences: int = option(..., "Dev sentences of a half.", unit="sentences", ge=1)
+    train_sentences: int = option(..., "Number of training sentences in each half.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Number of dev sentences in each half.", unit="sentences", ge=1)
     seed: int = option(0, "Seed of the split.", ge=0)
 
 

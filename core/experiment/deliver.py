@@ -300,7 +300,7 @@ def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
 
 
 def _examples(base: ArmRow | None, main: ArmRow | None) -> Examples | None:
-    """Return examples by the first tagger of each line; None if files or the test set are gone."""
+    """Return predictions of both variants' first taggers side by side; None if a file or the test set is missing."""
     with suppress(RunError, CorpusError):
         if base and main:
             a, b = store().get(base.finetune_run), store().get(main.finetune_run)

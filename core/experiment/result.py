@@ -509,7 +509,7 @@ def _text(worth: Worth | None) -> str:
     if worth is None:
         return ""
     if worth.unknown:
-        return f"an amount of random text that {worth.replicates} replicates cannot tell"
+        return f"an unknown amount of random text: {worth.replicates} replicates are too few to estimate it"
     if worth.below:
         return "less than 1 times as much random text: it did not help"
     if worth.beyond:
@@ -526,7 +526,7 @@ def _labels(worth: Worth | None) -> str:
         return ""
     most, what = f"more than {_more(worth, worth.most)}", f"more labelled sentences than {worth.size:,.0f}"
     if worth.unknown:
-        return f"a number of {what} that {worth.replicates} replicates cannot tell"
+        return f"an unknown number of {what}: {worth.replicates} replicates are too few to estimate it"
     if worth.below:
         return f"no {what} (less than 0)"
     if worth.beyond:

@@ -377,7 +377,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
     for row in leaderboard:
         arms.setdefault(row.arm, []).append(row)
     for arm, rows in arms.items():
-        # Taggers on one pre-training are not independent: together they count as one run of that size.
+        # Taggers that share one pre-training are not independent: their mean counts as one value for that budget.
         points = {
             row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [row.dev_mean] for row in rows if row.sentences
         }

@@ -430,7 +430,7 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     }
     models = {cell: as_much_as(cell, cells, stages.config.claim) for cell in cells if cell.arm.strategy}
     selects: dict[tuple[Cell, Replicate], Step] = {}
-    # First the lines that set the number of tokens of others.
+    # Start with the variants whose selection sets the number of tokens of others.
     for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):
         for place in places[cell]:
             selects[cell, place.replicate] = _select(place, selects[model, place.replicate] if model else None)

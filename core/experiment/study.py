@@ -364,7 +364,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str,
     if failed := unlearnt_taggers(tasks):
         return f"Train longer first: {failed.words}."
     if not these.dof:
-        return f"One of the {unit} does not show the spread between them; run at least 2, better 6."
+        return f"The spread between {unit} cannot be estimated from one of them. Run at least 2, better 6."
     size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
     if size < LEVEL:
         return "The two are level; more data would only confirm that."

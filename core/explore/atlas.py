@@ -52,7 +52,7 @@ _SCHEMA = pa.schema(
 def export(map_run: str, folder: Path | None = None) -> Path:
     """Write all points with their columns, and a README.md on how to open them. Classes follow the current hand edits.
 
-    folder: None replaces the map's folder among the exports, which is removed together with the map's run.
+    folder: where to write. None: overwrite the map's own folder below exports, which is deleted with the map's run.
     Errors: FileExistsError if `folder` exists.
     """
     if folder:

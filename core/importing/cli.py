@@ -94,7 +94,9 @@ def _n(n: int, what: str) -> str:
 
 @corpus.command("propose")
 @click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
-@click.option("--like", multiple=True, callback=several, metavar="FILE,...", help="Files that are like the task.")
+@click.option(
+    "--like", multiple=True, callback=several, metavar="FILE,...", help="Files with text like the task corpus."
+)
 @click.option("--use", is_flag=True, help="Import the files as proposed: one corpus per role.")
 @config_options(KINDS["intake"].config, leave_out=("path", "others", "move"))
 @json_option

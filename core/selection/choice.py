@@ -183,7 +183,7 @@ def _folders(run: Run) -> Sequence[Path]:
 
 
 def _spoilt(folder: Path, *, first: bool = False) -> Iterator[Path]:
-    """Yield a selection folder's unreadable files. first: True for a run's first selection, which needs no files."""
+    """Yield the missing or unreadable files of a selection. first: for a run's first selection none is required."""
     about, budget = folder / ABOUT, folder / BUDGET
     if (about.exists() or not first) and not _says_what_it_is(read_object(about)):
         yield about

@@ -55,7 +55,7 @@ class Coefficient:
     """Correlation r of a measure with the change of F1, by one convention.
 
     interval: 95% interval by Fisher's z over targets, from four targets on. value or interval is None if there are too
-    few sources or targets. targets: number of targets that count.
+    few sources or targets. targets: number of targets with a defined r.
     """
 
     value: float | None

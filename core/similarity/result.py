@@ -174,7 +174,7 @@ def _past(past: Sequence[Regret]) -> str:
 
 
 def best_values(rows: Sequence[SimilarityRow]) -> dict[str, float | None]:
-    """Return {measure: its closest value} for rows of one target; None if no value is ahead of the rest."""
+    """Return {measure: value of the closest source} for rows of one target; None if all sources have the same value."""
     best: dict[str, float | None] = {}
     for measure in dict.fromkeys(row.measure for row in rows):
         of_measure = [row for row in rows if row.measure == measure]

@@ -58,7 +58,7 @@ class Simulated:
 
 
 class _World:
-    """One corpus in each of `d` simulated studies: the effects of its replicates and of its test sentences."""
+    """Simulated effects of one corpus's replicates and test sentences, in each of `d` studies."""
 
     def __init__(self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator) -> None:
         m, self.spread = spread.n_sentences, spread

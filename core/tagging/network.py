@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.models.word_features import Vectors
     from core.training.rows import Copies
 
-CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}  # the power of a type's inverse share
+CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}  # exponent of a type's inverse frequency
 MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone and with an assisting corpus
 
 

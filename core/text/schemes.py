@@ -188,7 +188,10 @@ class Detector:
         self._where.setdefault("open", place)
 
     def proposal(self) -> Proposal:
-        """Return the schemes that fit. Propose IOB1 and IOB2 if entities begin with B- and with I-."""
+        """Return the schemes that fit the tags.
+
+        If some entities begin with B- and others with I-, return both IOB1 and IOB2, so that the user decides.
+        """
         seen = {letter for letter, n in self.letters.items() if n}
         if self.bare:
             return self._without_prefix(seen)

@@ -66,7 +66,7 @@ def nfc(text: str) -> str:
 def _normal(form: Literal["NFC", "NFKC"], text: str) -> str:
     if text.isascii():
         return text
-    # Short texts need no joiner, so they get exactly the standard form.
+    # Short texts are fast without joiners, so they get plain NFC or NFKC.
     if len(text) > _LONG:
         text = _runs_of_marks().sub(lambda run: "\u034f".join(_thirties(run[0])), text)
     return unicodedata.normalize(form, text)

@@ -36,7 +36,9 @@ class OneCorpus(Dataset[list[Row]]):
 
 
 class Joined(OneCorpus):
-    """One batch of the primary and one of the assisting corpus per step. A key: a row of each corpus, and a weight.
+    """One batch of the primary and one of the assisting corpus per step.
+
+    A key is (row of the primary corpus, row of the assisting corpus, weight of the assisting loss).
 
     The primary batches equal those of `OneCorpus` under the same seed. The loss only gains a term: `weight` times the
     mean loss per assisting word (SOURCES.md, Assisting taggers).
@@ -57,7 +59,8 @@ class Joined(OneCorpus):
         at = rng.permutation(n)
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
         starts = np.arange(0, n, self.batch_size)
-        # The loss is divided by the number of primary words of a step. This factor replaces it by the assisting words'.
+        # The loss is divided by a step's number of primary words. This factor makes the divisor of the assisting loss
+        # the step's number of assisting words.
         own, other = (
             np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
         )

@@ -349,7 +349,7 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
     found = layout_of(sentences, options)
     examples = [" ".join("/".join(row) for row in sentence) for sentence in sentences[:_EXAMPLES]]
     if found is None:
-        # If the user named a scheme, the last column holds tags in any spelling.
+        # If the user named a scheme or a column, the tags are read in any spelling.
         if options.scheme == "auto" and not options.tag_column:
             raise OptionsError(
                 name,

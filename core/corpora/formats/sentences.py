@@ -215,7 +215,7 @@ def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
 
 
 def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the spans that can be entities, without repeats, and the regions of the other spans."""
+    """Return the valid spans without repeats, and the regions of the rejected spans."""
     kept, lost = list[Span](), list[Region]()
     for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):

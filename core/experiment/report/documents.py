@@ -409,7 +409,7 @@ def _study_compared(report: StudyReport) -> str:
 
 
 def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
-    """Return the drawing of a question, and its table with what would settle it."""
+    """Return two lists of parts for a question: its interval plot, and its table with the data that it still needs."""
     rows = forest_rows(result, of)
     shown = [
         Interval(

@@ -267,7 +267,7 @@ def _uploaded() -> Path | None:
         _folders(key="corpora.folders", height=1)
     st.file_uploader(
         "Drop all your files here, labelled or not: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV,"
-        " Parquet, CoNLL, or a folder or zip of them; you are shown which part each is; up to 500 MB each",
+        " Parquet, CoNLL, or a folder or zip of them, up to 500 MB each. Winnow then proposes a role for each file.",
         max_upload_size=500,
         accept_multiple_files=True,
         key=key,

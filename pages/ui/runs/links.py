@@ -60,7 +60,7 @@ def attached(
         return seen
     own = runs.of_corpora_in_use(asked_for)
     if not own:
-        offer(asked_for, key, "No run here uses the corpora in use. The latest of others")
+        offer(asked_for, key, "No run used the current corpora. Latest run on other corpora")
     return next((run.id for run in own if first(run)), own[0].id if own else None)
 
 

@@ -38,7 +38,7 @@ PLAIN = {
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
     "span": "A type for every span of up to four words: what miner must beat",
-    "miner": "The same, and names of one type are to be read alike",
+    "miner": "The span tagger, also trained to represent names of one type alike",
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
 }
 VALUED = {

@@ -236,7 +236,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
             st.warning("One sentence at a time was too much; choose a smaller encoder, or a smaller max length.")
         return
     explanation = (
-        "Half as many sentences at once, twice as often before each step: the same steps, about half the memory."
+        "Half as many sentences at once, with gradients accumulated over twice as many: equal steps, half the memory."
     )
     look = "primary" if state.out_of_memory else "secondary"
     label = "Start again with half the batch and accumulation"
