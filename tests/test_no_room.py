@@ -51,7 +51,7 @@ def test_no_run_and_no_upload_begins_on_a_full_disk(
     assert err.count("\n") == 1
     assert list((home / "runs").iterdir()) == []
     monkeypatch.setattr(shutil, "copyfileobj", full)
-    with pytest.raises(ResourceError, match="make room there"):
+    with pytest.raises(ResourceError, match="free some space there"):
         spool("mine.txt", BytesIO(b"A sentence of mine .\n"))
     assert list((home / "uploads").iterdir()) == []
 

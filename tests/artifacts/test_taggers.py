@@ -115,7 +115,7 @@ def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> 
 def test_another_result_is_refused_in_a_sentence(tmp_path: Path, damaged: dict[str, object]) -> None:
     run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: damaged)
-    with pytest.raises(RunError, match=f"run {run.id}: its result is not one of audit .*; remove the run"):
+    with pytest.raises(RunError, match=f"run {run.id}: its result is not that of the kind audit .*; remove the run"):
         read(run, AuditResult)
 
 

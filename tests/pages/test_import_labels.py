@@ -26,7 +26,7 @@ def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, t
     assert corpora.listed()[0].types == {"PER": 2, "LOC": 1}
     said = " ".join(warning.value for warning in app.warning)
     assert "They agree on 1 of the 2 texts" in said
-    assert "the labels of ben were taken" in said
+    assert "the labels of ben were kept" in said
 
 
 def test_a_sentence_that_lost_an_annotation_is_kept_if_asked(home: Path) -> None:
@@ -66,4 +66,4 @@ def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_
     (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
     assert labels.types == {"PER": 2, "LOC": 1}
     said = " ".join(warning.value for warning in app.warning)
-    assert "the labels of ana were taken" in said
+    assert "the labels of ana were kept" in said

@@ -370,7 +370,7 @@ def test_a_forms_press_is_not_lost_to_a_rerun_or_to_the_end_of_a_fragment_before
 
 @pytest.mark.parametrize("token", ["../../etc", "0123456789ab", "..", "%2e%2e"])
 def test_an_upload_token_from_the_address_is_no_path(token: str, home: Path) -> None:
-    with pytest.raises(InputError, match="no longer here"):
+    with pytest.raises(InputError, match="no longer exists"):
         uploads.spooled(token)
 
 
@@ -442,7 +442,7 @@ def test_a_selection_that_failed_says_why_and_can_be_resumed(trio: dict[str, Cor
     with EventLog(run.events_file) as log:
         log.append("started", {"pid": 2**22 + 1, "created": 0.0})
     app = opened(SELECTION)
-    assert "without a word" in texts(app)
+    assert "ended without an error message" in texts(app)
     with EventLog(run.events_file) as log:
         log.append("failed", {"error": NASTY})
     app.run()

@@ -28,6 +28,7 @@ from core.runs import Run, launch
 from core.tagging import view as training
 from tests.conftest import ROOT, Seal
 from tests.forge import Forge
+from tests.homes import project_in
 from tests.patience import PATIENCE, until, within
 from tests.recipes.test_difficulty import QUICK, planted
 from tests.recipes.test_pretrain_recipe import TEXTS
@@ -162,7 +163,7 @@ def test_no_memory_is_a_sentence_and_a_smaller_training(
     place = {"pretrain": "core.models.mlm.MaskedLM.logits", "finetune": "core.models.taggers.EncoderTagger.emissions"}
     full = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
     broken = NotImplementedError("an illegal memory access was encountered")
-    words = r"^batch_size 8: memory ran out; set accumulation to 2, which keeps"
+    words = r"^batch_size 8: memory ran out; set accumulation to 2, which cuts"
     cases = ((broken, NotImplementedError, "illegal"), (full, ResourceError, words))
     for error, told, match in cases[kind == "pretrain" :]:
         with monkeypatch.context() as patch:
@@ -215,7 +216,7 @@ def select(home: Path, folder: Path, forge: Forge | None = None, kill_after: flo
         process = (forge.begin if forge else subprocess.Popen)(words, cwd=ROOT, stdout=said, stderr=said)
     deadline = time.monotonic() + 300
     while kill_after is not None and process.poll() is None and time.monotonic() < deadline:
-        if sum(1 for path in home.glob("runs/*/*/*") if path.suffix == ".npy") >= kill_after:
+        if sum(1 for path in project_in(home).glob("runs/*/*/*") if path.suffix == ".npy") >= kill_after:
             process.send_signal(SIGKILL)
             break
         time.sleep(0.005)
