@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.errors import ProjectError, ResourceError
-from core.project_list import PROJECTS
+from core.project_list import FIRST_SLUG, PROJECTS, shared_home
 from core.projects import unpack
 from core.projects import view as projects
 from core.projects.pack import FORMAT, LIST
@@ -103,7 +103,7 @@ def test_a_sentence_and_nothing_stays(name: str, home: Path, tmp_path: Path) -> 
     with pytest.raises(ProjectError, match=r"^(given.zip|project): .*\.$") as raised:
         projects.bring_in(io.BytesIO(HOSTILE[name]()), "given.zip")
     assert "\n" not in str(raised.value)
-    assert not list(home.glob(f"{PROJECTS}/*"))
+    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
     assert not list(tmp_path.rglob("out"))
 
 
@@ -117,7 +117,7 @@ def test_a_forged_table_is_read_by_nobody_but_a_process_of_its_own(home: Path) -
     table = NAME.replace("about.json", "sentences.parquet")
     with pytest.raises(ProjectError, match="a table in it cannot be read"):
         projects.bring_in(io.BytesIO(packed({table: b"PAR1 forged PAR1"})), "given.zip")
-    assert not list(home.glob(f"{PROJECTS}/*"))
+    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
 
 
 def test_files_that_are_torn_or_unpack_to_more_than_the_disk_holds_are_not_begun(
@@ -134,4 +134,4 @@ def test_files_that_are_torn_or_unpack_to_more_than_the_disk_holds_are_not_begun
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(9, 8, 1))
     with pytest.raises(ResourceError, match=r"needs 2 bytes, but .* has 1 left"):
         projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
-    assert not list(home.glob(f"{PROJECTS}/*"))
+    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
