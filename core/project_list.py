@@ -58,8 +58,11 @@ class Project:
 
 
 def is_project(folder: Path) -> bool:
-    """Return True if `folder` is the folder of one project, False if it is a home."""
-    return folder.parent.name == PROJECTS
+    """Return True if `folder` is the folder of one project, False if it is a home.
+
+    A home may lie in a folder that is called "projects" too, so the name of the parent does not decide alone.
+    """
+    return folder.parent.name == PROJECTS and ((folder / ABOUT).is_file() or folder.name == FIRST_SLUG)
 
 
 def shared_home(folder: Path) -> Path:

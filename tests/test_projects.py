@@ -29,7 +29,7 @@ from core.runs.store import RunStore
 from core.runs.worker import execute
 from tests.conftest import Command, Seal, sentence
 from tests.finished import at_work
-from tests.homes import done
+from tests.homes import done, project_in
 from tests.recipes.test_commands import COMMANDS
 
 
@@ -210,3 +210,13 @@ def test_projects_by_the_command_line(two: tuple[Path, Path], tmp_path: Path, co
     assert (code, out) == (0, "")
     assert "deletes everything in Other" in err
     assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]
+
+
+def test_a_home_in_a_folder_called_projects_is_no_project(tmp_path: Path) -> None:
+    """People keep Winnow's home in ~/projects/winnow."""
+    root = tmp_path / "projects" / "winnow"
+    first = project_in(root)
+    assert [project.folder for project in projects.listed(root)] == [first]
+    assert not projects.is_project(root)
+    assert projects.is_project(first)
+    assert projects.shared_home(first) == root == projects.shared_home(root)
