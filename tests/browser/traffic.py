@@ -36,7 +36,7 @@ def held_to_account(page: Page) -> Iterator[Page]:
     page.on("dialog", dismissed)
     yield page
     assert not foreign, "asked another host"
-    assert not errors
+    assert not errors, errors
 
 
 def _expected(message: ConsoleMessage) -> bool:
