@@ -218,7 +218,7 @@ def processor() -> str:
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """Return the precision that `auto` stands for on the processor.
+    """Return the precision that `auto` means on the processor.
 
     On a GPU it stays `auto`, because results there need not have the same bytes on every machine.
     """

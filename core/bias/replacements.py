@@ -528,7 +528,7 @@ class _Spelling:
         self._nearest = cache(self._find)
 
     def near(self, name: Name, kind: str, rng: Random) -> Name | None:
-        """Draw one of the `NEAREST` names to `name` in spelling, not equal but for case; None if there is none."""
+        """Draw one of the `NEAREST` names by spelling that differ from `name` in more than case; None without any."""
         nearest = self._nearest(name, kind)
         return rng.choice(nearest) if nearest else None
 

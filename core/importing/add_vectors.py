@@ -23,7 +23,7 @@ from core.runs.store import RunStore, is_run_id
 from core.shown import in_utf8, shown
 
 MOST_NUMBERS = 10_000  # numbers of a vector
-LONGEST = 200  # bytes of a word; a longer one is not a word, but for example an address
+LONGEST = 200  # bytes of a word; longer ones are not words but, for example, addresses
 
 
 @dataclass(slots=True, kw_only=True)

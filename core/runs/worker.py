@@ -93,7 +93,7 @@ def attempt(
 
 
 class _Bug(Exception):
-    """An error that stands for a bug. Only its message is written to the event log."""
+    """An error that is caused by a bug. Only its message is written to the event log."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:

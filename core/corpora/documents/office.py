@@ -81,7 +81,7 @@ def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> Non
 class _Rules:
     """Names of XML elements, without prefix, by their meaning.
 
-    text: elements whose text is read. marks: {element: character that it stands for}. skipped: elements that are left
+    text: elements whose text is read. marks: {element: character that replaces it}. skipped: elements that are left
     out with their content. page: element that begins a page.
     """
 

@@ -377,7 +377,7 @@ def _rank(column: _Column) -> tuple[bool, int]:
 
 
 def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
-    """Return (column, problem) if no column has entity tags and the user must be asked; None if nobody must be."""
+    """Return (column, problem) if no column has entity tags and the user must be asked; else None."""
     pair = tag_columns(columns)
     if options.scheme != "auto":  # the user declared them as entity tags
         return None
