@@ -8,8 +8,8 @@ from core.explore import view as maps
 from core.models.offered import OFFERS, kept
 from core.paths import home
 from core.projects import runs
+from tests.experiment.test_experiment import OPTIONS
 from tests.planted import contracts, kitchen
-from tests.recipes.test_experiment import OPTIONS
 
 Wave = Mapping[str, Mapping[str, Any]]
 

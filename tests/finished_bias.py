@@ -15,9 +15,9 @@ from core.corpora.library import Library
 from core.runs.context import RunContext
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
+from tests.bias.planted import TYPES as PLANTED
+from tests.bias.planted import training
 from tests.finished import NASTY, finish
-from tests.reconstruction.planted import TYPES as PLANTED
-from tests.reconstruction.planted import training
 
 TYPES = ("PARTY", "DATE", "<b>RARE</b>")
 

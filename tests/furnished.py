@@ -6,11 +6,11 @@ from core.corpora.library import Library
 from core.explore import view as maps
 from core.projects import runs
 from tests import finished, finished_bias
+from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import sentence
 from tests.homes import done
-from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.planted import contracts, kitchen
-from tests.recipes.test_skl_recipe import AWAY, HOME
+from tests.similarity.test_contracts import FRUIT, METAL, chained
 
 
 def furnish(home: Path) -> dict[str, str]:

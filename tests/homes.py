@@ -184,7 +184,7 @@ def build_trained(home: Path) -> Names:
 
 def build_experimented(home: Path) -> Names:
     """The corpora of `fill` and the experiment EXPERIMENT, repeated by tagger and, without training, by pipeline."""
-    from tests.recipes.test_experiment import fill
+    from tests.experiment.test_experiment import fill
     from tests.untrained import without_training
 
     fill(home)
@@ -195,9 +195,9 @@ def build_experimented(home: Path) -> Names:
 
 def build_biased(home: Path) -> Names:
     """A training set of 60 sentences whose measured bits are drawn at random, and a test set of 24."""
+    from tests.bias.planted import sentences
     from tests.conftest import sealer
     from tests.finished_bias import measured_at_random
-    from tests.reconstruction.planted import sentences
 
     test = sealer(home)(sentences(24, 2), "test", labelled=True).fingerprint
     train = sealer(home)(sentences(60, 1), "train", labelled=True)

@@ -21,8 +21,8 @@ from core.models import hub
 from core.projects import preferences, runs
 from core.projects.home import store
 from tests.conftest import ROOT, Seal, sentence
+from tests.experiment.test_experiment import fill
 from tests.pages.test_pages import opened, texts
-from tests.recipes.test_experiment import fill
 
 PAGES = ["home.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))]
 OFFERING = {"pages/3_Selection.py", "pages/5_Training.py", "pages/7_Bias.py"}

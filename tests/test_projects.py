@@ -27,10 +27,10 @@ from core.runs.lock import Lock
 from core.runs.shared import device_lock
 from core.runs.store import RunStore
 from core.runs.worker import execute
+from tests.cli.test_commands import COMMANDS
 from tests.conftest import Command, Seal, sentence
 from tests.finished import at_work
 from tests.homes import done, project_in
-from tests.recipes.test_commands import COMMANDS
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
     with within("leases"):
         assert [corpus.name for corpus in corpora.listed()] == ["landlords"]
         assert not corpora.roles()
-        assert Isolated("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
+        assert Isolated("tests.projects.answering", "ask again", spare=False).ask("this") == str(two[1])
         with pytest.raises(MissingCorpus, match="known: landlords"):
             corpora.find("tenants")
     run_id = done("audit", corpus=corpora.find("tenants").fingerprint)

@@ -7,11 +7,11 @@ from core.corpora.library import Library
 from core.explore import view as maps
 from core.projects import runs
 from tests import finished, finished_bias
+from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import sentence
 from tests.homes import Names
-from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.planted import contracts, kitchen
-from tests.recipes.test_skl_recipe import AWAY, HOME
+from tests.similarity.test_contracts import FRUIT, METAL, chained
 
 NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
 TINY = ("none", "", 0), ("classifier", "10", 60), ("random", "10", 60)

@@ -12,8 +12,8 @@ from core.importing import view as corpora
 from core.projects import runs
 from tests import hostile
 from tests.browser.driver import PATIENCE, Server, Watch, expert, settled
+from tests.experiment.test_experiment import fill
 from tests.homes import project_in
-from tests.recipes.test_experiment import fill
 
 MOST = 60_000_000  # bytes by which the server may grow; read by itself the dictionary takes nearly twice as much
 

@@ -16,10 +16,10 @@ from core.projects import runs
 from tests import every_kind
 from tests.browser.driver import PAGES, ROOT, Server, left, settled, visit
 from tests.browser.test_door_server import ASK, asked, handshakes
+from tests.experiment.test_experiment import fill, labelled
 from tests.homes import project_in
 from tests.patience import until
 from tests.planted import contracts
-from tests.recipes.test_experiment import fill, labelled
 from tests.test_privacy import GUARD
 
 FOREIGN = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")

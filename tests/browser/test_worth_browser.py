@@ -10,7 +10,7 @@ from core.experiment import results
 from tests import finished
 from tests.browser.driver import Server, left, settled
 from tests.browser.test_training_browser import press
-from tests.reports.test_reports import pages
+from tests.experiment.test_reports import pages
 
 ANSWERS = ("Reading helped", "Choosing helped")
 SHEET: ViewportSize = {"width": 673, "height": 1002}  # what margins leave of a printed page, in a browser's pixels

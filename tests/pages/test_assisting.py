@@ -15,10 +15,10 @@ from core.projects import runs
 from core.projects.titles import outcome
 from core.runs.result import read
 from core.text.sentence import Entity
+from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import sealer, sentence
 from tests.homes import Homes
 from tests.pages.test_pages import codes, opened, texts
-from tests.recipes.test_skl_recipe import AWAY, HOME
 
 PAGE = "pages/8_Assisting.py"
 NASTY = "<img/src=x/onerror=alert(1)>"  # one token

@@ -16,9 +16,9 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
 from tests import documents
+from tests.importing.test_intake import labels
 from tests.pages.test_pages import dropped, opened, opened_on, texts
 from tests.planted import kitchen
-from tests.recipes.test_intake import labels
 
 FILES = {"mine.conll": labels(120).encode(), "pile.txt": "\n".join(kitchen(300)).encode()}
 

@@ -15,8 +15,8 @@ from core.similarity.kind import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes
-from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.pages.test_pages import NASTY, codes, opened, texts
+from tests.similarity.test_contracts import FRUIT, METAL, chained
 
 PAGE = "pages/2_Similarity.py"
 DRAWN = {"draws": 1, "sizes": 0, "min_source_tokens": 1}

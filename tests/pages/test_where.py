@@ -13,9 +13,9 @@ from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from tests.conftest import Seal
 from tests.homes import Names
+from tests.importing.test_intake import unlike
 from tests.pages.test_pages import add, audit, keys, opened
 from tests.planted import contracts, kitchen
-from tests.recipes.test_intake import unlike
 
 PLACES = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
 

@@ -250,7 +250,7 @@ def _kill(run: Run) -> None:
 def _begun(options: Mapping[str, object]) -> Run:
     recipe = KINDS["finetune"]
     run = register(recipe, recipe.config.parse(dict(options)), store())
-    launch.start(run, module="tests.recipes.training_worker")  # a checkpoint ten times a second
+    launch.start(run, module="tests.runs.training_worker")  # a checkpoint ten times a second
     return run
 
 

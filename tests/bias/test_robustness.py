@@ -1,0 +1,252 @@
+"""Robustness sets, names that training sentences lack, lists of names, and F1 of taggers on such sets."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.bias import training_sentences as names
+from core.bias.robustness import Robust, cross_category, frontier, misspelt, unseen
+from core.bias.training_sentences import (
+    Known,
+    NameMaker,
+    is_content_word,
+    name_of,
+    new_names,
+    ordered,
+    read_names,
+    slip,
+    surface,
+)
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.corpora.readers import ReadOptions, read
+from core.errors import CorpusError, PathError, ReadError
+from core.runs.context import RunContext
+from core.tagging import evaluations
+from core.tagging.evaluations import FinetuneResult
+from core.text.sentence import Entity, Prediction, Sentence
+from tests.bias.planted import sentences
+from tests.conftest import entities_of, sentence
+from tests.finished import fine_tuned, finish
+
+TRAIN, TEST = sentences(80, 1), sentences(40, 2)
+KNOWN = Known.of(TRAIN)
+MAKE: dict[str, Callable[[Sequence[Sentence], Known], Robust]] = {
+    "oov": lambda test, known: unseen(test, known, {}, 1),
+    "strict": lambda test, known: cross_category(test, known, strict=True, seed=1),
+    "textflint": lambda test, known: cross_category(test, known, strict=False, seed=1),
+    "typos": lambda test, known: misspelt(test, known, 1),
+}
+
+
+def surfaces(rows: Iterable[Sentence]) -> set[tuple[str, str]]:
+    return {(entity.type, surface(name_of(row, entity)).casefold()) for row in rows for entity in entities_of(row)}
+
+
+def hold(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sentence]) -> None:
+    """The promises, by a reading of their own."""
+    assert len(made.sentences) == len(test)
+    assert len(made.slots) == sum(len(entities_of(s)) for s in test)
+    assert [[e.type for e in ordered(s)] for s in made.sentences] == [[e.type for e in ordered(s)] for s in test]
+    for before, after in zip(test, made.sentences, strict=True):
+        outside = [
+            [t for i, t in enumerate(s.tokens) if not any(e.start <= i < e.end for e in entities_of(s))]
+            for s in (before, after)
+        ]
+        assert outside[0] == outside[1]
+    changed = {(slot.type, slot.after.casefold()) for slot in made.slots if slot.source}
+    assert not any(slot.after.casefold() == slot.before.casefold() for slot in made.slots if slot.source)
+    seen = surfaces(train)
+    words = {token.casefold() for s in train for token in s.tokens}
+    if kind == "oov":
+        assert not changed & seen
+        assert not {name for _, name in changed} & {name for _, name in seen}
+        assert not {word for _, name in changed for word in name.split() if is_content_word(word)} & words
+    elif kind == "strict":
+        assert not changed & seen
+        assert {name for _, name in changed} <= {name for _, name in seen}
+    elif kind == "textflint":
+        assert all(any(name == n and t != kind for t, n in seen) for kind, name in changed)
+    else:
+        assert not {name for _, name in changed} & {name for _, name in seen}
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_promises_hold(kind: str) -> None:
+    made = MAKE[kind](TEST, KNOWN)
+    hold(kind, made, TEST, TRAIN)
+    assert made == MAKE[kind](TEST, KNOWN)
+    assert len(made.edits) == len([slot for slot in made.slots if slot.source]) > 20
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "corpus", [pytest.param("conll2003", marks=pytest.mark.full), "crossner-ai", "crossner-literature"]
+)
+def test_promises_hold_on_real_data(real_data: Path, corpus: str) -> None:
+    train, test = (
+        list(read(real_data / corpus / f"{part}.conll", ReadOptions(scheme="iob2"))) for part in ("train", "test")
+    )
+    known = Known.of(train)
+    for kind, make in MAKE.items():
+        made = make(test, known)
+        hold(kind, made, test, train)
+        assert len(made.edits) >= 0.98 * len(made.slots)  # of a name of one letter (C, R) no typo is made
+
+
+def test_new_names_come_from_finds_then_lists_then_are_generated() -> None:
+    names = {"PER": [("Zora", "Quill"), ("Bex",)], "LOC": [TRAIN[0].tokens[:1]]}
+    made = unseen(TEST, KNOWN, names, 1)
+    hold("oov", made, TEST, TRAIN)
+    by = {kind: Counter(slot.source for slot in made.slots if slot.type == kind) for kind in ("PER", "LOC", "ORG")}
+    assert set(by["PER"]) == {"gazetteer"}
+    assert set(by["LOC"]) == set(by["ORG"]) == {"generated"}
+    assert {slot.after for slot in made.slots if slot.type == "PER"} == {"Zora Quill", "Bex"}
+    names = {"PER": [("Bex",)], "LOC": [("Ulm",)]}
+    made = unseen(TEST, KNOWN, names, 1, {"PER": [("Zora", "Quill"), TRAIN[0].tokens[:1]]})
+    hold("oov", made, TEST, TRAIN)
+    sources = {kind: {slot.source for slot in made.slots if slot.type == kind} for kind in ("PER", "LOC", "ORG")}
+    assert sources == {"PER": {"finds"}, "LOC": {"gazetteer"}, "ORG": {"generated"}}
+
+
+def test_generated_names_look_like_those_of_the_type() -> None:
+    maker = NameMaker([("Bank", "of", "Norland"), ("Bank", "of", "Sudland"), ("ACME", "1996", ".")])
+    known = Known.of([sentence("Bank of Norland and ACME 1996", [(0, 3, "ORG")])])
+    made = [maker.make(known, Random(seed)) for seed in range(40)]
+    assert any(name[1:2] == ("of",) and name[0].istitle() for name in made)
+    assert any(name[0].isupper() and len(name) == 3 and name[1].isdigit() and name[2] == "." for name in made)
+    assert all(known.is_new(name) for name in made)
+
+
+def test_slots_that_cannot_be_told_are_marked() -> None:
+    train = [sentence("Ford sold Ford shares", [(0, 1, "ORG"), (2, 3, "PER")]), sentence("Rome fell", [(0, 1, "LOC")])]
+    known = Known.of(train)
+    test = sentence("FORD 1996 and Rome", [(0, 1, "ORG"), (3, 4, "LOC")])
+    assert [known.ambiguity(test, entity) for entity in entities_of(test)] == ["name", "no context"]
+    open_ = sentence("Rome burns", [(0, 1, "LOC")])
+    assert known.ambiguity(open_, entities_of(open_)[0]) == ""
+    made = cross_category([open_], known, strict=False, seed=1)
+    assert made.slots[0].ambiguous == "name"
+
+
+def test_one_type_has_no_names_of_another() -> None:
+    one = [sentence("Ada came", [(0, 1, "PER")])]
+    with pytest.raises(CorpusError, match="names of another type are needed"):
+        cross_category(one, Known.of(one), strict=True, seed=1)
+    both = [sentence("Ada of Ada", [(0, 1, "PER"), (2, 3, "LOC")])]
+    with pytest.raises(CorpusError, match="also has the type PER; choose textflint"):
+        cross_category(one, Known.of(both), strict=True, seed=1)
+
+
+@pytest.mark.parametrize(("word", "script"), [("Москва", "CYRILLIC"), ("दिल्ली", "DEVANAGARI"), ("北京市", "CJK")])
+def test_a_slip_stays_in_the_script_of_the_word(word: str, script: str) -> None:
+    slips = {slip(word, Random(seed), "abcбгджकखगघ東西") or "" for seed in range(40)}
+    assert {unicodedata.name(letter).split()[0] for made in slips for letter in made} == {script}
+    assert any(set(made) - set(word) for made in slips)  # letters that it had not, too
+
+
+@given(st.text("abcXY19é-", min_size=2, max_size=12), st.integers(0, 10**6))
+@settings(deadline=None)
+def test_a_slip_is_one_edit_and_spares_the_first_character(word: str, seed: int) -> None:
+    made = slip(word, Random(seed))
+    if made is None:
+        return
+    assert made != word
+    assert made[0] == word[0]
+    assert abs(len(made) - len(word)) <= 1
+    assert slip("a", Random(seed)) is None
+
+
+THREE_NAMES = Known.of([sentence("Ada Lee met Acme in Rome", [(0, 2, "PER"), (3, 4, "ORG"), (5, 6, "LOC")])])
+
+
+def test_new_and_sure_names_under_their_likeliest_type() -> None:
+    finds = [
+        (("Bo", "Quill"), "PER", 0.9),
+        (("bo", "quill"), "PER", 0.8),
+        (("Bo", "Quill"), "LOC", 0.95),
+        (("Zed",), "ORG", 0.85),
+        (("Oslo",), "LOC", 0.5),
+        (("Oslo",), "LOC", 0.99),
+        (("Ada", "Moe"), "PER", 1.0),  # a word of a training sentence
+        ((",", "Kip"), "PER", 1.0),
+        (("Kip", "of"), "PER", 1.0),
+        (("Kip", "Tom", "Bob"), "PER", 1.0),  # longer than any name of the type
+        (("Xan",), "DATE", 1.0),  # a type that training sentences lack
+    ]
+    assert new_names(finds, THREE_NAMES, 0.8) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)]}
+    assert new_names(finds, THREE_NAMES, 0.7) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)], "LOC": [("Oslo",)]}
+    assert new_names([], THREE_NAMES, 0.8) == {}
+
+
+def test_a_line_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "names.txt"
+    path.write_bytes("\ufeffNew  York\tLOC\r\n\r\n Ørsted A/S \t ORG \n".encode())
+    assert [(one.tokens, one.text, one.entities) for one in read_names(path)] == [
+        (("New", "York"), "New York", (Entity(start=0, end=2, type="LOC"),)),
+        (("Ørsted", "A/S"), "Ørsted A/S", (Entity(start=0, end=2, type="ORG"),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"Oslo\tLOC\nRome\n", "names.txt line 2: is not a name, one tab and a type"),
+        (b"Oslo\tLOC\textra\n", "names.txt line 1: is not a name"),
+        (b"\tLOC\n", "names.txt line 1: is not a name"),
+        (b"Oslo\tA CITY\n", "names.txt line 1: is not a name"),
+        (b"Oslo\tLOC\n\xff\tLOC\n", "names.txt line 2: is not UTF-8"),
+        (b"x" * 600 + b"\tLOC\n", "names.txt line 1: is longer than 500 letters"),
+        (b"\n \n", "names.txt: holds no name"),
+        (b"Oslo\tLOC\n" * 20, "names.txt: is larger than"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str) -> None:
+    monkeypatch.setattr(names, "MOST_BYTES", 700)
+    path = tmp_path / "names.txt"
+    path.write_bytes(content * (5 if "larger" in says else 1))
+    with pytest.raises(ReadError, match=says):
+        read_names(path)
+    with pytest.raises(PathError, match="there is no such file"):
+        read_names(tmp_path / "no.txt")
+
+
+PER, LOC = "PER", "LOC"
+LABELLED = [("Paris sues Ada .", [(0, 1, PER), (2, 3, PER)]), ("She lives in Paris .", [(3, 4, LOC)])]
+ASKED = [("Paris pays Bob .", [(0, 1, LOC), (2, 3, PER)]), ("Ada left Oslo today .", [(0, 1, PER), (2, 3, LOC)])]
+SAID = {  # by seed; of the second sentence both say Ada rightly, not Oslo, and today wrongly
+    1: [[(0, 2, PER), (2, 3, PER)], [(0, 1, PER), (3, 4, PER)]],
+    2: [[(0, 1, LOC), (2, 3, PER)], [(0, 1, PER), (3, 4, PER)]],
+}
+
+
+def sealed(home: Path, name: str, rows: list[Any]) -> Corpus:
+    return Library(home).seal([sentence(*row) for row in rows], name=name, origin={}, labelled=True)
+
+
+def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(home: Path) -> None:
+    """Paris is a person and a place in training, so its slot is left out: 1 of 4, right or wrong. Right are 2 of 4
+    said and 4 there are (seed 1), 3 of 4 and 4 (seed 2); without Paris 2 of 3 and 3 by either."""
+    train, test = sealed(home, "train", LABELLED), sealed(home, "test", ASKED)
+
+    def work(context: RunContext) -> FinetuneResult:
+        for seed, said in SAID.items():
+            entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in said]
+            found = [Prediction(entities=row, confidence=(1.0,) * len(row)) for row in entities]
+            evaluations.write_predictions(context.run, evaluations.file_suffix("test", seed), found)
+        return fine_tuned([50.0, 75.0])
+
+    options = {"init": "tiny", "seeds": tuple(SAID), "train": train.fingerprint, "dev": train.fingerprint}
+    run = finish(home, "finetune", {**options, "test": (test.fingerprint,)}, work)
+    (row,) = frontier([run], Library(home))
+    assert (row.mentions, row.ambiguous) == (4, 1)
+    assert row.micro_f1 == [50.0, 75.0]
+    assert row.certain_f1 == [200 / 3, 200 / 3]
+    assert (row.mean, row.certain_mean, row.certain_sd) == (62.5, 200 / 3, 0.0)

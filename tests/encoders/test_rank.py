@@ -1,0 +1,148 @@
+"""`rank`: encoders ordered by how well their frozen states fit the labels, on the command line as on the page."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from core import shown_command as commands
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.encoders import rank, transfer
+from core.encoders import view as encoders
+from core.encoders.rank import Labelled, read_encoder
+from core.errors import Cancelled, ConfigError, CorpusError
+from core.models import hub
+from core.projects import runs
+from core.reporter import Reporter
+from core.runs.run import Run
+from core.stats.scoring import count
+from tests.conftest import Command, sentence
+from tests.encoders.test_probe import TYPES, sentences, states
+
+
+def sealed(home: Path, n: int, seed: int, name: str) -> Corpus:
+    """Entities begin with a letter of their type's, which an encoder of single letters sees."""
+    rng, rows = np.random.default_rng(seed), []
+    for i in range(n):
+        kind = int(rng.integers(2))
+        rows.append(sentence(f"we saw {'lp'[kind]}x{i} at {'pl'[kind]}y{i} {name}", [(2, 3, TYPES[kind])]))
+    return Library(home).seal(rows, name=name, origin={}, labelled=True)
+
+
+@pytest.fixture
+def parts(home: Path) -> dict[str, str]:
+    return {"train": sealed(home, 40, 1, "train").fingerprint, "dev": sealed(home, 20, 2, "dev").fingerprint}
+
+
+def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str], command: Command) -> None:
+    words = ("encoders", "rank", "--train", parts["train"], "--dev", parts["dev"], "--encoder", "tiny")
+    code, out, _ = command(*words, "--json")
+    assert code == 0
+    run = runs.get(json.loads(out)["run"])
+    result = encoders.ranked(run.id)
+    [tiny] = result.encoders
+    assert (result.train, result.dev, tiny.encoder) == (40, 20, "tiny")
+    assert [scores.layer for scores in (tiny.mean, *tiny.layers)] == [0, 1, 2]
+    assert all(0 <= scores.f1 <= 100 and scores.h_score > 0 for scores in tiny.layers)
+    assert tiny.best.f1 > 50
+    assert tiny.fit.pieces > 2
+    assert tiny.proposal.why
+    newest = encoders.newest_rank(**parts)
+    assert newest
+    assert newest.id == run.id
+    assert encoders.newest_rank(train=parts["dev"], dev=parts["dev"]) is None
+    assert commands.command("rank", run.manifest.config).split()[2:5] == ["core", "encoders", "rank"]
+    lines = command(*words)[1].splitlines()
+    assert lines[0].split()[:4] == ["encoder", "H-score", "H-score", "last"]
+    assert "case lost" in lines[0]
+    assert lines[1].startswith("tiny ")
+    assert any("tiny: layers" in line for line in lines)
+
+
+def test_the_better_encoder_comes_first_in_a_run_that_was_stopped_after_another(
+    parts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The weaker encoder gives all words nearly the same states."""
+    blind = hub.load_model("tiny")
+    for parameter in blind.embeddings.word_embeddings.parameters():
+        parameter.data.fill_(0.1)
+    blind.save_pretrained(tmp_path / "blind")
+    hub.load_tokenizer("tiny").save_pretrained(tmp_path / "blind")
+    read, asked = transfer.word_states, list[str]()
+
+    def stops(name: str, rows: list[object], report: Reporter) -> object:
+        asked.append(name)
+        if len(asked) == 2:
+            raise Cancelled("now")
+        return read(name, rows, report)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(transfer, "word_states", stops)
+    with pytest.raises(Cancelled):
+        ranked({**parts, "encoders": (str(tmp_path / "blind"), "tiny")})
+    [run] = runs.listed("rank")
+    assert read_encoder(run, 0)
+    assert read_encoder(run, 1) is None
+    runs.go_on(run.id)
+    assert [Path(name).name for name in asked] == ["blind", "tiny", "tiny"]
+    assert [each.encoder for each in encoders.ranked(run.id).encoders] == ["tiny", str(tmp_path / "blind")]
+
+
+def in_memory(n: int) -> Labelled:
+    return Labelled(train=sentences(n, 1), dev=sentences(10, 2), types=TYPES, all_types=TYPES)
+
+
+class Quiet:
+    """A job that nobody follows."""
+
+    class context:
+        stage = check = progress = staticmethod(lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("signals", "layers"),
+    [((0.3, 3.0, 3.0, 0.3), "3"), ((3.0, 0.3, 0.3, 0.3), "1"), ((0.3, 0.3, 3.0, 3.0), "last"), ((3.0,), "last")],
+)
+def test_a_layer_is_proposed_where_an_interval_says_so(
+    signals: tuple[float, ...], layers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The topmost of those that are ahead of the last; the reason says from what to what, and none below is asked."""
+    asked = Mock(side_effect=transfer.within)
+    monkeypatch.setattr(transfer, "within", asked)
+    sample = in_memory(40)
+    planted = np.stack([states(sample.train, signal, i) for i, signal in enumerate(signals)]).astype(np.float16)
+    proposal = rank._proposal(planted, sample, Quiet)  # type: ignore[arg-type]
+    assert proposal.layers == layers
+    if layers.isdigit():
+        assert f"from layer {layers}" in proposal.why
+        assert asked.call_count == len(signals) - int(layers) + 1
+    elif len(signals) > 1:
+        assert "No layer is reliably better" in proposal.why
+
+
+def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample, seen = in_memory(12), list[int]()
+
+    def within(states: object, train: list[object], *_: object) -> object:
+        seen.append(len(train))
+        return count([()] * len(train), [()] * len(train), TYPES)
+
+    monkeypatch.setattr(transfer, "within", within)
+    rank._proposal(np.zeros((2, sample.n_words, 4), np.float16), sample, Quiet)  # type: ignore[arg-type]
+    assert seen == [12, 12]
+
+
+def test_wrong_names_and_labels_without_an_entity_are_refused(home: Path, parts: dict[str, str]) -> None:
+    for named in (), ("tiny", "tiny"), ("",):
+        with pytest.raises(ConfigError, match="name at least one, and each only once"):
+            ranked({**parts, "encoders": named})
+    plain = Library(home).seal([sentence("nothing here", [])], name="plain", origin={}, labelled=True).fingerprint
+    with pytest.raises(CorpusError, match="no entity in the training set"):
+        ranked({**parts, "train": plain, "encoders": ("tiny",)})
+
+
+def ranked(options: Mapping[str, object]) -> Run:
+    return runs.execute("rank", options)

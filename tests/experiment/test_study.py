@@ -1,0 +1,227 @@
+"""A study: several tasks, one claim; its experiments shared and resumed, its one test, what it costs and could show."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import Config
+from core.corpora.library import Library
+from core.errors import Cancelled, ConfigError, ReadError
+from core.experiment import results, view
+from core.experiment import study as questions
+from core.experiment.cli import read_plan, study
+from core.experiment.result import TaskRow
+from core.experiment.study import StudyChance, StudyConfig, StudyForesight, planned_test
+from core.projects import runs
+from core.runs.events import Event
+from core.stats.pooled import Estimate
+from core.stats.spread import assumed
+from tests.conftest import sentence
+from tests.experiment.test_experiment import fill, labelled
+from tests.homes import Homes, Names
+from tests.planted import contracts
+from tests.untrained import without_training
+
+OPTIONS: dict[str, Any] = {
+    "task": ("task", "task 2"),
+    "domain": ("domain",),
+    "train": ("train", "train 2"),
+    "dev": ("dev", "dev 2"),
+    "test": ("test", "test 2"),
+    "names": ("deeds", "leases"),
+    "arms": ("none", "gazetteer"),
+    "budgets": ("20",),
+    "seeds": (1, 2),
+    "encoder": "tiny",
+    "pretrain": {"epochs": 1},
+    "finetune": {"epochs": 1, "head_learning_rate": 0.1},
+}
+TEXTS = {**OPTIONS, "looks": (2, 4, 6), "seeds": (1, 2, 3, 4, 5, 6)}
+
+
+def two_tasks(home: Path) -> None:
+    """A second task's corpora beside those of an experiment."""
+    fill(home)
+    texts, library = contracts(50, seed=2), Library(home)
+    library.seal(map(sentence, texts[:24]), name="task 2", origin={})
+    for name, rows in (("train 2", texts[:18]), ("dev 2", texts[18:26]), ("test 2", texts[26:])):
+        library.seal(labelled(rows), name=name, origin={}, labelled=True)
+
+
+def studied(home: Path) -> dict[str, str]:
+    """Finish a study that is cancelled after its first task; `first` is the experiment of that task."""
+    two_tasks(home)
+
+    def stop(event: Event) -> None:
+        if event.kind == "part" and event.data["number"] == 2:
+            runs.cancel(runs.listed("study")[0].id)
+
+    with without_training():
+        with pytest.raises(Cancelled):
+            runs.execute("study", OPTIONS, stop)
+        [first] = runs.listed("experiment", state="succeeded")
+        return {"study": runs.execute("study", OPTIONS).id, "first": first.id}
+
+
+@pytest.fixture
+def done(homes: Homes, home: Path) -> Names:
+    return homes.copy(studied, home)
+
+
+def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(done: Names) -> None:
+    result = results.study_board(done["study"])
+    assert [task.name for task in result.tasks] == ["deeds", "leases"]
+    assert result.tasks[0].run == done["first"]
+    kinds = Counter(run.manifest.kind for run in runs.listed(state="succeeded"))
+    assert (kinds["study"], kinds["experiment"], kinds["pretrain"], kinds["finetune"]) == (1, 2, 8, 10)
+    for task in result.tasks:
+        rows = {row.arm: row for row in results.board(task.run).leaderboard}
+        claim = rows["gazetteer"]
+        assert (task.f1, task.none_f1, task.control_f1) == (claim.mean, rows["none"].mean, rows["random"].mean)
+        assert (task.reading, task.choosing) == (claim.estimate, claim.estimate_random)
+        assert claim.interval_random == task.choosing_interval
+        assert task.reading.delta == pytest.approx(claim.delta)
+    assert result.choosing
+    assert result.choosing.others
+    deltas = [task.choosing.delta for task in result.tasks if task.choosing]
+    assert result.choosing.these.delta == pytest.approx(sum(deltas) / 2)
+    assert result.choosing.others.dof == 1
+    assert result.planned
+    assert (result.planned.against, result.planned.replicates) == ("random 20", 2)
+    assert "on each of 2 tasks" in result.planned.why
+    table = (runs.get(done["study"]).artifacts / "study.md").read_text(encoding="utf-8")
+    assert table.count("\n| ") == 5
+
+
+def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "PLAN.yaml"
+    plan.write_text(json.dumps({**OPTIONS, "seeds": [1, 2, 3, 4], "looks": [2, 4], "effect": 3}), encoding="utf-8")
+    study.main([str(plan), "--plan-only", "--json"], standalone_mode=False)
+    planned = json.loads(capsys.readouterr().out)
+    assert set(planned["tasks"]) == {"deeds", "leases"}
+    assert planned["hours"] == pytest.approx(sum(planned["tasks"].values()))
+    plans = planned["chances"]["plans"]
+    asked = [(one["tasks"], one["replicates"], one["looks"]) for one in plans]
+    assert asked == [(2, 4, [2, 4]), (2, 6, [2, 4, 6]), (2, 12, [4, 8, 12]), (4, 4, [2, 4])]
+    assert plans[0]["seconds"] == pytest.approx(3600 * planned["hours"])
+    assert plans[0]["seconds"] < plans[1]["seconds"] < plans[2]["seconds"]
+    assert 0 <= plans[0]["chance"] < plans[2]["chance"] <= 1
+    chances = [StudyChance(**one) for one in plans]
+    words = StudyForesight(plans=chances, spreads=[assumed(20), assumed(24)], effect=3, claim="it").in_words()
+    assert f"a true +3 of it, on average over 2 tasks, in {100 * plans[0]['chance']:.0f} of 100 cases" in words
+    for part in (
+        "12 replicates on 2 tasks, looked at after 4, 8, 12, in",
+        "4 replicates on 4 tasks",
+        "which is assumed",
+    ):
+        assert part in words
+    plan.write_text(json.dumps(OPTIONS), encoding="utf-8")
+    study.main([str(plan), "--json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["run"] == done["study"]
+    assert view.study_cost(OPTIONS).seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dev": ("dev",)}, "dev: 1 corpora for 2 tasks"),
+        ({"test": ("test", "test")}, "test: a corpus is given twice"),
+        ({"names": ("deeds",)}, "names: give a different name"),
+        ({"arms": ("none", "random")}, "arms: none of them is judged"),
+        ({"looks": (1, 2)}, "looks: "),
+        ({"claim": "knn"}, "claim: knn is no variant"),
+        ({"train": ()}, "train: give the labelled"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        StudyConfig.parse({**OPTIONS, **change})
+
+
+def test_a_plan_file_names_the_place(home: Path, tmp_path: Path) -> None:
+    two_tasks(home)
+    text = "train: [train, train 2]\ndev: [dev, dev 2]\ntest: [test, nowhere]\narms: [none, lpft]\nencoder: tiny\n"
+    (tmp_path / "PLAN.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ReadError, match=r"PLAN.yaml line 3: test: 'nowhere': no corpus of this name"):
+        read_plan(tmp_path / "PLAN.yaml", {}, config=StudyConfig)
+    (tmp_path / "PLAN.yaml").write_text(text.replace("nowhere", "test 2") + "seeds: 1\n", encoding="utf-8")
+    options = read_plan(tmp_path / "PLAN.yaml", {"seeds": ("1", "2")}, config=StudyConfig)
+    config: Config = StudyConfig.parse(options)
+    assert isinstance(config, StudyConfig)
+    assert config.test == tuple(Library(home).find(name).fingerprint for name in ("test", "test 2"))
+    assert config.seeds == (1, 2)
+
+
+def task(delta: float, *, fixed: float = 0.02, n: int = 2) -> TaskRow:
+    """A task whose claim is `delta` above random by n replicates."""
+    gap = Estimate(delta=delta, falling=0.6 / n, fixed=fixed, dof=2.0 * (n - 1))
+    intervals = {"reading_interval": (0.0, 1.0), "choosing_interval": (0.0, 1.0)}
+    scores = {"f1": 50 + delta, "none_f1": 45.0, "control_f1": 50.0, "reading": replace(gap, delta=delta + 5)}
+    return TaskRow(name="t", run="", sentences=400, tokens=1, choosing=gap, **scores, **intervals)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "number", "ended"),
+    [
+        ((1.4, 1.5), 2, "shown"),
+        ((1.4, 1.5), 0, None),  # by two replicates little is known
+        ((2.4, 2.5), 1, "shown"),
+        ((-2.4, -2.5), 1, "worse"),
+        ((0.1, -0.4), 1, "futile"),
+        ((1.2, -0.1), 1, None),
+        ((1.0, -0.4), 2, "complete"),
+    ],
+)
+def test_all_tasks_together_decide_when_it_ends(deltas: tuple[float, ...], number: int, ended: str | None) -> None:
+    config = StudyConfig.parse(TEXTS)
+    planned = planned_test(config, [task(delta, n=config.stops[number]) for delta in deltas], number)
+    assert (planned.ended if planned else None) == ended
+    if planned and number < 2:
+        assert "4 of 6 replicates on each of 2 tasks" in planned.why
+
+
+FEW = ("no evidence", "no evidence")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "answers", "lacking"),
+    [
+        ([task(delta, n=6) for delta in (1.5, 1.4, 1.6)], ("yes", "yes"), ""),
+        (
+            [task(0.2, n=6), task(2.8, n=6)],
+            ("yes", "no evidence"),
+            "Lacking for others like them are task corpora: about",
+        ),
+        ([task(delta, n=6) for delta in (-2.0, -2.2, -2.1)], ("worse", "worse"), ""),
+        ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
+        ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "Lacking are test sent"),
+        ([task(0.02), task(-0.02)], FEW, "The two are level"),
+        # Alike only because each is hardly known: without evidence on these tasks, nothing is said of others.
+        ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.301, 0.299)], FEW, "Lacking are test sent"),
+    ],
+)
+def test_a_study_gives_two_answers_and_says_what_is_lacking(
+    tasks: list[TaskRow], answers: tuple[str, str], lacking: str
+) -> None:
+    asked = questions.choosing(StudyConfig.parse(TEXTS), tasks, 6, 0.045)
+    assert asked
+    assert asked.others
+    assert (asked.these.answer, asked.others.answer) == answers
+    assert asked.lacking.removeprefix("Settled on these. ").startswith(lacking)
+    assert bool(asked.lacking) == bool(lacking)
+
+
+def test_one_task_or_a_task_without_a_control_answers_less() -> None:
+    plan = TEXTS | {name: OPTIONS[name][:1] for name in ("task", "train", "dev", "test", "names")}
+    asked = questions.choosing(StudyConfig.parse(plan), [task(1.5, n=6)], 6, 0.045)
+    assert asked
+    assert (asked.others, asked.between) == (None, None)
+    config = StudyConfig.parse(TEXTS)
+    tasks = [task(1.4, n=6), replace(task(1.5, n=6), choosing=None, choosing_interval=None, too_few="3 of 90 changed")]
+    assert planned_test(config, tasks[:1] * 2, 2)
+    assert planned_test(config, tasks, 2) is None  # the difference to `none` answers another question
+    assert questions.choosing(config, tasks, 6, None) is None

@@ -1,0 +1,321 @@
+"""What a training or an experiment will cost: timed steps, seconds from sizes, epochs and seeds, a published table."""
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from core import cards
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.errors import WinnowError
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import Clock, Priced, Seconds
+from core.experiment.leaderboard import gain_per_hour
+from core.importing import view as facade_corpora
+from core.models.mlm import MaskedLM
+from core.pretraining.pretrain import PretrainConfig
+from core.reporter import Silent
+from core.runs.context import RunContext
+from core.tagging import calibrate
+from core.tagging import view as training
+from core.tagging.calibrate import CalibrateResult
+from core.tagging.config import FinetuneConfig
+from core.tagging.estimate import Estimate, Speed, _finetune, _pretrain
+from core.text.sentence import Sentence
+from tests.experiment.test_experiment import OPTIONS, fill
+from tests.finished import TIMED, finish
+from tests.homes import done
+
+
+def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of n sentences has 10 n pieces and takes 0.3 + 0.002 pieces seconds; the first of each size far longer."""
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def step(size: int, i: int) -> int:
+        disturbed = 0.5 if i == 2 else 0.0
+        now[0] += 100 if i == 0 else 0.3 + 0.002 * 10 * size + disturbed
+        return 10 * size
+
+    assert calibrate._line(step, (4, 32), Silent()) == pytest.approx((0.3, 0.002))
+
+
+def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    fill(home)
+    with pytest.raises(WinnowError, match="run the calibration first"):
+        experiments.cost(OPTIONS)
+    options = experiments.calibrations(OPTIONS)[0]
+    run = done("calibrate", options)
+    found = experiments.calibrated(run)
+    for step, piece in (found.mlm, found.tagger, found.embed):
+        assert step >= 0
+        assert piece > 0
+    assert found.pieces["task"] > 3  # `tiny` reads single characters
+    long = Sentence(id="0" * 16, tokens=("a" * 9,) * 40, text=" ".join(["a" * 9] * 40))
+    assert calibrate._pieces(MaskedLM.load("tiny", device="cpu"), [long]) == 362  # none is cut
+    assert found.memory_gb > 0.1
+    assert done("calibrate", options) == run
+    assert experiments.cost(OPTIONS).seconds > 0
+
+
+def seconds(home: Path, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
+    corpora = {c.name: c for c in facade_corpora.listed()} or fill(home)
+    config = ExperimentConfig.parse({**OPTIONS, **changed})
+    return Seconds(config, TIMED, corpora), config
+
+
+def cell(config: ExperimentConfig, name: str) -> Any:
+    return next(cell for cell in config.cells if str(cell) == name)
+
+
+def test_seconds_grow_with_the_work(home: Path) -> None:
+    one, config = seconds(home, finetune={"epochs": 10}, seeds=(1,))
+    many, _ = seconds(home, finetune={"epochs": 10}, seeds=(1, 2, 3, 4))
+    longer, _ = seconds(home, finetune={"epochs": 100, "min_epochs": 100}, seeds=(1,))
+    assert many.finetune(0) > 3 * (one.finetune(0) - 3)
+    assert longer.finetune(0) > 8 * one.finetune(0) - 60
+    assert one.finetune(5) < one.finetune(0)
+    short, _ = seconds(home, pretrain={"epochs": 1})
+    long, _ = seconds(home, pretrain={"epochs": 5})
+    random = cell(config, "random 30")
+    trained = long.pretrain(random) - short.pretrain(random)
+    corpora = short.corpora
+    pieces = 1.5 * (corpora["task"].n_tokens + 30 * corpora["domain"].n_tokens / len(corpora["domain"]))
+    steps = -(-(len(corpora["task"]) + 30) // 64)
+    assert trained == pytest.approx(4 * (0.1 * steps + 0.001 * pieces), rel=0.25)  # and an evaluation per epoch
+    timed, config = seconds(home, arms=("classifier", "knn"), budgets=("10", "30"))
+    asked = [cell(config, name) for name in ("classifier 10", "classifier 30", "knn 10")]
+    first, again, other = (timed.select(one, *config.replicates(one)) for one in asked)
+    embedding = 1.5 * timed.corpora["domain"].n_tokens * 0.0001
+    assert first > other + embedding / 2 > again + embedding / 2  # shared work is counted once
+    timed, config = seconds(home, arms=("tapt", "classifier"), fixed="steps")
+    assert len({round(timed.pretrain(c), 6) for c in config.cells if c.arm.pretrains}) == 1
+
+
+def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, heard = [0.0], Mock()
+    monkeypatch.setattr(sys.modules[Clock.__module__], "time", SimpleNamespace(monotonic=lambda: now[0]))
+    planned = (("select", 0.0), ("pretrain", 30.0), ("finetune", 100.0))
+    steps = [Priced(kind=k, line="knn 10", what="", seconds=s, finished=k == "select") for k, s in planned]
+    clock = Clock(steps, heard)
+    clock.next(0)
+    clock.next(1)
+    now[0] += 60  # twice as slow as planned
+    clock.next(2)
+    assert [call.args[:2] for call in heard.metric.call_args_list] == [
+        ("seconds_left", left) for left in (130, 130, 200)
+    ]
+    assert heard.stage.call_args_list[1].args == ("[2 of 3] knn 10: pre-training",)
+    parts = [(*call.args, call.kwargs["left"], call.kwargs["after"]) for call in heard.part.call_args_list]
+    assert parts == [
+        (1, 3, "knn 10: selecting", 130, 130),
+        (2, 3, "knn 10: pre-training", 130, 100),
+        (3, 3, "knn 10: fine-tuning", 200, 0),
+    ]
+
+
+SPLITS = {"train": "train", "dev": "dev", "test": "test"}
+
+
+@pytest.fixture
+def corpora(home: Path) -> dict[str, Corpus]:
+    return fill(home)
+
+
+def planned(corpora: dict[str, Corpus], **options: Any) -> tuple[Seconds, ExperimentConfig]:
+    config = ExperimentConfig.parse({**SPLITS, "task": "task", "domain": "domain", **options})
+    return Seconds(config, TIMED, corpora), config
+
+
+def alone(home: Path, **options: Any) -> Estimate:
+    """The same fine-tuning by itself."""
+    config = FinetuneConfig.parse({**SPLITS, "test": ("test",), **options})
+    return _finetune(config, Library(home)).time(Speed.measured(TIMED, "tagger", "train"))
+
+
+@pytest.mark.parametrize("options", [{"preset": "paper"}, {"preset": "quick", "network": "bilstm"}])
+def test_a_fine_tuning_takes_as_long_alone_as_in_an_experiment(
+    home: Path, corpora: dict[str, Corpus], options: dict[str, Any]
+) -> None:
+    own = {name: value for name, value in options.items() if name == "network"}
+    timed, config = planned(corpora, arms=("none",), seeds=(1, 2), preset=options["preset"], finetune=own)
+    assert alone(home, seeds=(1, 2), **options).expected == pytest.approx(timed.finetune(0, cell(config, "none")))
+    early, whole = (alone(home, epochs=100, min_epochs=n) for n in (1, 100))  # early stopping
+    assert early.expected < early.most == whole.most == whole.expected
+
+
+def test_a_pre_training_takes_as_long_alone_as_in_an_experiment(home: Path, corpora: dict[str, Corpus]) -> None:
+    timed, config = planned(corpora, arms=("tapt",), pretrain={"epochs": 3})
+    same = PretrainConfig.parse({"corpora": ("task",), "epochs": 3, "heldout_task": "dev"})
+    time = _pretrain(same, Library(home)).time(Speed.measured(TIMED, "mlm", "task"))
+    assert time.expected == time.most == pytest.approx(timed.pretrain(cell(config, "tapt")))
+
+
+ASKED = {**SPLITS, "task": "task", "domain": "domain", "arms": ("none", "tapt"), "seeds": (1,)}
+SLOW = replace(TIMED, mlm=(1.0, 1.0), tagger=(1.0, 1.0))
+
+
+def timed(home: Path, result: CalibrateResult, **options: Any) -> None:
+    """This machine was timed."""
+    finish(home, "calibrate", {"task": "task", "train": "train", "domain": "domain", **options}, lambda _: result)
+
+
+def trained(home: Path, kind: str, rate: float, **options: Any) -> None:
+    """A training that went at so many pieces a second."""
+
+    def work(context: RunContext) -> dict[str, object]:
+        context.runs_on("cpu", cards.machine())
+        context.metric("tokens_per_second@1" if kind == "finetune" else "tokens_per_second", rate, 3)
+        return {}
+
+    given = {"train": "train", "dev": "dev"} if kind == "finetune" else {"corpora": ("domain",)}
+    finish(home, kind, {**given, **options}, work)
+
+
+def seconds_of(kind: str, line: str, *, experiment: dict[str, Any], **options: Any) -> float:
+    """Seconds of a training, the same by itself (`options`) and as a line's step of an experiment."""
+    cost, alone = experiments.cost({**ASKED, **experiment}), training.preflight(kind, options)
+    (planned,) = (step.seconds for step in cost.steps if (step.kind, step.line) == (kind, line))
+    assert alone.seconds == pytest.approx(planned)
+    assert alone.basis in cost.basis
+    return planned
+
+
+def tuning(network: str = "encoder") -> float:
+    experiment = {"arms": ("none",), "finetune": {"network": network}}
+    asked = {**SPLITS, "test": ("test",), "seeds": (1,), "network": network}
+    return seconds_of("finetune", "none", experiment=experiment, **asked)
+
+
+def reading() -> float:
+    return seconds_of("pretrain", "tapt", experiment={}, corpora=("task",), heldout_task="dev")
+
+
+def test_by_itself_and_in_an_experiment_a_training_goes_by_the_same_speed(home: Path) -> None:
+    """By the last training of its kind; otherwise by a timing, of its own text if there is one."""
+    fill(home)
+    timed(home, TIMED)
+    tuned, read = tuning(), reading()
+    timed(home, SLOW, task="dev", train="dev", domain="")  # newer, on other text
+    assert (tuning(), reading()) == (tuned, read)
+    timed(home, replace(SLOW, mlm=TIMED.mlm), network="bilstm")
+    assert tuning("bilstm") > 2 * tuned
+    trained(home, "finetune", 50.0, network="bilstm")
+    assert tuning("bilstm") > 2 * tuned == 2 * tuning()
+    trained(home, "finetune", 50.0)
+    assert tuning() > 2 * tuned
+    assert reading() == read
+    trained(home, "pretrain", 50.0)
+    assert reading() > 2 * read
+
+
+@pytest.mark.parametrize("other", [{"network": "bilstm"}, {"lora": 4}, {"layers": "1"}, {"init": "tiny"}], ids=str)
+def test_a_training_of_another_kind_says_nothing(home: Path, other: dict[str, Any]) -> None:
+    fill(home)
+    asked = {**SPLITS, "test": ("test",)}
+    trained(home, "finetune", 50.0, **other)
+    assert training.preflight("finetune", asked).seconds is None
+    assert training.preflight("finetune", {**asked, **other}).seconds
+    trained(home, "finetune", 70.0, preset="paper", batch_size=8)
+    known = training.preflight("finetune", asked)
+    assert known.seconds
+    assert known.basis == "From your last fine-tuning of this kind on this machine, 70 pieces per second."
+
+
+def test_an_experiment_on_new_text_goes_by_what_was_timed_on_other(home: Path) -> None:
+    """Whoever timed this machine once sees a time at once, whatever is asked."""
+    fill(home)
+    assert experiments.cost_if_known(ASKED) is None
+    timed(home, TIMED, task="dev", train="dev", domain="")
+    cost = experiments.cost_if_known({**ASKED, "arms": ("none", "classifier")})
+    assert cost
+    assert cost.seconds > 0
+    assert cost.basis == "A training of this kind was timed on this machine for a few seconds."
+    assert experiments.cost_if_known({**ASKED, "encoder": "tiny"}) is None
+    assert experiments.cost_if_known({**ASKED, "axis": ("encoder:tiny",)}) is None
+
+
+def test_classifiers_go_by_the_speed_of_their_encoder_whatever_network_was_timed_last(home: Path) -> None:
+    fill(home)
+    timed(home, TIMED)
+    alone = training.difficulty_estimate({"train": "train"})
+    timed(home, SLOW, network="bilstm")
+    assert training.difficulty_estimate({"train": "train"}) == alone
+    cost = experiments.cost({**SPLITS, "arms": ("none", "random2low:20%"), "seeds": (1,)})
+    assert sum(step.seconds for step in cost.steps if step.kind == "difficulty") == pytest.approx(alone)  # shared
+
+
+PIECES, TOKENS = 1.3, 25.0  # a token, a sentence; what they are does not matter to times that go with sentences
+BARE = {"Literature": 61.35, "Music": 67.13}
+SIZES = {"Literature": (429_000, 3_320_000), "Music": (826_000, 4_460_000)}  # T_C, D_C
+TABLE = [  # domain, arm, sentences, F1, time, points an hour where they were recomputed
+    ("Literature", "tapt", 429_000, 62.33, "6:24:23", 0.153),
+    ("Literature", "random", 439_000, 62.77, "6:33:26", 0.217),
+    ("Literature", "random", 682_000, 63.45, "10:11:01", 0.206),
+    ("Literature", "random", 935_000, 63.97, "13:57:40", 0.188),
+    ("Literature", "random", 1_440_000, 64.74, "21:31:01", 0.158),
+    ("Literature", "dapt", 3_320_000, 63.2, "48:14:33", 0.038),
+    ("Literature", "tapt+dapt", 3_750_000, 64.57, "56:02:13", 0.057),
+    ("Music", "tapt", 826_000, 70.61, "11:10:30", None),
+    ("Music", "random", 838_000, 70.98, "11:20:13", None),
+    ("Music", "random", 1_120_000, 71.29, "15:12:55", None),
+    ("Music", "random", 1_420_000, 72.24, "21:37:12", None),
+    ("Music", "random", 2_020_000, 73.55, "30:41:35", None),
+    ("Music", "dapt", 4_460_000, 71.35, "62:14:29", None),
+    ("Music", "tapt+dapt", 5_290_000, 71.58, "80:24:54", None),
+]
+
+
+@dataclass
+class Sized:
+    """A corpus of so many sentences."""
+
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def n_tokens(self) -> float:
+        return TOKENS * self.n
+
+
+def seconds_of_time(time: str) -> int:
+    hours, minutes, rest = map(int, time.split(":"))
+    return 3600 * hours + 60 * minutes + rest
+
+
+def a_sentence() -> float:
+    """The line through the origin: seconds_of_time a sentence, of all five epochs."""
+    n, t = np.array([(row[2], seconds_of_time(row[4])) for row in TABLE], dtype=np.float64).T
+    return float(n @ t / (n @ n))
+
+
+@pytest.mark.parametrize(("domain", "arm", "sentences", "f1", "time", "rate"), TABLE)
+def test_times_and_points_per_hour_are_those_of_table_5(
+    domain: str, arm: str, sentences: int, f1: float, time: str, rate: float | None
+) -> None:
+    """Within the worst error of one number per sentence, 8.8%; the rest of a run takes seconds."""
+    task, whole = SIZES[domain]
+    names = {name: name for name in ("task", "domain", "train", "dev", "test")}
+    budgets = (str(sentences - task),) if arm == "random" else ("1",)
+    config = ExperimentConfig.parse(names | {"arms": (arm,), "budgets": budgets, "preset": "paper"})
+    assert 1000 * a_sentence() == pytest.approx(52.993, abs=5e-4)
+    measured = replace(TIMED, mlm=(0.0, a_sentence() / 5 / TOKENS / PIECES), load=0.0, pieces={"task": PIECES})
+    corpora = {"task": Sized(task), "domain": Sized(whole), "dev": Sized(400)}
+    timed = Seconds(config, measured, cast(dict[str, Corpus], corpora))
+    (cell,) = (cell for cell in config.cells if cell.arm.name == arm)
+    assert timed.pretrain(cell) == pytest.approx(sentences * a_sentence(), rel=0.01)
+    assert timed.pretrain(cell) == pytest.approx(seconds_of_time(time), rel=0.089)
+    if rate is not None:
+        assert gain_per_hour(f1 - BARE[domain], seconds_of_time(time)) == pytest.approx(rate, abs=5e-4)
+    assert gain_per_hour(1.0, 0.0) is None

@@ -1,0 +1,128 @@
+"""Taggers on disk: the training words that a folder lists, a copy without the rare ones, and damaged results."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+from streamlit.testing.v1 import AppTest
+
+from core.errors import RunError
+from core.experiment import deliver
+from core.explore.result import MapResult, Topic
+from core.importing.result import AuditResult
+from core.kind import as_json
+from core.models.taggers import load_tagger
+from core.models.word_features import Vectors, build_vocabulary
+from core.projects import runs
+from core.runs.result import read
+from core.runs.store import Run, RunStore
+from core.runs.worker import execute
+from core.tagging.evaluations import SeedOutcome, SplitScores
+from tests.assisting.test_assist import HOME
+from tests.conftest import Command, Seal, sentence
+from tests.homes import done
+from tests.searched import holding
+
+ONCE = [f"Zyxname{i}" for i in range(6)]
+OFTEN = "Qwxcommon"
+KNOWN = [sentence(f"Ada saw {OFTEN} today .", [(0, 1, "PER")])] * 2
+ROWS = [*HOME, *KNOWN, *(sentence(f"{name} saw {OFTEN} today .", [(0, 1, "PER")]) for name in ONCE)]
+
+
+@pytest.fixture
+def tuned(seal: Seal) -> Run:
+    train = seal(ROWS, "notes", labelled=True).fingerprint
+    few = {"network": "charcnn", "seeds": (1,), "hidden": 4, "epochs": 1}
+    return runs.get(done("finetune", few, train=train, dev=train))
+
+
+def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts_the_same(
+    tuned: Run, command: Command, tmp_path: Path
+) -> None:
+    whole, short = deliver.export_model(tuned.id), deliver.export_model(tuned.id, rare=False)
+    assert {line.split()[-1] for line in holding(whole, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
+    assert {line.split()[-1] for line in holding(short, [*ONCE, OFTEN])} == {OFTEN}
+    words, once = deliver.words_held(tuned.id)  # the run's own tagger keeps them
+    assert words >= once >= len(ONCE)
+    vectors = Vectors(words=("Ada", "never"), values=np.ones((2, 3), dtype=np.float32))
+    found = build_vocabulary([sentence("Ada met Bob ."), sentence("Bob left .")], vectors)
+    assert (found.once, found.rare) == (3, 2)  # a word seen once goes even if it has a vector
+    assert set(found.words[-3:]) == {"Ada", "met", "left"}
+    says = "holds every word of the training text"
+    assert says in (whole / "README.md").read_text()
+    card = (short / "README.md").read_text()
+    assert "Words seen once were left out" in card
+    assert says not in card
+    ours, theirs = load_tagger(short), load_tagger(whole)
+    assert ours.predict(KNOWN) == theirs.predict(KNOWN)
+    config, taken = tuned.manifest.config, tmp_path / "taken"
+    assert runs.get(done("evaluate", model=str(short), test=config["dev"])).result()["test"]
+    network = ("--network", "charcnn", "--hidden", 4, "--seeds", 1, "--epochs", 1)
+    finetune = ("finetune", *network, "--train", config["train"], "--dev", config["dev"])
+    code, _, said = command(*finetune, "--output", taken, "--without-rare-words")
+    assert code == 0, said
+    assert len(runs.listed("finetune")) == 1  # the command reuses the finished run
+    assert holding(taken, ONCE) == []
+    assert holding(taken, [OFTEN])
+
+
+def test_the_page_says_it_beside_the_download(tuned: Run) -> None:
+    def page(run_id: str) -> None:
+        from pages.ui.results.take import take_away
+
+        take_away(None, {run_id: "notes"})
+
+    app = AppTest.from_function(page, kwargs={"run_id": tuned.id}).run(timeout=300)
+    words, once = deliver.words_held(tuned.id)
+    assert f"{words:,} words of its training text, {once:,} of them seen only once" in app.warning[0].value
+    app.toggle(key="results.take.rare").set_value(True).run(timeout=300)
+    app.button(key="results.take.copy").click().run(timeout=300)
+    assert holding(Path(app.code[-1].value), ONCE) == []
+    assert not app.exception
+
+
+RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, near_rules={"edited": 0}, sentences=7)
+
+
+MAP = MapResult(
+    points=9,
+    task_points=2,
+    fitted=9,
+    of=12,
+    task="t",
+    domain="d",
+    layout="l",
+    embedded={"task": "a", "domain": "b"},
+    clusters=[Topic(name="deed, clause", size=5), Topic(name="mixed", size=4)],
+)
+
+
+@pytest.mark.parametrize("result", [RESULT, MAP])
+def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> None:
+    run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: as_json(result))
+    assert read(run, type(result)) == result
+    older = RunStore(tmp_path).create("audit", {"x": 1}, {}, seed=None, versions={}, key="older")
+    execute(older, lambda context: {"flags": {"leak": 1}, "leak_rules": {"exact": 1}, "sentences": 7})
+    assert read(older, AuditResult).near_rules == {}
+
+
+@pytest.mark.parametrize("damaged", [{}, {"flags": 3, "leak_rules": {}, "sentences": 7}])
+def test_another_result_is_refused_in_a_sentence(tmp_path: Path, damaged: dict[str, object]) -> None:
+    run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: damaged)
+    with pytest.raises(RunError, match=f"run {run.id}: its result is not that of the kind audit .*; remove the run"):
+        read(run, AuditResult)
+
+
+def test_a_switch_among_a_seed_s_settings_is_read_again_as_one() -> None:
+    """A seed that an attempt has ended is read by the next, whose result is that of an undisturbed run."""
+    settings: Mapping[str, float] = {"in_turn": False, "epochs": 3, "rate": 0.5}
+    scores = SplitScores(micro_f1=1.0, precision=1.0, recall=1.0, by_type={}, decodings={})
+    outcome = SeedOutcome(seed=1, best_epoch=1, epochs=3, seconds=9.0, dev=scores, tests=[], settings=settings)
+    again = TypeAdapter(SeedOutcome).validate_python(json.loads(json.dumps(asdict(outcome))))
+    assert json.dumps(again.settings) == json.dumps(settings)
