@@ -23,7 +23,7 @@ from core.project_list import is_project, shared_home
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
 from tests.fake_cards import Driver
-from tests.forge import Forge
+from tests.fork_server import ForkServer
 from tests.homes import biased, experimented, homes, project_in, selected, trained
 
 __all__ = ["biased", "experimented", "homes", "selected", "trained"]  # fixtures
@@ -99,10 +99,10 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
 
 
 @pytest.fixture(scope="session")
-def forge() -> Iterator[Forge]:
+def fork_server() -> Iterator[ForkServer]:
     """Processes without the seconds of their imports."""
-    with Forge() as forge:
-        yield forge
+    with ForkServer() as fork_server:
+        yield fork_server
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
     return found
 
 
-def read_by_lot(gold: Sequence[Sentence], skill: float, seed: int) -> list[Prediction]:
+def random_predictions(gold: Sequence[Sentence], skill: float, seed: int) -> list[Prediction]:
     """Each entity is found with probability `skill`, else read as another type or not at all; below 0 nothing is."""
     rng = np.random.default_rng(seed)
 
@@ -166,7 +166,7 @@ def returned(run: Run, result: object) -> None:
 
 
 @contextmanager
-def at_work(run: Run) -> Iterator[Run]:
+def as_running(run: Run) -> Iterator[Run]:
     """A run that somebody (this process) works on, for as long as the block lasts."""
     assert run.lock.acquire(run.id)
     try:
@@ -235,19 +235,20 @@ def tuned(
     made: Mapping[str, Corpus],
     init: str,
     skill: float,
-    lucks: Sequence[float] = (0, 0.02, -0.02),
+    seed_effects: Sequence[float] = (0, 0.02, -0.02),
     never: str = "",
     **settings: Any,
 ) -> Run:
-    """A finished `finetune` run. lucks: what each seed adds to `skill`. never: a type that it does not know."""
+    """A finished `finetune` run. seed_effects: what each seed adds to `skill`. never: a type that it does not know."""
     gold = {name: list(next(made[name].batches(0, 1000))) for name in ("dev", "test")}
 
     def work(context: RunContext) -> FinetuneResult:
         scores: dict[str, list[SplitScores]] = {"dev": [], "test": []}
-        for seed, luck in zip(SEEDS, lucks, strict=True):
+        for seed, luck in zip(SEEDS, seed_effects, strict=True):
             for name, sentences in gold.items():
                 read = [
-                    without(one, never) for one in read_by_lot(sentences, skill + luck, seed * 100 + int(1000 * skill))
+                    without(one, never)
+                    for one in random_predictions(sentences, skill + luck, seed * 100 + int(1000 * skill))
                 ]
                 table = evaluate(sentences, read, sorted(TYPES))
                 for step in (1, 2) if name == "dev" else ():
@@ -287,13 +288,13 @@ def experiment(
     made: Mapping[str, Corpus],
     lines: Sequence[tuple[str, str, int]],
     never: str = "",
-    lucks: Mapping[str, Sequence[float]] | None = None,
+    seed_effects: Mapping[str, Sequence[float]] | None = None,
     changed: Mapping[str, tuple[int, int]] | None = None,
     claim: Cell | None = None,
 ) -> Run:
     """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows.
 
-    lucks: what each seed adds to an arm's skill, by arm. changed: {arm: mentions that its L_C changed, was to}."""
+    seed_effects: what each seed adds to an arm's skill, by arm. changed: {arm: mentions that its L_C changed, was to}."""
     store, finished = RunStore(home), []
     for number, (arm, budget, sentences) in enumerate(lines):
         pretrain = None
@@ -301,7 +302,7 @@ def experiment(
             options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
             pretrain = finish(home, "pretrain", options, constant(pretrained(sentences)))
         skill = SKILL.get(arm, 0.6) + sentences / 1e3
-        luck = (lucks or {}).get(arm, (0, 0.02, -0.02))
+        luck = (seed_effects or {}).get(arm, (0, 0.02, -0.02))
         own = {"epochs": number} if changed and arm in changed else {}  # in place of other labels: a run of its own
         sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never, **own)}
         every = Replicate(draw=0, seeds=SEEDS, number=1)  # as if all of the arm had been made anew for each of them

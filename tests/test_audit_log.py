@@ -27,12 +27,12 @@ from core.runs import launch
 from core.runs.store import Run
 from core.selection import view as selections
 from tests.conftest import ROOT, Command, Seal
-from tests.finished import at_work
+from tests.finished import as_running
 from tests.homes import Homes, Names, done
 from tests.lint.imports import CAPABILITIES
 from tests.lint.repository import Repository
 from tests.pages.test_pages import opened, opened_on
-from tests.patience import until
+from tests.waiting import until
 
 MARKED = ("Quackenbush", "Zebulon", "Amoxitran")
 RANDOM = {"strategy": "random", "budget": "20%"}
@@ -173,7 +173,7 @@ def test_every_action_of_the_command_line(
     assert did("runs", "resume", waiting) == [("resume", typed)]
     assert did("runs", "resume", waiting) == []  # it had succeeded
     monkeypatch.setattr(launch, "stop", lambda run: run.state())
-    with at_work(begun(9)) as run:
+    with as_running(begun(9)) as run:
         assert command("runs", "cancel", run.id, "--json")[0] == 0
     assert new() == [line("cancel", typed, runs=run.id)]
     assert did("runs", "remove", run_id) == [("remove", typed)]

@@ -17,8 +17,8 @@ from core.selection.evidence import Spans
 from core.selection.score import ScoreWork
 from core.text.sentence import Sentence
 from tests.conftest import Seal, sentence
+from tests.fake_models import found_by_list, spans, unigram_mlm
 from tests.planted import bag_vectors, contracts, kitchen
-from tests.stand_ins import found_by_list, spans, unigram_mlm
 
 OPTIONS = [
     *((name, {}) for name in STRATEGIES),

@@ -24,11 +24,11 @@ from core.runs.store import Run
 from core.selection import view as selections
 from core.tagging import calibrate
 from core.text.sentence import Sentence
-from tests import every_kind, finished_bias
+from tests import finished_bias, smallest_options
 from tests.conftest import Command, sentence
 from tests.planted import contracts
-from tests.searched import holding
 from tests.test_at_rest import wider
+from tests.word_search import holding
 
 NAMES = [f"Zyxnåme{i}" for i in range(40)]
 
@@ -148,17 +148,17 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     private()  # as every process of Winnow begins
     library = Library(home)
     made = dict[str, str]()
-    for name, lines in every_kind.piles().items():
+    for name, lines in smallest_options.piles().items():
         rows = patients(lines, name not in ("task", "domain"))
         made[name] = library.seal(rows, name=name, origin={}, labelled=rows[0].entities is not None).fingerprint
     file = tmp_path / "more.txt"
     file.write_text("\n".join(each.text for each in patients(contracts(20, seed=5), False)), encoding="utf-8")
     again = made.pop("again")
-    first = dict(every_kind.first(made, again, file))
+    first = dict(smallest_options.first(made, again, file))
     first["intake"] = {**first["intake"], **folder_of_patients(tmp_path)}
     for kind, options in first.items():
         did(kind, **options)
-    for kind, options in every_kind.second(made).items():
+    for kind, options in smallest_options.second(made).items():
         did(kind, **options)
     imported = [str(run.result()["corpus"]) for run in runs.listed("add")]
     assert len(imported) == 3, "the file, and two parts of the folder"

@@ -20,7 +20,7 @@ from core.errors import EncodingError, ResourceError
 from core.isolated import MEMORY, Isolated, _end
 from tests import misbehaving
 from tests.conftest import ROOT
-from tests.patience import until
+from tests.waiting import until
 
 
 @contextmanager

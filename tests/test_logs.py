@@ -20,7 +20,7 @@ from core.runs.worker import execute
 from pages.ui import frame
 from tests.conftest import Command
 from tests.pages.test_pages import opened
-from tests.searched import holding
+from tests.word_search import holding
 
 NAMES = [f"Zyxname{i}" for i in range(20)]
 WORD = NAMES[7]  # a traceback shows lines of code, so the word stands in none

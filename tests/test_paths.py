@@ -22,7 +22,7 @@ from core.tagging.estimate import _weights_gb
 from tests.conftest import entities_of
 from tests.homes import project_in
 from tests.pages.test_pages import opened as opened_page
-from tests.patience import until, within
+from tests.waiting import until, within
 
 SECRET = "root:x:0:0:root:/root:/bin/bash\n"
 

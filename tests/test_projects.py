@@ -29,7 +29,7 @@ from core.runs.store import RunStore
 from core.runs.worker import execute
 from tests.cli.test_commands import COMMANDS
 from tests.conftest import Command, Seal, sentence
-from tests.finished import at_work
+from tests.finished import as_running
 from tests.homes import done, project_in
 
 
@@ -160,7 +160,7 @@ def test_a_removed_project_is_gone_and_the_one_log_of_all_projects_says_what_it_
     assert facade.current().name == FIRST
     mark = corpora.find("tenants").fingerprint
     run = runs.get(done("audit", corpus=mark))
-    with at_work(run):
+    with as_running(run):
         assert not facade.at_work()
         with within("leases"):
             assert facade.at_work() == {FIRST: 1}

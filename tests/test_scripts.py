@@ -30,8 +30,8 @@ from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize
 from core.training.settings import TaggerSettings
 from tests.conftest import REAL_DATA, sentence
-from tests.ears import Ear
 from tests.planted import kitchen
+from tests.reporters import Recorder
 
 Seal = Callable[..., Corpus]
 
@@ -177,7 +177,7 @@ def test_select(language: Language, seal: Seal, strategy: str) -> None:
         vectors = np.ones((size, 4), dtype=np.float16) / 2
         return Source(corpus=corpus, vectors=vectors, norms=np.ones(size, dtype=np.float32))
 
-    made, ear = make_strategy(strategy, {}, 1), Ear()
+    made, ear = make_strategy(strategy, {}, 1), Recorder()
     of_task = source(seal(task, "task"), len(task))
     made.prepare({Role.TASK: of_task, Role.DOMAIN: source(seal(domain, "domain"), len(domain))}, ear)
     assert not [note for note in ear.notes if "share no word" in note]
@@ -202,7 +202,7 @@ def test_measures(language: Language, seal: Seal) -> None:
     own = sampled(language.texts, "own")
     cut = sampled([" ".join(tokenize(text)) for text in language.texts], "cut")
     strange = sampled(kitchen(len(language.texts)), "strange")
-    ear = Ear()
+    ear = Recorder()
     for name in ("tvc", "ppl", "tvcc"):
         measure = make_measure(name, {}, seed=0, vocabulary_size=500)
         self_, tokens, far = (

@@ -23,9 +23,9 @@ from core.projects import runs
 from core.runs.events import Event
 from core.runs.store import RunStore
 from tests.conftest import ROOT, Command, Seal, sentence
-from tests.finished import at_work
+from tests.finished import as_running
 from tests.pages.test_pages import opened, texts
-from tests.searched import holding
+from tests.word_search import holding
 
 DAYS = 3 * 24 * 3600
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(200)
@@ -114,7 +114,7 @@ def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
 def test_an_upload_that_is_being_imported_does_not_wait(home: Path) -> None:
     token = upload("x.txt", b"A clause .\n")
     options = {"path": str(uploads.spooled(token)), "move": True}
-    with at_work(register(KINDS["add"], KINDS["add"].config.parse(options), RunStore(home))):
+    with as_running(register(KINDS["add"], KINDS["add"].config.parse(options), RunStore(home))):
         assert uploads.waiting() == {}
     assert uploads.waiting() == {token: "x.txt"}
 

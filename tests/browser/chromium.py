@@ -13,7 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 
-from tests.patience import PATIENCE
+from tests.waiting import WAIT_SECONDS
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = ("--no-sandbox",)
@@ -37,7 +37,7 @@ def start(playwright: Playwright, path: str | None) -> Browser | str:
     if path is None:
         return NONE
     try:
-        return playwright.chromium.launch(executable_path=path, args=OPTIONS, timeout=PATIENCE * 1000)
+        return playwright.chromium.launch(executable_path=path, args=OPTIONS, timeout=WAIT_SECONDS * 1000)
     except Error as error:
         return f"{path} does not start: {error.message.splitlines()[0]}"
 

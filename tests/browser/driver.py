@@ -20,16 +20,16 @@ import psutil
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
-from tests import patience
+from tests import waiting
 from tests.browser.forge import Forge, Forked
 from tests.browser.wire import WIRE
 from tests.homes import project_in
-from tests.patience import until
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 _NAMES = (path.stem.partition("_")[2] for path in sorted((ROOT / "pages").glob("*.py")))
 PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {name in the menu: address}
-PATIENCE = patience.PATIENCE * 1000  # milliseconds, as playwright counts them
+PATIENCE = waiting.WAIT_SECONDS * 1000  # milliseconds, as playwright counts them
 AGAIN = 20_000  # milliseconds after which an act that a redrawn element has lost is repeated
 PORTS = range(12_000, 32_000)  # below those that the system assigns to outgoing connections
 # A new tab starts with an empty local storage; a reload keeps it.
@@ -78,7 +78,7 @@ class Watch(threading.Thread):
     def falls(self, limit: float) -> bool:
         """Wait until the memory is at most `limit`; return False if it never is."""
         self._limit = limit
-        return self._under.wait(patience.PATIENCE)
+        return self._under.wait(waiting.WAIT_SECONDS)
 
 
 _left: list[int] = []  # ports of stopped servers: the browser has cached the scripts of these addresses
@@ -169,7 +169,7 @@ class Server:
         process, self.process = self.process, None
         process.send_signal(by)
         try:
-            process.wait(patience.PATIENCE)
+            process.wait(waiting.WAIT_SECONDS)
         except (subprocess.TimeoutExpired, psutil.TimeoutExpired):
             process.kill()
             process.wait()

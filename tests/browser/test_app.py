@@ -15,7 +15,7 @@ from core.projects import runs
 from core.selection import STRATEGIES
 from tests.browser.driver import ROOT, Server, Watch, left, loaded, pick, settled, still
 from tests.conftest import sentence
-from tests.patience import frozen, until, within
+from tests.waiting import frozen, until, within
 
 LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
 NASTY = [

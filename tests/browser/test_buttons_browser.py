@@ -32,7 +32,7 @@ from tests.browser.laid import Laid, build_laid
 from tests.conftest import sentence
 from tests.homes import Homes
 from tests.pages.test_ranking import ranked
-from tests.patience import until, within
+from tests.waiting import until, within
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
     .map(a => a.finished.catch(() => 0)))"""

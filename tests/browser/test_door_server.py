@@ -18,8 +18,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from pages.ui.middleware import BACKLOG
 from tests.browser.driver import ROOT, Server, free_port, settled, watched
-from tests.patience import PATIENCE, frozen, until
 from tests.test_privacy import GUARD
+from tests.waiting import WAIT_SECONDS, frozen, until
 
 STRANGER = 65534  # nobody
 as_another_account = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another account of this machine")
@@ -101,7 +101,7 @@ def asked(program: str, *words: object, user: int | None = None) -> dict[str, An
     """Run a client process and return the answers that it received."""
     command = program_of(program, *words, user=user)
     return dict(
-        json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=WAIT_SECONDS).stdout)
     )
 
 

@@ -17,7 +17,7 @@ from core.projects import runs
 from tests import finished
 from tests.browser.driver import Server, pick, settled, still
 from tests.corpora.test_proposal import conll, mixed, plain
-from tests.patience import until
+from tests.waiting import until
 
 LEARNT = 1_200  # seconds that nine small trainings may take beside other work
 ALL = {"task", "domain", "train", "dev", "test"}

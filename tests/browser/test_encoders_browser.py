@@ -13,7 +13,7 @@ from tests.browser.test_buttons_browser import LARGER
 from tests.browser.test_spy_browser import guard, talked  # noqa: F401
 from tests.browser.test_training_browser import labelled, press
 from tests.homes import project_in
-from tests.patience import until
+from tests.waiting import until
 
 
 def test_a_larger_encoder_is_fetched_only_if_the_user_agrees(

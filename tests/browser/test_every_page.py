@@ -12,7 +12,7 @@ from pages.ui.empty import SHOWN
 from tests.browser.driver import PAGES, Server, settled, visit
 from tests.browser.forge import Forge
 from tests.browser.traffic import held_to_account
-from tests.furnished import furnish
+from tests.full_home import furnish
 from tests.homes import project_in
 
 CHARTS = {"Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results"}

@@ -25,7 +25,7 @@ from tests.browser.forge import Forge
 from tests.browser.laid import NASTY, build_laid
 from tests.browser.test_keyboard import unreached
 from tests.homes import Homes, project_in
-from tests.patience import until
+from tests.waiting import until
 
 MAP = ".st-key-explore-map"
 OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot')?.layout?.selections?.map(s => s.path)"

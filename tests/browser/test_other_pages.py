@@ -13,7 +13,7 @@ from pages.ui.door import PROTECTION
 from tests.browser import chromium
 from tests.browser.driver import PATIENCE, Server, settled
 from tests.browser.forge import Forge
-from tests.patience import until
+from tests.waiting import until
 
 OPENS = """address => new Promise(resolve => {
     const line = new WebSocket(address);

@@ -24,7 +24,7 @@ from core.text.words import tokenize
 from tests.browser.driver import Server, loaded, settled, still
 from tests.browser.test_training_browser import labelled
 from tests.finished import finish
-from tests.patience import PATIENCE, until
+from tests.waiting import WAIT_SECONDS, until
 
 STRIP = ".st-key-strip"
 PANEL = ".st-key-selection-run-panel"
@@ -85,9 +85,9 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
 
     def work(context: RunContext) -> dict[str, Any]:
         context.part(1, 2, "seed 1")
-        assert second.wait(PATIENCE)
+        assert second.wait(WAIT_SECONDS)
         context.part(2, 2, "seed 2", left=40.0, after=0.0)
-        for _ in range(int(20 * PATIENCE)):
+        for _ in range(int(20 * WAIT_SECONDS)):
             context.check()  # raises Cancelled once the test has asked for it
             threading.Event().wait(0.05)
         raise AssertionError("nobody cancelled this run")
@@ -126,7 +126,7 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
     def work(context: RunContext) -> dict[str, Any]:
         context.part(1, 2, "seed 1")
         context.stage("training, seed 1")
-        for step in range(1, int(20 * PATIENCE)):
+        for step in range(1, int(20 * WAIT_SECONDS)):
             context.check()
             context.progress(step, 10_000, "steps")
             context.metric("loss@1", 9.0 / step, step)
@@ -172,7 +172,7 @@ def test_no_panel_is_shown_twice_when_a_run_ends(
     def work(context: RunContext) -> dict[str, Any]:
         context.note("A note that stays.")
         context.progress(1, 2, "sentences")
-        assert go_on.wait(PATIENCE)
+        assert go_on.wait(WAIT_SECONDS)
         recipe = KINDS["select"]
         return as_json(recipe.run(recipe.config.parse(options), Job(server.project, context, KINDS)))
 

@@ -13,14 +13,14 @@ from playwright.sync_api import Page, expect
 from core.corpora.library import Library
 from core.kinds import KINDS
 from core.projects import runs
-from tests import every_kind
+from tests import smallest_options
 from tests.browser.driver import PAGES, ROOT, Server, left, settled, visit
 from tests.browser.test_door_server import ASK, asked, handshakes
 from tests.experiment.test_experiment import fill, labelled
 from tests.homes import project_in
-from tests.patience import until
 from tests.planted import contracts
 from tests.test_privacy import GUARD
+from tests.waiting import until
 
 FOREIGN = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")
 
@@ -55,12 +55,12 @@ import json, sys
 from core.importing import view as corpora
 from core.projects import runs
 from core.tagging import calibrate
-from tests import every_kind
+from tests import smallest_options
 calibrate.SECONDS = 0.0
 first, made = json.loads(sys.argv[1])
 for kind, options in first.items():
     runs.execute(kind, options)
-for kind, options in every_kind.second(made).items():
+for kind, options in smallest_options.second(made).items():
     runs.execute(kind, options)
 for role, mark in made.items():
     corpora.set_role(role, mark)
@@ -73,7 +73,7 @@ def run_every_kind(guard: Path) -> None:
     made = {name: corpus.fingerprint for name, corpus in fill(home).items()}
     again = Library(home).seal(labelled(contracts(20, seed=9)), name="again", origin={}, labelled=True).fingerprint
     (guard / "more.txt").write_text("\n".join(contracts(20, seed=5)), encoding="utf-8")
-    first = every_kind.first(made, again, guard / "more.txt")
+    first = smallest_options.first(made, again, guard / "more.txt")
     finished(runs.start("rank", first["rank"]))  # of all that is loaded most comes from others
     words = json.dumps([{kind: options for kind, options in first.items() if kind != "rank"}, made], default=str)
     subprocess.run([sys.executable, "-c", ALL, words], cwd=ROOT, check=True)

@@ -12,7 +12,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.browser.driver import Server, expert, pick, settled
-from tests.patience import frozen, within
+from tests.waiting import frozen, within
 
 PANEL = ".st-key-training-run-panel"
 CHART = "[data-testid=stVegaLiteChart] svg"

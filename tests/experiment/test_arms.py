@@ -43,10 +43,10 @@ from core.tagging import calibrate
 from tests import finished
 from tests.conftest import sentence
 from tests.experiment.test_experiment import OPTIONS, fill, labelled
+from tests.fake_models import tiny_mlm
 from tests.finished import TIMED
 from tests.homes import done
 from tests.planted import contracts, kitchen
-from tests.stand_ins import tiny_mlm
 
 SPLITS = {
     "train": "train",

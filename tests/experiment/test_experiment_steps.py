@@ -34,7 +34,7 @@ from tests.clusters import token, two_nodes
 from tests.conftest import elsewhere
 from tests.experiment.test_experiment import OPTIONS, fill
 from tests.fake_cards import H100, T4, Driver
-from tests.patience import until
+from tests.waiting import until
 
 TRAINED = ("pretrain", "finetune")
 TWO = {**OPTIONS, "arms": ("none", "tapt"), "budgets": (), "domain": ""}

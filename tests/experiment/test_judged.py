@@ -37,7 +37,7 @@ NEVER = (-9.0, -9.0, -9.0)
 
 
 def test_without_a_tagger_that_learnt_there_is_no_verdict(home: Path) -> None:
-    run = finished.experiment(home, finished.corpora(home), LINES, lucks={arm: NEVER for arm, *_ in LINES})
+    run = finished.experiment(home, finished.corpora(home), LINES, seed_effects={arm: NEVER for arm, *_ in LINES})
     board = leaderboard.read(run)
     rows = {row.arm: row for row in board.leaderboard}
     verdicts = {name: row.verdict for name, row in rows.items()}
@@ -62,8 +62,8 @@ def test_without_a_tagger_that_learnt_there_is_no_verdict(home: Path) -> None:
 
 @pytest.mark.parametrize("arm", ["", "none", "classifier", "random"])
 def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(home: Path, arm: str) -> None:
-    lucks = {arm: (0.0, -9.0, 0.02)} if arm else {}
-    run = finished.experiment(home, finished.corpora(home), LINES, lucks=lucks)
+    seed_effects = {arm: (0.0, -9.0, 0.02)} if arm else {}
+    run = finished.experiment(home, finished.corpora(home), LINES, seed_effects=seed_effects)
     rows = {row.arm: row for row in leaderboard.read(run).leaderboard}
     assert {name: list(row.collapsed) for name, row in rows.items() if row.collapsed} == ({arm: [2]} if arm else {})
     assert rows["classifier"].verdict in ("improves", "helped", "no evidence", "hurts")
@@ -83,7 +83,7 @@ def test_two_repetitions_of_which_one_learnt_nothing_are_called_so_everywhere(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(finished, "SEEDS", (1, 2))
-    run = finished.experiment(home, finished.corpora(home), LINES, lucks={arm: (0.0, -9.0) for arm, *_ in LINES})
+    run = finished.experiment(home, finished.corpora(home), LINES, seed_effects={arm: (0.0, -9.0) for arm, *_ in LINES})
     board, told = leaderboard.read(run), results.finding(run.id)
     row = next(row for row in board.leaderboard if row.arm == "classifier")
     assert told.sure.startswith("Two repetitions, of which one learnt nothing: ")
@@ -97,7 +97,7 @@ def test_two_repetitions_of_which_one_learnt_nothing_are_called_so_everywhere(
 
 def test_dev_alone_decides_if_a_tagger_learnt_anything(home: Path) -> None:
     made = finished.corpora(home)
-    run = finished.tuned(home, made, "tiny", 0.6, lucks=(0, -9, -0.5))
+    run = finished.tuned(home, made, "tiny", 0.6, seed_effects=(0, -9, -0.5))
     assert taggers.collapsed_seeds(run) == [2]
     assert taggers.failed_seeds(run) == [2, 3]
     options = {"init": "tiny", "seeds": (1, 2), "train": made["train"].fingerprint, "dev": made["dev"].fingerprint}
@@ -111,8 +111,8 @@ REBUILT = (("none", "", 0), (C, "", 0), (II, "", 0))
 
 
 def judged(home: Path, of_c: int) -> tuple[Run, dict[str, leaderboard.ArmRow]]:
-    lucks, changed = dict.fromkeys((C, II), (0.3, 0.32, 0.28)), {C: (of_c, 100), II: (99, 100)}
-    run = finished.experiment(home, finished.corpora(home), REBUILT, lucks=lucks, changed=changed)
+    seed_effects, changed = dict.fromkeys((C, II), (0.3, 0.32, 0.28)), {C: (of_c, 100), II: (99, 100)}
+    run = finished.experiment(home, finished.corpora(home), REBUILT, seed_effects=seed_effects, changed=changed)
     return run, {row.arm: row for row in leaderboard.read(run).leaderboard}
 
 

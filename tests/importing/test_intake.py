@@ -32,7 +32,7 @@ from core.stats.draws import kept_in_smallest
 from core.text.sentence import Sentence
 from tests import documents
 from tests.conftest import Command
-from tests.finished import at_work
+from tests.finished import as_running
 from tests.homes import done
 from tests.pages.test_pages import opened_on, texts
 from tests.planted import contracts, kitchen
@@ -278,7 +278,7 @@ def test_a_cancelled_import_keeps_its_upload_and_goes_on(
 def test_an_upload_that_an_intake_reads_does_not_wait(files: Path, home: Path) -> None:
     token = spooled(files)
     config = IntakeConfig.parse({"path": str(uploads.spooled(token)), "domain": ("labels.conll", "pile.txt")})
-    with at_work(register(KINDS["intake"], config, RunStore(home))):
+    with as_running(register(KINDS["intake"], config, RunStore(home))):
         assert uploads.waiting() == {}
     assert list(uploads.waiting()) == [token]
 

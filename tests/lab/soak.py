@@ -251,10 +251,10 @@ def furnish(file: Path, choices: int) -> None:
     """
     from core.corpora.library import Library
     from core.projects import runs
-    from tests import furnished
+    from tests import full_home
 
     home = project_in(Path(os.environ["WINNOW_HOME"]))
-    addresses = furnished.furnish(home)
+    addresses = full_home.furnish(home)
     marks = runs.listed("select")[0].manifest.inputs
     library, lots = Library(home), np.random.default_rng(0)
     domain = library.find(marks["domain"])

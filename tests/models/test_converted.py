@@ -21,8 +21,8 @@ from core.models.mlm import MaskedLM
 from core.models.model_files import file_digest
 from core.project_list import shared_home
 from core.projects import runs
+from tests.fake_models import tiny_mlm
 from tests.planted import contracts
-from tests.stand_ins import tiny_mlm
 
 PICKLE = "pytorch_model.bin"
 

@@ -16,7 +16,7 @@ from core.errors import Cancelled, ConfigError, ModelError, ResourceError
 from core.models import hub
 from core.models.encoder import STRETCH, Cut, Encoder, Pooling, length_groups
 from core.results import FloatArray
-from tests.ears import Stop
+from tests.reporters import Canceller
 
 TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x", " ", "\u200b", "long " * 60, "Ünïcode 猫"]
 
@@ -69,7 +69,7 @@ def test_vectors_equal_those_of_the_definition(pooling: Pooling, layer: int) -> 
     for empty in (1, 4):
         assert (unit[empty].any(), norms[empty]) == (False, 0)
     with pytest.raises(Cancelled):
-        encoder.encode(["a", "b"], Stop())
+        encoder.encode(["a", "b"], Canceller())
 
 
 def test_a_sentence_that_needs_no_windows_keeps_its_bytes_beside_one_that_does(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.models.kneser_ney import FALLBACK, closed_form
 from core.models.ngram import KneserNey
-from tests.ears import Ear, Stop
+from tests.reporters import Canceller, Recorder
 
 TRAIN = [
     line.split()
@@ -125,7 +125,7 @@ class TestGolden:
     """SOURCES.md, Golden numbers, to the digits."""
 
     def test_order_5(self) -> None:
-        ear = Ear()
+        ear = Recorder()
         model = KneserNey.fit(TRAIN, report=ear)
         (note,) = ear.notes
         assert "too small" in note
@@ -272,6 +272,6 @@ def test_wrong_input_is_refused_and_fit_and_score_can_be_cancelled() -> None:
     with pytest.raises(ConfigError, match="own 12 words"):
         KneserNey.fit(TRAIN, vocabulary_size=11)
     with pytest.raises(Cancelled):
-        KneserNey.fit(TRAIN, report=Stop())
+        KneserNey.fit(TRAIN, report=Canceller())
     with pytest.raises(Cancelled):
-        KneserNey.fit(TRAIN).score(TEST, report=Stop())
+        KneserNey.fit(TRAIN).score(TEST, report=Canceller())

@@ -13,8 +13,8 @@ from core.models.fingerprint import fingerprint
 from core.models.offered import fetch, hosts, kept
 from core.project_list import shared_home
 from core.reporter import Silent
-from tests.ears import Stop
 from tests.packages import NAME, PARTS, Index, endless_index, offer_small
+from tests.reporters import Canceller
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_fetch_stops_at_each_step_and_resumes_to_the_same_files(
     monkeypatch.setattr(offered, "_PATIENCE", 30.0)  # so that a package is one look
     index.lay()
     with pytest.raises(Cancelled):
-        fetch(NAME, work, Stop(calls))
+        fetch(NAME, work, Canceller(calls))
     assert not kept(NAME).exists()
     fetch(NAME, work, Silent())
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files

@@ -20,7 +20,7 @@ from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.text.schemes import decode
 from core.text.sentence import Entity, Sentence
 from tests.conftest import sentence
-from tests.ears import Stop
+from tests.reporters import Canceller
 
 TAGS = bioes_tags(["A"])  # O B I E S
 
@@ -54,7 +54,7 @@ def test_every_sentence_gets_a_prediction_whatever_its_batch(tagger: EncoderTagg
         assert alone.confidence == pytest.approx(found.confidence, abs=1e-4)
     assert tagger.predict([]) == []
     with pytest.raises(Cancelled):
-        tagger.predict([PER], Stop())
+        tagger.predict([PER], Canceller())
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])

@@ -11,7 +11,7 @@ from core.models.bilstm import FrozenStates
 from core.models.vocabulary_fit import remarks, vocabulary_fit
 from core.reporter import Silent
 from tests.conftest import sentence
-from tests.ears import Stop
+from tests.reporters import Canceller
 
 ROWS = [sentence("Bob met Ann in Rome"), sentence(""), sentence("a b c " * 60), sentence("x" * 300 + " y")]
 
@@ -24,7 +24,7 @@ def test_states_equal_those_of_the_frozen_reader() -> None:
     assert states.shape == (2, sum(len(row.tokens) for row in ROWS), 64)
     assert np.abs(states.transpose(1, 0, 2) - expected).max() < 0.05
     with pytest.raises(Cancelled):
-        word_states("tiny", ROWS, Stop())
+        word_states("tiny", ROWS, Canceller())
 
 
 def tokenizer(pieces: str, *, lower: bool) -> BertTokenizerFast:

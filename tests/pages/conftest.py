@@ -12,7 +12,7 @@ from core.importing import view as corpora
 from core.project_list import shared_home
 from core.projects import preferences, runs
 from tests.conftest import elsewhere
-from tests.furnished import furnish
+from tests.full_home import furnish
 from tests.homes import Homes, project_in
 
 

@@ -27,7 +27,7 @@ from core.tagging.evaluations import FinetuneResult
 from core.text.schemes import decode
 from pages.ui.bias.review import _left
 from tests.conftest import sentence
-from tests.finished import NASTY, SEEDS, TIMED, at_work, fine_tuned, finish, read_by_lot, tuned
+from tests.finished import NASTY, SEEDS, TIMED, as_running, fine_tuned, finish, random_predictions, tuned
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
 from tests.pages.test_pages import codes, keys, opened, opened_on, texts
@@ -97,7 +97,7 @@ def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path
 
 def test_a_running_measurement_shows_its_losses_and_can_be_cancelled(home: Path, corpus: Corpus) -> None:
     config = KINDS["difficulty"].config.parse({"train": corpus.fingerprint, "encoder": "tiny"})
-    with at_work(register(KINDS["difficulty"], config, RunStore(home))) as run:
+    with as_running(register(KINDS["difficulty"], config, RunStore(home))) as run:
         with EventLog(run.events_file) as log:
             log.append("stage", {"name": "entity, training 2 of 10"})
             log.append("metric", {"name": "loss/entity", "value": 1.5, "step": 3})
@@ -303,7 +303,7 @@ def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: st
     def work(context: RunContext) -> FinetuneResult:
         for index, (sentences, lost) in enumerate(zip(tests, (0, 0.2), strict=True)):
             for seed in SEEDS:
-                read = read_by_lot(sentences, skill - lost, seed)
+                read = random_predictions(sentences, skill - lost, seed)
                 part = evaluations.file_suffix(evaluations.name_of_test_set(index), seed)
                 evaluations.write_predictions(context.run, part, read)
         return fine_tuned([50.0])

@@ -36,11 +36,11 @@ from pages.ui.explore import panel, state
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import sentence
+from tests.fake_models import found_by_list, tiny_mlm
 from tests.homes import Homes
 from tests.pages.test_choice import typed
 from tests.pages.test_pages import ROOT, keys, opened, opened_on, texts
 from tests.planted import contracts, kitchen
-from tests.stand_ins import found_by_list, tiny_mlm
 
 PAGE = "pages/4_Explore.py"
 NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."

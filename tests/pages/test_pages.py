@@ -33,7 +33,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import entity_html, plain
 from tests.conftest import Seal
-from tests.finished import at_work
+from tests.finished import as_running
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPORA, SELECTION = "pages/1_Corpora.py", "pages/3_Selection.py"
@@ -177,7 +177,7 @@ def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
 def test_a_corpus_that_a_running_run_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
     recipe = KINDS["finetune"]
     marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
-    with at_work(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
+    with as_running(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
         run.lock.path.write_bytes(Worker(pid=4711, created=0.0, run=run.id, account="anna", host="ward3").to_json())
         app = opened(CORPORA, {"corpora.doomed": trio["train"].fingerprint})
         assert "corpora.remove" not in keys(app)

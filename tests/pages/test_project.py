@@ -21,7 +21,7 @@ from core.projects import preferences, runs
 from core.projects import view as projects
 from pages.ui import project as module
 from tests.conftest import ROOT, elsewhere
-from tests.finished import at_work
+from tests.finished import as_running
 from tests.pages.test_pages import audit, opened, texts
 
 PAGES = ["home.py", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py"))]
@@ -104,7 +104,7 @@ def test_a_page_is_shown_where_nothing_can_be_written_down(ids: Ids, monkeypatch
 def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
     with within("my-first-project"):
         run = runs.get(audit(corpora.roles()["task"]))
-    with at_work(run):
+    with as_running(run):
         leases = opened("pages/3_Selection.py", project="leases")
         assert "1 run running in another project" in texts(leases)
         assert FIRST not in texts(leases)

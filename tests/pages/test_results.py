@@ -363,7 +363,7 @@ def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) 
 
 def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be(home: Path) -> None:
     made = finished.corpora(home)
-    run = finished.tuned(home, made, "tiny", 0.6, lucks=(0, 0, -0.55))
+    run = finished.tuned(home, made, "tiny", 0.6, seed_effects=(0, 0, -0.55))
     assert failed_seeds(run) == [3]
     assert run.result()["test"]["mean"] == pytest.approx(sum(run.result()["test"]["micro_f1"]) / 3)  # it counts
     app = opened(PAGE)

@@ -24,8 +24,8 @@ from pages.ui.runs.words import title
 from tests.homes import Homes
 from tests.pages.test_pages import texts
 from tests.pages.test_results import on_tab
-from tests.searched import holding
 from tests.training.test_finetune import labelled
+from tests.word_search import holding
 
 FAST = {"init": "tiny", "learning_rate": 3e-3, "head_learning_rate": 3e-2, "batch_size": 8, "precision": "fp32"}
 

@@ -176,14 +176,14 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
     made = finished.corpora(home)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     recipe = KINDS["experiment"]
-    with finished.at_work(register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())) as run:
+    with finished.as_running(register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())) as run:
         assert road.stops()[2].run in ("", run.id)
         assert "running" in road.stops()[2].known
         assert not road.stops()[3].ready
     assert "the last experiment was interrupted" in road.stops()[2].known  # nobody works on it any more
     recipe = KINDS["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
-    with finished.at_work(register(recipe, recipe.config.parse(options), store())) as run:
+    with finished.as_running(register(recipe, recipe.config.parse(options), store())) as run:
         assert ("Selection", f"run={run.id}") in on_home()[1]
         assert "running" in road.stops()[1].known
         corpora.set_role("domain", made["test"].fingerprint)  # of other corpora it is no selection of this road
@@ -201,7 +201,7 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
 ) -> None:
     finished.corpora(home)
     asked, recipe = find_out.options(), KINDS["calibrate"]
-    with finished.at_work(register(recipe, recipe.config.parse(experiments.calibrations(asked)[0]), store())):
+    with finished.as_running(register(recipe, recipe.config.parse(experiments.calibrations(asked)[0]), store())):
         app = opened("home.py")
         app.button(key="home.find").click().run()
         assert "home.find.start" not in keys(app)

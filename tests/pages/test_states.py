@@ -121,7 +121,7 @@ def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
         }
         failed = begun.pop("random, failed")
         for run in begun.values():
-            held.enter_context(finished.at_work(run))
+            held.enter_context(finished.as_running(run))
         part: Data = {"number": 3, "of": 6, "name": "knn 10%: pre-training", "left": 720.0, "after": 60.0}
         with EventLog(begun["random"].events_file) as log:
             log.append("part", part)

@@ -21,7 +21,7 @@ from core.projects import runs
 from core.runs.run import Run
 from core.training.mlm_settings import MlmSettings
 from tests.conftest import Seal
-from tests.forge import Forge
+from tests.fork_server import ForkServer
 from tests.homes import project_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +120,7 @@ def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
 
 
 @pytest.mark.full
-def test_two_processes_as_one(tmp_path: Path, forge: Forge) -> None:
+def test_two_processes_as_one(tmp_path: Path, fork_server: ForkServer) -> None:
     """Under torchrun, the command line, without dropout: the same curve."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.config.hidden_dropout_prob = lm.model.config.attention_probs_dropout_prob = 0.0
@@ -134,7 +134,7 @@ def test_two_processes_as_one(tmp_path: Path, forge: Forge) -> None:
         words += [word for name, file in given.items() for word in (f"--{name}", str(tmp_path / file))]
         words += ["--batch-size", "16", "--epochs", "1", "--learning-rate", "0.001", "--precision", "fp32"]
         with (tmp_path / "out").open("wb") as out, (tmp_path / "said").open("wb") as said:
-            begin = subprocess.Popen if launcher else forge.begin
+            begin = subprocess.Popen if launcher else fork_server.begin
             assert begin(words, cwd=ROOT, stdout=out, stderr=said).wait(300) == 0, (tmp_path / "said").read_text()
         found.append(json.loads((tmp_path / "out").read_text()))
         assert len(list((project_in(tmp_path / f"home{i}") / "runs").glob("*-pretrain-*"))) == 1

@@ -15,7 +15,7 @@ from core.projects import view as projects
 from core.projects.pack import LIST
 from core.selection import insights
 from tests.conftest import Seal
-from tests.finished import at_work
+from tests.finished import as_running
 from tests.homes import done
 from tests.planted import contracts
 
@@ -124,7 +124,7 @@ def test_weights_active_runs_and_unfinished_work_come_along_only_if_they_should(
     assert name not in entries(projects.export(project, tmp_path / "ended.zip").file)
     select.result_file.unlink()
     assert entries(projects.export(project, tmp_path / "stopped.zip").file)[name] == b"half way"
-    with at_work(select):
+    with as_running(select):
         packed = projects.export(project, tmp_path / "rest.zip")
     assert packed.left_runs == (select.id,)
     assert {name.split("/")[1] for name in entries(packed.file) if name.startswith("runs/")} == others - {select.id}

@@ -22,7 +22,7 @@ from core.runs.store import Run, RunStore
 from core.runs.worker import execute
 from core.selection.result import SelectResult
 from tests.conftest import Command, Seal
-from tests.finished import SELECTED, at_work, corpora, finish
+from tests.finished import SELECTED, as_running, corpora, finish
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_runs_count_once_with_what_their_child_runs_read(home: Path, made: dict[
 
 def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     labels = {name: made[name].fingerprint for name in ("train", "dev")}
-    with at_work(begun(home, "finetune", init="minilm", **labels)) as run:
+    with as_running(begun(home, "finetune", init="minilm", **labels)) as run:
         assert [active.id for active in facade_corpora.needed_by("my dev").active] == [run.id]
         with pytest.raises(CorpusError, match=run.id):
             facade_corpora.remove("my dev")
@@ -78,7 +78,7 @@ def test_runs_just_begun_and_child_runs_keep_a_corpus_and_what_was_made_from_it(
 ) -> None:
     chosen(home, made)
     [child] = runs.listed("score")
-    with at_work(child), pytest.raises(CorpusError, match=child.id):
+    with as_running(child), pytest.raises(CorpusError, match=child.id):
         facade_corpora.remove("my domain")
     audit = begun(home, "audit", corpus=made["domain"].fingerprint)
     for name in ("my domain", "S_C 10%"):
@@ -132,7 +132,7 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
         return code, said
 
     chosen(home, made)
-    with at_work(begun(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
+    with as_running(begun(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
         code, said = remove("my train")
         assert code == 2
         assert f"my train: a running run needs it ({run.id})" in said
@@ -187,7 +187,7 @@ def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dic
     options = {"corpora": (select.result()["corpus"],), "init": "tiny"}
     before = sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")])
     for reference in ("my task", "my domain", "S_C 10%", select.id):
-        with at_work(begun(home, "pretrain", **options)) as run:
+        with as_running(begun(home, "pretrain", **options)) as run:
             assert [each.id for each in removals.removal(reference).active] == [run.id]
             with pytest.raises(RunError, match=run.id):
                 removals.remove_everything(reference)
@@ -198,7 +198,7 @@ def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dic
 
 def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[str, Corpus]) -> None:
     finished = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {})
-    with at_work(begun(home, "add", path="x.txt")) as run:
+    with as_running(begun(home, "add", path="x.txt")) as run:
         with EventLog(run.events_file) as log:
             RunContext(run, log).child(finished)
         with pytest.raises(RunError, match=run.id):

@@ -21,7 +21,7 @@ from core.projects.home import store
 from core.runs import Run, execute, journal, launch
 from core.runs.lock import Lock, Worker, locked
 from tests.conftest import Seal
-from tests.patience import until
+from tests.waiting import until
 
 HOLDER = (
     re.escape(f"{account()}, process {os.getpid()} on {socket.gethostname()}, since ") + r"\d{4}-\d\d-\d\d \d\d:\d\d"

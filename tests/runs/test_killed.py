@@ -28,11 +28,11 @@ from core.runs import Run, launch
 from core.tagging import view as training
 from tests.bias.test_difficulty import QUICK, planted
 from tests.conftest import ROOT, Seal
-from tests.forge import Forge
+from tests.fork_server import ForkServer
 from tests.homes import project_in
-from tests.patience import PATIENCE, until, within
 from tests.pretraining.test_pretrain import TEXTS
 from tests.training.test_finetune import labelled
+from tests.waiting import WAIT_SECONDS, until, within
 
 MODULE = "tests.runs.training_worker"
 Options = dict[str, Any]
@@ -113,9 +113,9 @@ def killed_within_an_epoch(run: Run, steps: int, after: int = 0) -> int:
 
 
 @pytest.fixture
-def forked(forge: Forge, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def forked(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From its call on workers are forked from a process that has done their imports."""
-    return partial(monkeypatch.setattr, "core.runs.launch.subprocess.Popen", forge.begin)
+    return partial(monkeypatch.setattr, "core.runs.launch.subprocess.Popen", fork_server.begin)
 
 
 def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options, forked: Callable[[], None]) -> None:
@@ -129,7 +129,7 @@ def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options,
     members = [leader, *leader.children(recursive=True)]
     with within(15):
         assert launch.stop(run).state == "cancelled"
-        _, left = psutil.wait_procs(members, timeout=PATIENCE)
+        _, left = psutil.wait_procs(members, timeout=WAIT_SECONDS)
     assert not left
     assert load_tagger(run.artifacts / "model").predict(labelled(3, 4))
     assert any("is kept in" in note for note in run.state().notes)
@@ -203,17 +203,17 @@ def test_a_difficulty_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal, f
     assert (run.artifacts / "mentions.parquet").read_bytes() == table
 
 
-def select(home: Path, folder: Path, forge: Forge | None = None, kill_after: float | None = None) -> bytes:
+def select(home: Path, folder: Path, fork_server: ForkServer | None = None, kill_after: float | None = None) -> bytes:
     """Select once on the command line; return S_C's bytes, or none if the process was killed.
 
-    forge: replaces a new process. kill_after: number of arrays that the runs have written by then.
+    fork_server: replaces a new process. kill_after: number of arrays that the runs have written by then.
     """
     output = folder / f"{home.name}.jsonl"
     corpora = ["--task", str(folder / "task.txt"), "--domain", str(folder / "domain.txt"), "--encoder", "tiny"]
     words = [sys.executable, "-m", "core", "--home", str(home), "select", *corpora, "--strategy", "knn"]
     words += ["--budget", "5%", "--output", str(output), "--json"]
     with (folder / "said").open("wb") as said:
-        process = (forge.begin if forge else subprocess.Popen)(words, cwd=ROOT, stdout=said, stderr=said)
+        process = (fork_server.begin if fork_server else subprocess.Popen)(words, cwd=ROOT, stdout=said, stderr=said)
     deadline = time.monotonic() + 300
     while kill_after is not None and process.poll() is None and time.monotonic() < deadline:
         if sum(1 for path in project_in(home).glob("runs/*/*/*") if path.suffix == ".npy") >= kill_after:
@@ -227,7 +227,7 @@ def select(home: Path, folder: Path, forge: Forge | None = None, kill_after: flo
     return output.read_bytes()
 
 
-def test_a_selection_killed_and_resumed_equals_the_undisturbed_one(tmp_path: Path, forge: Forge) -> None:
+def test_a_selection_killed_and_resumed_equals_the_undisturbed_one(tmp_path: Path, fork_server: ForkServer) -> None:
     """D_C has two embedding chunks of words with few pieces, which `tiny` embeds in seconds."""
     draw, words = random.Random(0), ["".join(two) for two in product(ascii_lowercase[:20], repeat=2)]
     for name, n in (("task", 50), ("domain", 9_000)):
@@ -236,6 +236,6 @@ def test_a_selection_killed_and_resumed_equals_the_undisturbed_one(tmp_path: Pat
     undisturbed = select(tmp_path / "calm", tmp_path)
     assert undisturbed.count(b"\n") == 450
     stormy = tmp_path / "stormy"
-    kills = [select(stormy, tmp_path, forge, kill_after=made) for made in (1, 3)]
+    kills = [select(stormy, tmp_path, fork_server, kill_after=made) for made in (1, 3)]
     assert b"" in kills  # at least one attempt was really killed
-    assert select(stormy, tmp_path, forge) == undisturbed
+    assert select(stormy, tmp_path, fork_server) == undisturbed

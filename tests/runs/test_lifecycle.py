@@ -23,8 +23,8 @@ from core.errors import ResourceError, RunBusy, RunError
 from core.results import FloatArray
 from core.runs import Run, RunContext, RunStore, execute, launch
 from core.runs.lock import Lock, Worker
-from tests.patience import PATIENCE, frozen, until, within
 from tests.runs.lifecycle_worker import crunch
+from tests.waiting import WAIT_SECONDS, frozen, until, within
 
 MODULE = "tests.runs.lifecycle_worker"
 ROOT = Path(__file__).resolve().parents[2]
@@ -346,7 +346,7 @@ def test_of_two_workers_spawned_at_once_one_works(store: RunStore, undisturbed: 
     pair = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     until(lambda: any(process.poll() is not None for process in pair))
     gate.touch()
-    said = [process.communicate(timeout=PATIENCE)[1] for process in pair]
+    said = [process.communicate(timeout=WAIT_SECONDS)[1] for process in pair]
     assert sorted(process.returncode for process in pair) == [0, 2]
     assert any("is running in another process" in text for text in said)
     assert kinds(run).count("started") == kinds(run).count("succeeded") == 1
@@ -470,7 +470,7 @@ def test_only_the_process_that_was_meant_is_killed(store: RunStore, guilty: bool
         run.lock.release()
         launch.escalate_if_due(run)
         if guilty:
-            assert bystander.wait(PATIENCE) == -SIGKILL
+            assert bystander.wait(WAIT_SECONDS) == -SIGKILL
         else:
             assert (run.worker(), bystander.poll()) == (None, None)
     finally:

@@ -24,8 +24,8 @@ from core.runs.store import Run
 from core.runs.versions import versions
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
-from tests.patience import until
 from tests.runs.works import Squares, begun, made
+from tests.waiting import until
 
 # Alone: Ray's processes need both cores as they start.
 pytestmark = [

@@ -9,10 +9,10 @@ import pytest
 from core.errors import Cancelled, RunError
 from core.runs import Run, RunContext, RunStore, device_lock, execute, run_or_reuse
 from core.runs.lock import Lock
-from tests.patience import until
 from tests.runs.lifecycle_worker import crunch
 from tests.runs.lifecycle_worker import parent as parent_recipe
 from tests.runs.test_lifecycle import create, ended, gate, kinds, start, store, worked, worker_of  # noqa: F401
+from tests.waiting import until
 
 CHILD = {"seconds": 0.03}
 

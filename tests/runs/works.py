@@ -22,7 +22,7 @@ from core.runs.context import RunContext
 from core.runs.spread import spread
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
-from tests.patience import until
+from tests.waiting import until
 
 
 @dataclass(frozen=True)

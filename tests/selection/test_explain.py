@@ -16,8 +16,8 @@ from core.selection.near import cosines, nearest_rows
 from core.selection.score import explanation_arrays
 from core.selection.why import explain, neighbours
 from tests.conftest import Seal, sentence
+from tests.fake_models import found_by_list, spans, unigram_mlm
 from tests.planted import bag_vectors, contracts, kitchen
-from tests.stand_ins import found_by_list, spans, unigram_mlm
 
 QUERIES = ("raw-mean", "unit-mean", "k-means", "contrastive")
 CASES = [

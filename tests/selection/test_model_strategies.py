@@ -29,9 +29,9 @@ from core.tagging.config import FinetuneConfig
 from core.tagging.predictions import read_spans
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import Seal, sealer, sentence
+from tests.fake_models import found_by_list, tiny_mlm, unigram_mlm
 from tests.homes import Homes, Names, done
 from tests.planted import contracts, kitchen
-from tests.stand_ins import found_by_list, tiny_mlm, unigram_mlm
 from tests.untrained import without_training
 
 TASK, DOMAIN = contracts(40, seed=1), [*contracts(60, seed=2), *kitchen(60)]

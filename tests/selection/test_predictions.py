@@ -17,7 +17,7 @@ from core.selection.evidence import SPAN, Spans, flat
 from core.selection.strategies.predictions import NerSelected, fold
 from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import Seal, sentence
-from tests.stand_ins import found_by_list, spans
+from tests.fake_models import found_by_list, spans
 
 TYPES = ("LOC", "PER")
 

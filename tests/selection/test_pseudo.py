@@ -15,7 +15,7 @@ from core.selection import make_strategy
 from core.selection.base import Batch, Source, Strategy
 from core.selection.strategies.pseudo import PseudoPerplexity, _Pass
 from tests.conftest import Seal, sentence
-from tests.stand_ins import tiny_mlm, unigram_mlm
+from tests.fake_models import tiny_mlm, unigram_mlm
 
 TEXTS = ["The guarantor pays .", "a", "", "Harlow Ltd's price (net) is 20 %", "\u200b", "x y z", "The guarantor pays ."]
 

@@ -10,8 +10,8 @@ from core.models.taggers import load_tagger
 from core.projects import runs as facade_runs
 from core.reporter import Silent
 from tests.conftest import Seal, sentence
+from tests.fake_models import found_by_list
 from tests.planted import contracts, kitchen
-from tests.stand_ins import found_by_list
 
 NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
 TASK, DOMAIN = contracts(24, seed=1), [*contracts(20, seed=2), *kitchen(20)]

@@ -17,7 +17,7 @@ from core.errors import Cancelled, CorpusError
 from core.reporter import Silent
 from core.similarity.base import Measure, Sample
 from core.similarity.measures import MEASURES, MeasureName, make_measure
-from tests.ears import Stop
+from tests.reporters import Canceller
 from tests.similarity.conftest import sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,9 +64,9 @@ def test_a_number_says_what_it_is_and_the_close_source_wins(name: str) -> None:
     each = measure(name)
     learnt = each.fit(NEAR, Silent())
     with pytest.raises(Cancelled):
-        each.fit(NEAR, Stop())
+        each.fit(NEAR, Canceller())
     with pytest.raises(Cancelled):
-        each.compare(learnt, TARGET, Stop())
+        each.compare(learnt, TARGET, Canceller())
     found = each.compare(learnt, TARGET, Silent())
     assert (found.name, found.unit, found.prefer) == (name, MEASURES[name].unit, MEASURES[name].prefer)
     assert math.isfinite(found.value)

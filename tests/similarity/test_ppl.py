@@ -9,8 +9,8 @@ from core.errors import CorpusError
 from core.reporter import Silent
 from core.results import Measurement
 from core.similarity.measures import make_measure
-from tests.ears import Ear
 from tests.models.test_ngram import TEST, TRAIN, SlowKneserNey
+from tests.reporters import Recorder
 from tests.similarity.conftest import sample
 
 sentences = st.lists(st.sampled_from("abcde"), min_size=1, max_size=7)
@@ -70,7 +70,7 @@ def test_a_small_vocabulary_is_no_advantage() -> None:
 
 
 def test_a_source_that_knows_no_word_is_noted() -> None:
-    measure, ear = make_measure("ppl", {}, seed=0, vocabulary_size=50), Ear()
+    measure, ear = make_measure("ppl", {}, seed=0, vocabulary_size=50), Recorder()
     found = measure.compare(measure.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), ear)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)

@@ -9,7 +9,7 @@ from core.errors import CorpusError
 from core.reporter import Reporter, Silent
 from core.similarity.base import Sample, draw
 from tests.conftest import Seal, sentence
-from tests.ears import Ear
+from tests.reporters import Recorder
 
 
 def drawn(*corpora: Corpus, report: Reporter | None = None, **options: Any) -> Sample:
@@ -46,7 +46,7 @@ def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None
 def test_several_corpora_are_one_source_whose_rows_are_counted(
     corpus: Corpus, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second, ear = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second"), Ear()
+    first, second, ear = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second"), Recorder()
     found = drawn(first, second)
     assert found.n_tokens == 18
     assert {words[0] for words in drawn(first, second, cap=9, seed=3).sentences} == {"apples", "pears"}

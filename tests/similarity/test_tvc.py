@@ -15,7 +15,7 @@ from core.results import Measurement
 from core.similarity.measures import make_measure
 from core.similarity.parts_of_speech import load_word_tagger, settle
 from core.text.content import content_words
-from tests.ears import Ear
+from tests.reporters import Recorder
 from tests.similarity.conftest import sample
 
 WORDS = ("The", "the", "cat", "dog", "Dog", "sat", "12", "quickly", ",", ".")
@@ -55,7 +55,7 @@ def test_tvcc_is_tvc_of_content_words(source: list[list[str]], target: list[list
 def test_the_built_in_list_is_english_and_says_so() -> None:
     text = "In 1999 the early family quickly moved to Oslo , where they didn t ever reply : 3rd try ."
     assert content_words(text.split()) == {"early", "family", "moved", "Oslo", "reply", "3rd", "try"}
-    ear, measure = Ear(), make_measure("tvcc", {"tagger": "built-in"}, seed=0, vocabulary_size=0)
+    ear, measure = Recorder(), make_measure("tvcc", {"tagger": "built-in"}, seed=0, vocabulary_size=0)
     german = sample(["Der Hund schläft auf dem Sofa", "Die Katze jagt eine Maus"], "deutsch")
     measure.compare(measure.fit(german, Silent()), german, ear)
     assert "deutsch are English function words" in ear.notes[0]

@@ -11,7 +11,7 @@ from core.errors import Cancelled, CorpusError
 from core.reporter import Silent
 from core.similarity.measures import make_measure
 from core.similarity.wvv import Wvv, distances
-from tests.ears import Ear, Stop
+from tests.reporters import Canceller, Recorder
 from tests.similarity.conftest import sample
 from tests.similarity.test_contracts import FRUIT, METAL, NEAR, TARGET, chained
 
@@ -77,7 +77,7 @@ def test_no_frequent_word_and_no_shared_word_are_told() -> None:
 
 
 def test_progress_counts_tokens_of_all_epochs_and_a_stop_ends_training_at_once() -> None:
-    ear, stop = Ear(), Stop(3)
+    ear, stop = Recorder(), Canceller(3)
     measure().fit(NEAR, ear)
     done = [first for first, _, _ in ear.told]
     assert done == sorted(done)

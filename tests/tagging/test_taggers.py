@@ -25,7 +25,7 @@ from core.tagging.evaluations import SeedOutcome, SplitScores
 from tests.assisting.test_assist import HOME
 from tests.conftest import Command, Seal, sentence
 from tests.homes import done
-from tests.searched import holding
+from tests.word_search import holding
 
 ONCE = [f"Zyxname{i}" for i in range(6)]
 OFTEN = "Qwxcommon"

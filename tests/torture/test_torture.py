@@ -12,13 +12,13 @@ import pytest
 
 from core.kinds import KINDS
 from core.project_list import shared_home
-from tests import every_kind
+from tests import smallest_options
 from tests.conftest import elsewhere
-from tests.forge import Forge
+from tests.fork_server import ForkServer
 from tests.lab.torture import kinds, ways
 from tests.lab.torture.__main__ import KILLS, Torture, table
 from tests.lab.torture.trial import Trial, undisturbed
-from tests.patience import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.full
 
@@ -27,16 +27,16 @@ WAYS = ("kill-writing", "torn", "read-only", "clock-back", "two-workers")
 
 
 @pytest.fixture(scope="module")
-def torture(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Torture]:
+def torture(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Iterator[Torture]:
     folder = tmp_path_factory.mktemp("torture")
     with elsewhere(folder / "home") as home:
         kinds.furnish(home, QUICK)
         shared_home(home).rename(folder / "furnished")
-        yield Torture(folder, forge, QUICK, WAYS)
+        yield Torture(folder, fork_server, QUICK, WAYS)
 
 
 def test_what_was_disturbed_ends_as_undisturbed(torture: Torture) -> None:
-    torture.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in QUICK}
+    torture.calm = {kind: undisturbed(torture.fork_server, torture.folder, kind, fresh=False) for kind in QUICK}
     records = [torture.trial(seed, QUICK[seed % 3], way) for seed, way in enumerate(WAYS)]
     assert [record["became"] for record in records] == ["alike"] * len(WAYS), records
     assert all(record["struck"] for record in records[:2])
@@ -48,8 +48,8 @@ def test_trials_of_several_calls_add_up_in_one_log(torture: Torture, tmp_path: P
     """Another call, perhaps on another machine, goes on behind the last seed, with what was tried least."""
     log = tmp_path / "log.jsonl"
     for _ in range(2):
-        again = Torture(torture.folder, torture.forge, QUICK[:2], WAYS[:1], log=log)
-        again.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in QUICK[:2]}
+        again = Torture(torture.folder, torture.fork_server, QUICK[:2], WAYS[:1], log=log)
+        again.calm = {kind: undisturbed(torture.fork_server, torture.folder, kind, fresh=False) for kind in QUICK[:2]}
         again.until(inf, 1, 5)
     assert [(record["seed"], record["kind"]) for record in again.records()] in (
         [(5, "add"), (6, "vectors-import")],
@@ -68,16 +68,16 @@ def test_the_table_counts_kills_apart_from_what_only_starves_a_run() -> None:
 
 
 def test_every_kind_can_be_tortured() -> None:
-    """Those that a run of another kind begins are named here, all others by `every_kind` and `kinds`."""
+    """Those that a run of another kind begins are named here, all others by `smallest_options` and `kinds`."""
     begun = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
-    named = {name for name in KINDS if f'"{name}":' in Path(every_kind.__file__).read_text()}
+    named = {name for name in KINDS if f'"{name}":' in Path(smallest_options.__file__).read_text()}
     assert named | begun == set(KINDS)
 
 
 def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
     """An app that is killed right after it began a worker has told nobody of it."""
-    calm = undisturbed(torture.forge, torture.folder, "robustness", fresh=False)
-    trial = Trial(torture.forge, torture.folder, "robustness", calm, random.Random(0))
+    calm = undisturbed(torture.fork_server, torture.folder, "robustness", fresh=False)
+    trial = Trial(torture.fork_server, torture.folder, "robustness", calm, random.Random(0))
     first = trial.worker(halt=calm.operations // 2)
     until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it has come half way")
     assert trial.again().lock.held()
@@ -93,7 +93,7 @@ def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeyp
 
 def test_what_is_different_is_seen(torture: Torture) -> None:
     """The check of the check."""
-    calm = undisturbed(torture.forge, torture.folder, "robustness", fresh=False)
+    calm = undisturbed(torture.fork_server, torture.folder, "robustness", fresh=False)
     torture.calm["robustness"] = replace(calm, outcome={**calm.outcome, "robustness 1 result": "another"})
     assert torture.trial(9, "robustness", "kill-writing")["became"] == "different"
     assert "1 different" in table(torture.records())

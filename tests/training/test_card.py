@@ -43,7 +43,7 @@ from core.training import classify, finetune, mlm_settings, pretrain
 from core.training.settings import ClassifySettings, Settings
 from core.training.steps import Step, Steps, tokenised
 from tests.conftest import Seal, sentence
-from tests.stand_ins import tiny_mlm
+from tests.fake_models import tiny_mlm
 
 ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
 

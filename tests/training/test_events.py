@@ -17,7 +17,7 @@ from core.training import events
 from core.training.events import Durable, EventCallback, last_checkpoint, listen
 from core.training.finetune import Finetuning
 from core.training.pretrain import Pretraining
-from tests.ears import Ear
+from tests.reporters import Recorder
 
 EXAMPLES = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(40)]
 
@@ -31,7 +31,7 @@ class Line(torch.nn.Module):
         return {"loss": (self.linear(x).squeeze(-1) - labels).pow(2).mean()}
 
 
-class Listener(Ear):
+class Listener(Recorder):
     """Remember metrics and progress; cancel at check number `stop_at`."""
 
     def __init__(self, stop_at: int = 0) -> None:

@@ -21,7 +21,7 @@ from core.training.finetune import Epochs, finetune, score
 from core.training.rows import judges
 from core.training.settings import Settings, TaggerSettings
 from tests.conftest import sentence
-from tests.ears import Ear
+from tests.reporters import Recorder
 
 TYPES = ("LOC", "PER")
 SETTINGS = Settings(
@@ -43,7 +43,7 @@ def labelled(n: int, seed: int) -> list[Sentence]:
 TRAIN, DEV = labelled(20, 1), labelled(12, 2)  # three steps an epoch, the last one of four sentences
 
 
-class Listener(Ear):
+class Listener(Recorder):
     """Remember metrics; once `after` steps are done, raise `error` when asked whether to stop.
 
     That is: at the end of the next step or, if an epoch has just ended, while dev is evaluated.

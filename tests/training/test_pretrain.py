@@ -16,7 +16,7 @@ from core.training.events import EventCallback, last_checkpoint
 from core.training.mlm_settings import Settings
 from core.training.pretrain import Piles, Pretraining, pretrain
 from core.training.steps import Examples, Steps, near_equal, packed, pieces_until, tokenised
-from tests.ears import Ear
+from tests.reporters import Recorder
 
 LOTS = np.random.default_rng(0)
 TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(1, 12))) for _ in range(60)]
@@ -218,7 +218,7 @@ def same(lm: MaskedLM, other: MaskedLM) -> None:
 
 
 def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
-    calm_model, stormy_model, ear = model(), model(), Ear()
+    calm_model, stormy_model, ear = model(), model(), Recorder()
     calm = pretrain(calm_model, piles(calm_model), SETTINGS, folder=tmp_path / "calm", report=Silent())
     with pytest.raises(Cancelled):
         pretrain(model(), piles(model()), SETTINGS, folder=tmp_path / "storm", report=Stopping(at=3))
@@ -241,7 +241,7 @@ def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) 
 def test_stopped_as_patience_runs_out_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
     """Dev loss rises after the first epoch, and the stop comes in the evaluation that ends the training."""
     rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
-    calm_model, stormy_model, ear = model(), model(), Ear()
+    calm_model, stormy_model, ear = model(), model(), Recorder()
     calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=ear)
     best = int(np.argmin(calm.dev_loss))
     assert len(calm.dev_loss) == best + 3 < 8

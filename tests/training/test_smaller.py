@@ -28,8 +28,8 @@ from core.training.pretrain import Piles, pretrain
 from core.training.settings import ClassifySettings, TaggerSettings
 from core.training.steps import tokenised
 from tests.conftest import sentence
-from tests.ears import Ear
 from tests.fake_cards import seen_by_torch
+from tests.reporters import Recorder
 from tests.training.test_finetune import labelled
 
 CPU = torch.device("cpu")
@@ -70,7 +70,7 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     """The same work on the same card alone; never on a processor, where last digits are to be the same."""
     seen_by_torch(monkeypatch)
     shared_home(home).mkdir()
-    card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Ear()
+    card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Recorder()
     for device in (card, CPU):
         assert sum(Halved("adding", device).each(range(8), full(2, len, sum))) == 28
         loss = full(1, lambda times: 4 // times, int)
@@ -128,7 +128,7 @@ class Gradients:
         self.of: list[dict[str, Tensor]] = []
         self.kept: list[tuple[str, str, int]] = []
         monkeypatch.setattr(training_memory, "keep_parts", lambda *given: self.kept.append(given))
-        self.notes, self._seen = Ear(), False
+        self.notes, self._seen = Recorder(), False
         step = Smaller.step
 
         def recorded(smaller: Smaller, work: Callable[[int], Tensor], most: int) -> Tensor:

@@ -21,7 +21,7 @@ from core.training.finetune import Epochs
 from core.training.rows import ASSISTING, PRIMARY, Alternating, Joined, OneCorpus, Row
 from core.training.settings import Settings
 from tests.conftest import sentence
-from tests.ears import Ear
+from tests.reporters import Recorder
 from tests.training.test_finetune import DEV, TRAIN, TYPES, apart
 from tests.training.test_finetune import SETTINGS as TAGGER
 
@@ -98,7 +98,7 @@ def test_in_turn_a_step_is_a_sentence_of_one_corpus_and_then_of_the_other(tmp_pa
     assert {one.text for ((one, _, source),) in epoch if source == ASSISTING} == {one.text for one in OTHER}
     assert sorted(one.text for ((one, _, source),) in epoch if source == PRIMARY) == sorted(s.text for s in TRAIN)
 
-    ear = Ear()
+    ear = Recorder()
     trained(tmp_path, replace(IN_TURN, epochs=1), TRAIN, 0.1, ear)
     assert ear.told[-1][1] == 2 * len(TRAIN)
 

@@ -264,7 +264,7 @@ ARTIFACTS = tuple(
 
 
 def make_furnished(folder: Path) -> None:
-    from tests.furnished import furnish
+    from tests.full_home import furnish
 
     furnish(folder)
     for run in runs.listed("map"):

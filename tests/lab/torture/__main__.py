@@ -22,7 +22,7 @@ from typing import Any
 
 from core.files import append_line
 from core.kinds import KINDS
-from tests.forge import Forge
+from tests.fork_server import ForkServer
 from tests.lab.torture import kinds
 from tests.lab.torture.trial import Calm, Stuck, Trial, undisturbed
 from tests.lab.torture.ways import WAYS
@@ -38,10 +38,10 @@ class Torture:
     """Trials of some kinds in some ways, in one folder. log: a file of its own that they are added to."""
 
     def __init__(
-        self, folder: Path, forge: Forge, names: Sequence[str], ways: Sequence[str], log: Path | None = None
+        self, folder: Path, fork_server: ForkServer, names: Sequence[str], ways: Sequence[str], log: Path | None = None
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.forge, self.names, self.ways = folder, forge, names, ways
+        self.folder, self.fork_server, self.names, self.ways = folder, fork_server, names, ways
         self.log = log or folder / "log.jsonl"
         self._calm_file = folder / "calm.json"
         known = json.loads(self._calm_file.read_text()) if self._calm_file.exists() else {}
@@ -55,10 +55,10 @@ class Torture:
     def trial(self, seed: int, kind: str, way: str) -> Record:
         """Disturb a run and see what becomes of it; written down."""
         if kind not in self.calm:
-            self.calm[kind] = undisturbed(self.forge, self.folder, kind)
+            self.calm[kind] = undisturbed(self.fork_server, self.folder, kind)
             self._calm_file.write_text(json.dumps({kind: asdict(calm) for kind, calm in self.calm.items()}))
         lots, since, struck = random.Random(f"{seed} {kind} {way}"), time.monotonic(), 0
-        trial = Trial(self.forge, self.folder, kind, self.calm[kind], lots)
+        trial = Trial(self.fork_server, self.folder, kind, self.calm[kind], lots)
         try:
             for _ in range(lots.randint(1, MOST)):
                 struck += WAYS[way](trial)
@@ -125,9 +125,9 @@ def main() -> int:
         "--log", type=Path, help="its trials are added to this file, a line each, and not to one in --out"
     )
     options = parser.parse_args()
-    with Forge("tests.lab.torture.warm") as forge:
+    with ForkServer("tests.lab.torture.warm") as fork_server:
         torture = Torture(
-            options.out.absolute(), forge, options.kinds.split(","), options.ways.split(","), log=options.log
+            options.out.absolute(), fork_server, options.kinds.split(","), options.ways.split(","), log=options.log
         )
         try:
             torture.until(time.monotonic() + 60 * options.minutes, options.trials, options.seed)

@@ -14,7 +14,7 @@ from core.project_list import shared_home
 from core.projects import runs
 from core.runs.store import Run, RunStore
 from core.tagging import calibrate
-from tests import every_kind
+from tests import smallest_options
 from tests.conftest import sentence
 from tests.homes import link, project_in
 from tests.planted import contracts
@@ -36,7 +36,7 @@ def furnish(home: Path, kinds: Collection[str]) -> None:
     calibrate.SECONDS = 0.0
     library = Library(home)
     made = dict[str, str]()
-    for name, lines in every_kind.piles().items():
+    for name, lines in smallest_options.piles().items():
         labelled = name not in ("task", "domain")
         rows = [sentence(line, [(0, 2, "PARTY")] if labelled else None) for line in lines]
         made[name] = library.seal(rows, name=name, origin={}, labelled=labelled).fingerprint
@@ -45,13 +45,13 @@ def furnish(home: Path, kinds: Collection[str]) -> None:
     upload.write_text("\n".join(contracts(200, seed=5)), encoding="utf-8")
     kept = shutil.copytree(upload.parent, home / "kept")
     every: dict[str, Mapping[str, Any]] = {"audit": {"corpus": made["domain"]}, "vectors": {"corpus": made["task"]}}
-    every |= every_kind.first(made, again, upload)
+    every |= smallest_options.first(made, again, upload)
     every["add"] = {"path": str(upload), "move": True}
     few = set(kinds) <= set(ALONE)
     for kind, options in every.items():
         if not few or kind in kinds:
             runs.execute(kind, options)
-    for kind, options in {} if few else every_kind.second(made).items():
+    for kind, options in {} if few else smallest_options.second(made).items():
         runs.execute(kind, options)
     shutil.copytree(kept, upload.parent, dirs_exist_ok=True)
     shutil.rmtree(kept)
@@ -64,7 +64,9 @@ def begun(source: Path, kind: str, home: Path) -> Run:
     shutil.copytree(source, root, copy_function=link)
     store = RunStore(home)
     found = store.list(kind)
-    assert found, f"{kind}: has no run in {source}; give it options in tests/every_kind.py, and begin in a new folder"
+    assert found, (
+        f"{kind}: has no run in {source}; give it options in tests/smallest_options.py, and begin in a new folder"
+    )
     run = found[0]
     gone = {run.id, *_below(run.id, store)}
     for corpus in (home / "corpora").iterdir():

@@ -15,7 +15,7 @@ from signal import SIGKILL
 from typing import Any
 
 from core.runs.store import Run, RunStore
-from tests.forge import ROOT, Forge, Forged
+from tests.fork_server import ROOT, ForkedProcess, ForkServer
 from tests.homes import project_in
 from tests.lab.torture import kinds
 from tests.lab.torture.outcome import Outcome, differences, here, outcome
@@ -41,8 +41,10 @@ class Stuck(Exception):
 class Trial:
     """A run that has yet to begin, in a home of its own, and processes that work on it."""
 
-    def __init__(self, forge: Forge, folder: Path, kind: str, calm: Calm | None, lots: random.Random) -> None:
-        self.forge, self.folder, self.kind, self.lots, self._calm = forge, folder, kind, lots, calm
+    def __init__(
+        self, fork_server: ForkServer, folder: Path, kind: str, calm: Calm | None, lots: random.Random
+    ) -> None:
+        self.fork_server, self.folder, self.kind, self.lots, self._calm = fork_server, folder, kind, lots, calm
         self.home, self.words = project_in(folder / "home"), folder / "words"
         self.run = kinds.begun(folder / "furnished", kind, self.home)
         self.before = here(self.home) - {self.run.id}
@@ -60,20 +62,20 @@ class Trial:
         """The number of one of the operations on files that the undisturbed run did."""
         return self.lots.randint(1, self.calm.operations)
 
-    def worker(self, **order: Any) -> Forged:
+    def worker(self, **order: Any) -> ForkedProcess:
         """A worker on the run. order: what happens to it; see `victim`."""
         return self._process(["work", self.run.id, "--home", str(self.home)], order)
 
-    def app(self, *words: str, **order: Any) -> Forged:
+    def app(self, *words: str, **order: Any) -> ForkedProcess:
         """A process that does what a page does."""
         return self._process([words[0], str(self.home), *words[1:]], order)
 
-    def _process(self, words: list[str], order: Mapping[str, Any]) -> Forged:
+    def _process(self, words: list[str], order: Mapping[str, Any]) -> ForkedProcess:
         command = [sys.executable, "-m", VICTIM, *words]
         with self.words.open("ab") as out:
-            return self.forge.begin(command, stdout=out, stderr=out, env=_surroundings(self.home, order))
+            return self.fork_server.begin(command, stdout=out, stderr=out, env=_surroundings(self.home, order))
 
-    def over(self, process: Forged) -> int:
+    def over(self, process: ForkedProcess) -> int:
         """Its exit status. Errors: Stuck, and then it is killed."""
         try:
             return process.wait(PATIENCE)
@@ -124,17 +126,17 @@ def _surroundings(home: Path, order: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def undisturbed(forge: Forge, folder: Path, kind: str, *, fresh: bool = True) -> Calm:
+def undisturbed(fork_server: ForkServer, folder: Path, kind: str, *, fresh: bool = True) -> Calm:
     """What a run of a kind leaves, timed. fresh: one of a process that was not forked leaves the same.
 
     Errors: AssertionError where these two differ, or one fails.
     """
-    trial, count, since = Trial(forge, folder, kind, None, random.Random(0)), folder / "count", time.monotonic()
+    trial, count, since = Trial(fork_server, folder, kind, None, random.Random(0)), folder / "count", time.monotonic()
     status = trial.over(trial.worker(count=str(count)))
     seconds, first = time.monotonic() - since, outcome(trial.home, trial.before)
     assert not status, trial.words.read_text()
     if fresh:
-        trial = Trial(forge, folder, kind, None, random.Random(0))
+        trial = Trial(fork_server, folder, kind, None, random.Random(0))
         command = [sys.executable, "-m", VICTIM, "work", trial.run.id, "--home", str(trial.home)]
         subprocess.run(command, cwd=ROOT, env=_surroundings(trial.home, {}), check=True)
         changed = differences(first, outcome(trial.home, trial.before))

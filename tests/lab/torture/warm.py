@@ -1,8 +1,8 @@
-"""A forge that has imported what a run of any kind imports."""
+"""A fork server that has imported what a run of any kind imports."""
 
-from tests import forge
+from tests import fork_server
 
 PARTS = ("core.projects.runs", "umap", "gensim.models")
 
 if __name__ == "__main__":
-    forge.main((*forge.PARTS, *PARTS))
+    fork_server.main((*fork_server.PARTS, *PARTS))

@@ -1,6 +1,6 @@
 """Processes without the seconds of their imports: one that has done them becomes another whenever it is asked.
 
-python -m tests.forge SOCKET
+python -m tests.fork_server SOCKET
 
 It imports and never computes, so that what it becomes has no state of anybody before it, and no thread is lost but that
 of pyarrow's allocator, which begins another. Whoever compares what such processes end with has the undisturbed one
@@ -39,20 +39,20 @@ PARTS = (  # what a worker that trains or embeds, and the command line, import
 POLL = 0.02  # seconds between two looks at whether a process has ended
 
 
-class Forged:
-    """A process that the forge became, asked as if it were a `subprocess.Popen`."""
+class ForkedProcess:
+    """A process that the fork_server became, asked as if it were a `subprocess.Popen`."""
 
-    def __init__(self, forge: "Forge", pid: int) -> None:
+    def __init__(self, fork_server: "ForkServer", pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._forge = forge
+        self._forge = fork_server
 
     def poll(self) -> int | None:
         """Its exit status; None as long as it runs."""
         if self.returncode is None:
             try:
                 self.returncode = self._forge.ask({"poll": self.pid})
-            except OSError:  # the forge was closed, and with it ended what it had made
+            except OSError:  # the fork_server was closed, and with it ended what it had made
                 self.returncode = -signal.SIGKILL
         return self.returncode
 
@@ -70,7 +70,7 @@ class Forged:
             os.kill(self.pid, number)
 
 
-class Forge:
+class ForkServer:
     """As a context it ends with its block. module: whose `main` does the imports."""
 
     def __init__(self, module: str = __name__) -> None:
@@ -95,12 +95,12 @@ class Forge:
         stderr: IO[bytes],
         env: Mapping[str, str] | None = None,
         **as_always: object,
-    ) -> Forged:
+    ) -> ForkedProcess:
         """`subprocess.Popen` of `python -m ...` in the project's folder, a session of its own, with no input."""
         _, dash, *words = command
         assert dash == "-m"
         order = {"words": words, "environment": dict(os.environ if env is None else env)}
-        return Forged(self, self.ask(order, (stdout.fileno(), stderr.fileno())))
+        return ForkedProcess(self, self.ask(order, (stdout.fileno(), stderr.fileno())))
 
     def ask(self, order: Mapping[str, object], ends: Sequence[int] = ()) -> int:
         """Its answer to an order."""

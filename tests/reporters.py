@@ -4,7 +4,7 @@ from core.errors import Cancelled
 from core.reporter import Silent
 
 
-class Ear(Silent):
+class Recorder(Silent):
     """Remember notes, metrics and progress."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Ear(Silent):
         self.told.append((done, total, unit))
 
 
-class Stop(Silent):
+class Canceller(Silent):
     """Cancel once `check` was called `at` times."""
 
     def __init__(self, at: int = 1) -> None:

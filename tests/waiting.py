@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE = 240.0  # seconds; who is ready sooner waits no longer
+WAIT_SECONDS = 240.0  # seconds; who is ready sooner waits no longer
 Got = TypeVar("Got")
 
 
 def until(true: Callable[[], Got], what: str = "it comes true", pause: float = 0.02) -> Got:
     """What `true` returns once that is true. Errors: AssertionError when patience ends."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_SECONDS
     while not (got := true()):
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(pause)
