@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.planted import contracts, kitchen
-from tests.test_at_rest import wide_mask, wider  # noqa: F401
+from tests.test_files_on_disk import wide_mask, wider  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.driver import Server, left, settled, watched
-from tests.test_at_rest import wider
+from tests.test_files_on_disk import wider
 from tests.waiting import until
 
 # Loaded before anything else: a system that does not show who connects, as a Mac or a container does not.

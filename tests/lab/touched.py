@@ -22,15 +22,15 @@ TESTS: dict[str, tuple[str, ...]] = {
     "core/models": ("tests/models", "tests/training"),
     "core/pretraining": ("tests/pretraining", "tests/training"),
     "core/projects": ("tests/projects", "tests/test_*.py", "tests/pages"),
-    "core/runs": ("tests/runs", "tests/test_changed.py", "tests/torture"),
-    "core/samples": ("tests/samples", "tests/test_finished_sample.py"),
-    "core/selection": ("tests/selection", "tests/test_contracts.py", "tests/pages"),
+    "core/runs": ("tests/runs", "tests/torture"),
+    "core/samples": ("tests/samples",),
+    "core/selection": ("tests/selection", "tests/pages"),
     "core/similarity": ("tests/similarity",),
     "core/stats": ("tests/stats",),
     "core/tagging": ("tests/tagging", "tests/training", "tests/experiment", "tests/pages"),
     "core/text": ("tests/text", "tests/corpora"),
     "core/training": ("tests/training", "tests/tagging"),
-    "pages": ("tests/pages", "tests/test_spite.py", "tests/browser"),
+    "pages": ("tests/pages", "tests/test_regex_time.py", "tests/browser"),
 }
 
 
@@ -85,8 +85,8 @@ def changed(root: Path = ROOT) -> list[str]:
 
 # Folders of unit tests, which need neither a page nor a training run. `make quick` runs those of the packages that differ
 # from the last commit; the smaller half of them, under a minute on two cores, if nothing differs.
-SMALL = ("artifacts", "difficulty", "maps", "plots", "portable", "selection", "text")
-UNIT = (*SMALL, "corpora", "measures", "models", "stats")
+SMALL = ("selection", "text")
+UNIT = (*SMALL, "corpora", "models", "similarity", "stats")
 
 
 def quick(files: Iterable[str], root: Path = ROOT) -> list[str]:

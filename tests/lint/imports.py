@@ -137,7 +137,7 @@ def light_pages(repository: Repository) -> Iterator[Finding]:
 
 
 def regular_expressions(repository: Repository) -> Iterator[Finding]:
-    """`re` is imported under its own name, so that tests/test_spite.py finds every regular expression."""
+    """`re` is imported under its own name, so that tests/test_regex_time.py finds every regular expression."""
     for source in repository.sources:
         for name, line in source.imports:
             if name == "regex" or (name == "re" and "\nimport re\n" not in f"\n{source.text}"):

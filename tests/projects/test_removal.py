@@ -27,7 +27,7 @@ from core.text.sentence import Sentence
 from tests import finished_bias, smallest_options
 from tests.conftest import Command, sentence
 from tests.planted import contracts
-from tests.test_at_rest import wider
+from tests.test_files_on_disk import wider
 from tests.word_search import holding
 
 NAMES = [f"Zyxnåme{i}" for i in range(40)]
