@@ -125,15 +125,15 @@ class Pieces:
         """Return `ids`, at most `room` of them, between the special pieces that the encoder expects."""
         return (*self._before, *ids, *self._behind)
 
-    def around(self, sentence: Sentence, context: int) -> tuple[Ids, Ids]:
+    def around(self, sentence: Sentence, context_pieces: int) -> tuple[Ids, Ids]:
         """Return the pieces of the document that are read before and after a sentence.
 
-        Each side has at most `context` pieces and at most half of the room that the sentence leaves in a window.
+        Each side has at most `context_pieces` pieces and at most half of the room that the sentence leaves in a window.
         """
-        if not context or not isinstance(sentence, InContext) or not sentence.tokens:
+        if not context_pieces or not isinstance(sentence, InContext) or not sentence.tokens:
             return (), ()
         room = max(self.room - sum(map(len, self.of(sentence.tokens))), 0)
-        most = min(context, room // 2)
+        most = min(context_pieces, room // 2)
         before, after = (
             tuple(piece for ids in self.of(words) for piece in ids) for words in (sentence.before, sentence.after)
         )

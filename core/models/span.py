@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from core.models.networks import MOST
-from core.models.tagger import Features, PieceTagger, Tags, prediction_of
+from core.models.tagger import Features, PieceTagger, Reading, Tags, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 from core.text.schemes import encode
@@ -98,15 +98,12 @@ class SpanTagger(PieceTagger):
         model: "PreTrainedModel",
         tokenizer: "PreTrainedTokenizerBase",
         types: Sequence[str],
+        reading: Reading,
         *,
-        max_length: int,
-        context: int = 0,
-        dtype: torch.dtype = torch.float32,
         beta: float = 0.0,
         gamma: float = 0.0,
     ) -> None:
-        sizes = {"max_length": max_length, "context": context}
-        super().__init__(model, tokenizer, types, "softmax", dtype=dtype, constrained=True, **sizes)
+        super().__init__(model, tokenizer, types, "softmax", reading, constrained=True)
         self.span = SpanLayer(int(model.config.hidden_size), len(types) + 1)
         # Draw its weights last, so that the other weights are the same with and without it.
         self.contrast = Contrast(HIDDEN, beta, gamma) if beta or gamma else None
@@ -264,7 +261,7 @@ class SpanTagger(PieceTagger):
             "tags": list(self.tags),
             "temperature": self.crf.temperature,
             "max_length": self.pieces.max_length,
-            "context": self.context,
+            "context": self.context_pieces,
             **({"cut": self.cut.as_dict()} if self.cut else {}),
         }
         own = {f"span.{name}": tensor for name, tensor in self.span.state_dict().items()}

@@ -8,6 +8,7 @@ what those on an encoder share. A kind (see `taggers`) adds `features`, `emissio
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,13 +84,13 @@ def complete(folder: Path) -> Iterator[None]:
 class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
-    types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context: number of
-    neighbouring words (or pieces) to read on each side, if sentences have neighbours (`text.sentence`). cut:
-    tokenisation of the training sentences, to apply to raw text; None: our rule.
+    types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context_pieces:
+    see `Reading`; 0 if the tagger reads each sentence alone. cut: tokenisation of the training sentences, to apply to
+    raw text; None: our rule.
     """
 
     crf: LinearChain
-    context: int = 0
+    context_pieces: int = 0
     cut: Cut | None = None
 
     def __init__(self, types: Sequence[str], head: Head, *, constrained: bool = False) -> None:
@@ -272,12 +273,21 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
     return torch.cat([nn.functional.pad(part, (0, longest - part.shape[-1])) for part in parts])
 
 
-class PieceTagger(Tagger):
-    """A tagger whose encoder represents a word by the state of its first piece.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How an encoder reads sentences.
 
-    dtype: number format of the encoder's computation. max_length: pieces per window. context: pieces of neighbouring
-    sentences to read on each side.
+    max_length: pieces per window. context_pieces: pieces of neighbouring sentences (`text.sentence.InContext`) that are
+    read, not tagged, on each side (Schweter and Akbik 2020). dtype: number format of the computation.
     """
+
+    max_length: int
+    context_pieces: int = 0
+    dtype: torch.dtype = torch.float32
+
+
+class PieceTagger(Tagger):
+    """A tagger whose encoder represents a word by the state of its first piece."""
 
     def __init__(
         self,
@@ -285,15 +295,14 @@ class PieceTagger(Tagger):
         tokenizer: "PreTrainedTokenizerBase",
         types: Sequence[str],
         head: Head,
+        reading: Reading,
         *,
-        max_length: int,
-        dtype: torch.dtype = torch.float32,
         constrained: bool = False,
-        context: int = 0,
     ) -> None:
         super().__init__(types, head, constrained=constrained)
-        self.model, self.tokenizer, self.dtype, self.context = model, tokenizer, dtype, context
-        self.pieces = Pieces(tokenizer, max_length)
+        self.model, self.tokenizer, self.dtype = model, tokenizer, reading.dtype
+        self.context_pieces = reading.context_pieces
+        self.pieces = Pieces(tokenizer, reading.max_length)
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
         """Return `ids` and `attention` `(w, p)`, `padded` (attention has a 0), and `places` `(4, words)`.
@@ -303,7 +312,7 @@ class PieceTagger(Tagger):
         windows = [
             (row, window)
             for row, s in enumerate(sentences)
-            for window in self.pieces.windows(s.tokens, self.pieces.around(s, self.context))
+            for window in self.pieces.windows(s.tokens, self.pieces.around(s, self.context_pieces))
         ]
         ids, attention = rectangle([window.ids for _, window in windows], self.tokenizer.pad_token_id or 0)
         places = [
@@ -320,5 +329,5 @@ class PieceTagger(Tagger):
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
 
     def size(self, sentence: Sentence) -> int:
-        around = self.pieces.around(sentence, self.context)
+        around = self.pieces.around(sentence, self.context_pieces)
         return sum(map(len, (*self.pieces.of(sentence.tokens), *around)))

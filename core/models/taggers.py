@@ -7,7 +7,7 @@ model.safetensors   the emission model, and crf.start_transitions, crf.transitio
 tokenizer files     README.md (the card, written by the training run)
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from core.models.encoder import longest
 from core.models.layers import LayerMix, arrange
 from core.models.networks import LayerChoice
 from core.models.span import SpanTagger
-from core.models.tagger import Features, PieceTagger, Tagger, complete
+from core.models.tagger import Features, PieceTagger, Reading, Tagger, complete
 from core.text.cut import Cut
 
 if TYPE_CHECKING:
@@ -36,9 +36,8 @@ _IOB2 = str.maketrans("ES", "IB")
 class EncoderTagger(PieceTagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
-    model: model whose logits are the emissions. dtype: number format of the encoder's computation; the last layer and
-    the chain stay in float32. max_length: pieces per window. mixed: read a mix of the layers instead of the last.
-    context: pieces of neighbouring sentences that are read, not tagged, on each side (Schweter and Akbik 2020).
+    model: model whose logits are the emissions; its last layer and the chain compute in float32 with any `Reading`.
+    mixed: read a mix of the layers instead of the last.
     """
 
     def __init__(
@@ -47,16 +46,12 @@ class EncoderTagger(PieceTagger):
         tokenizer: "PreTrainedTokenizerBase",
         types: Sequence[str],
         head: Head,
+        reading: Reading,
         *,
-        max_length: int,
-        dtype: torch.dtype = torch.float32,
         constrained: bool = False,
         mixed: bool = False,
-        context: int = 0,
     ) -> None:
-        super().__init__(
-            model, tokenizer, types, head, max_length=max_length, dtype=dtype, constrained=constrained, context=context
-        )
+        super().__init__(model, tokenizer, types, head, reading, constrained=constrained)
         self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # torch calls this attribute
         self.mix = LayerMix(model) if mixed else None
 
@@ -106,7 +101,7 @@ class EncoderTagger(PieceTagger):
             "constrained": self.crf.constrained,
             "temperature": self.crf.temperature,
             "max_length": self.pieces.max_length,
-            "context": self.context,
+            "context": self.context_pieces,
             **({"layers": "mix"} if self.mix else {}),
             **({"cut": self.cut.as_dict()} if self.cut else {}),
         }
@@ -126,7 +121,7 @@ def new_tagger(
     constrained: bool = False,
     layers: str = "last",
     max_length: int = 256,
-    context: int = 0,
+    context_pieces: int = 0,
     precision: Precision = "auto",
     device: str = "auto",
     allow_download: bool = False,
@@ -154,17 +149,13 @@ def new_tagger(
     )
     arrange(model, choice, init)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
-    tagger = EncoderTagger(
-        model,
-        tokenizer,
-        types,
-        head,
-        constrained=constrained,
-        mixed=choice.kind == "mix",
+    reading = Reading(
         max_length=min(max_length, longest(model, tokenizer)),
-        context=context,
+        context_pieces=context_pieces,
         dtype=pick_dtype(precision, on_device),
     )
+    mixed = choice.kind == "mix"
+    tagger = EncoderTagger(model, tokenizer, types, head, reading, constrained=constrained, mixed=mixed)
     # Initialise like the encoder's layers, because a last layer in the file was trained on other tags.
     nn.init.normal_(tagger.last_layer.weight, std=float(getattr(model.config, "initializer_range", 0.02)))
     nn.init.zeros_(tagger.last_layer.bias)
@@ -176,7 +167,7 @@ def new_span_tagger(
     types: Sequence[str],
     *,
     max_length: int = 256,
-    context: int = 0,
+    context_pieces: int = 0,
     beta: float = 0.0,
     gamma: float = 0.0,
     precision: Precision = "auto",
@@ -190,9 +181,12 @@ def new_span_tagger(
     on_device = pick_device(device)
     model = hub.load_model(init, allow_download=allow_download, dtype=torch.float32)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
-    sizes = {"max_length": min(max_length, longest(model, tokenizer)), "context": context}
-    dtype = pick_dtype(precision, on_device)
-    return SpanTagger(model, tokenizer, types, dtype=dtype, beta=beta, gamma=gamma, **sizes).to(on_device)
+    reading = Reading(
+        max_length=min(max_length, longest(model, tokenizer)),
+        context_pieces=context_pieces,
+        dtype=pick_dtype(precision, on_device),
+    )
+    return SpanTagger(model, tokenizer, types, reading, beta=beta, gamma=gamma).to(on_device)
 
 
 def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto") -> Tagger:
@@ -212,11 +206,10 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         )
     tokenizer = hub.load_tokenizer(str(folder))
     with complete(folder):
-        options = {name: about[name] for name in ("head", "constrained", "max_length")}
-        options["mixed"] = about.get("layers") == "mix"
-        options["context"] = int(about.get("context", 0))  # older taggers lack it and the temperature
-        dtype = pick_dtype(precision, on_device, frozen=True)
-        tagger = EncoderTagger(model, tokenizer, about["types"], dtype=dtype, **options)
+        options = {"constrained": about["constrained"], "mixed": about.get("layers") == "mix"}
+        tagger = EncoderTagger(
+            model, tokenizer, about["types"], about["head"], _reading(about, on_device, precision), **options
+        )
         chain = _tensors(folder, "crf.")
         if len(chain) != 3:
             raise ModelError(
@@ -234,13 +227,20 @@ def _load_span(folder: Path, on_device: torch.device, precision: Precision) -> S
     model = hub.load_model(str(folder), dtype=torch.float32)
     tokenizer, about = hub.load_tokenizer(str(folder)), model.config.winnow
     with complete(folder):
-        dtype = pick_dtype(precision, on_device, frozen=True)
-        sizes = {"max_length": about["max_length"], "context": about["context"]}
-        tagger = SpanTagger(model, tokenizer, about["types"], dtype=dtype, **sizes)
+        tagger = SpanTagger(model, tokenizer, about["types"], _reading(about, on_device, precision))
         tagger.span.load_state_dict(_tensors(folder, "span."))
         tagger.crf.temperature = float(about["temperature"])
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
     return tagger.to(on_device).eval()
+
+
+def _reading(about: Mapping[str, Any], on_device: torch.device, precision: Precision) -> Reading:
+    """Return the reading of a stored tagger. Older taggers have no `context` and no `temperature`."""
+    return Reading(
+        max_length=about["max_length"],
+        context_pieces=int(about.get("context", 0)),
+        dtype=pick_dtype(precision, on_device, frozen=True),
+    )
 
 
 def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:

@@ -165,7 +165,8 @@ def new_network(
     """Build the tagger that `config` asks for, from torch's current seed. init: the encoder, "" for none."""
     from core.models.taggers import new_span_tagger, new_tagger
 
-    read = config.model_dump(include={"max_length", "context", "precision", "allow_download"})
+    read = config.model_dump(include={"max_length", "precision", "allow_download"})
+    read["context_pieces"] = config.context
     if config.network == "span":
         return new_span_tagger(init, types, beta=config.beta, gamma=config.gamma, **read)
     if config.network == "encoder":

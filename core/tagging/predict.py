@@ -95,7 +95,7 @@ class TagWork:
         return f"finding entities in {self.corpus.name}"
 
     def read(self, start: int, stop: int, about: chunks.About) -> _Neighbourhood:
-        # Neighbours of the first and last sentences; `context` sentences suffice, as each has a word at least.
+        # Also read neighbours of the first and last sentence. Each has a word at least, so this number suffices.
         first, last = max(start - about["context"], 0), min(stop + about["context"], len(self.corpus))
         kept = list(chain.from_iterable(self.corpus.batches(first, last)))
         return _Neighbourhood(sentences=kept, first=first, start=start, n=stop - start)
@@ -111,14 +111,15 @@ class TagWork:
 
         def compute(rows: _Neighbourhood, report: Reporter) -> Any:
             kept, own = rows.sentences, slice(rows.start - rows.first, rows.start - rows.first + rows.n)
-            read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context)[own]
+            # Pieces are at least as many as words, so these words suffice.
+            read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context_pieces)[own]
             predictions = tagger.predict(read, report)
             if cut:
                 triples = zip(predictions, read, kept[own], strict=True)
                 predictions = [over_tokens(each, of.tokens, one.tokens) for each, of, one in triples]
             return flat(predictions, tagger.types, rows.start)
 
-        return Opened(compute=compute, about={"types": list(tagger.types), "context": tagger.context})
+        return Opened(compute=compute, about={"types": list(tagger.types), "context": tagger.context_pieces})
 
     def device(self) -> tuple[str, str]:
         return worker_device()
@@ -169,7 +170,7 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
         job.context.stage("loading the tagger")
         tagger = load_tagger(Path(model_folder(config.model, job)))
         tagger.crf.constrained = config.constrained
-        gold = in_context(gold, tagger.context)
+        gold = in_context(gold, tagger.context_pieces)
         types = sorted({*tagger.types, *types_of(gold)})
         result = score_split(job, tagger, gold, types, name_of_test_set(0), seen=None)
     return EvaluateResult(

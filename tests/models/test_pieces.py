@@ -109,7 +109,7 @@ def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_ta
     rows = [replace(within(one.tokens), id=one.id, text=one.text) for one in map(sentence, texts)]
     document = in_context(rows, 6)
     torch.manual_seed(0)
-    tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
+    tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context_pieces=6).eval()
     tagger.crf.temperature = 2.5
     assert [len(tags.best) for tags in tagger.tag(document)] == [len(one.tokens) for one in document]
     together = tagger.predict(document)
@@ -120,7 +120,7 @@ def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_ta
         assert all(entity.end <= len(one.tokens) for entity in own.entities)
     tagger.write(tmp_path / "tagger")
     again = load_tagger(tmp_path / "tagger", precision="fp32")
-    assert (again.context, again.crf.temperature) == (6, 2.5)
+    assert (again.context_pieces, again.crf.temperature) == (6, 2.5)
     assert again.predict(document) == together
     first, alone = document[:1], [sentence("Bob met Ann .")]
     other = [within(first[0].tokens, (), ("Something", "else", "entirely", "here", "now", "."))]
@@ -128,7 +128,7 @@ def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_ta
     assert not torch.allclose(emissions(tagger, first), emissions(tagger, alone), atol=1e-5)
     assert not torch.allclose(emissions(tagger, first), emissions(tagger, other), atol=1e-5)
     assert tagger.size(first[0]) == tagger.size(alone[0]) + 6
-    tagger.context = 0
+    tagger.context_pieces = 0
     assert torch.equal(emissions(tagger, first), emissions(tagger, alone))
     assert tagger.size(first[0]) == tagger.size(alone[0])
 

@@ -286,7 +286,7 @@ def test_a_tagger_may_read_the_neighbours_of_every_sentence(seal: Seal, command:
     )
     run = tuned({"train": train, "dev": dev, "test": (held,), "seeds": (1,), "context": 8})
     assert not any(note.startswith("context") for note in runs.state(run.id).notes)
-    assert load_tagger(run.artifacts / "model").context == 8
+    assert load_tagger(run.artifacts / "model").context_pieces == 8
     card = (run.artifacts / "model" / "README.md").read_text()
     assert "8 pieces of the neighbouring sentences" in card
     assert "A pipeline reads each sentence alone" in card
@@ -302,7 +302,7 @@ def test_chunks_of_a_tagging_have_the_neighbours_of_the_whole(
 ) -> None:
     """Whatever a chunk holds, its sentences are read as in one piece."""
     torch.manual_seed(3)
-    new_tagger("tiny", ["LOC", "PER"], precision="fp32", context=8).write(tmp_path / "tagger")
+    new_tagger("tiny", ["LOC", "PER"], precision="fp32", context_pieces=8).write(tmp_path / "tagger")
     corpus = seal(in_documents(30, 4), "whole").fingerprint
     found = []
     for size in (8192, 4):
