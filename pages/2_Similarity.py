@@ -9,9 +9,10 @@ from core import terms
 from core.corpora.corpus import Corpus
 from core.importing import view as corpora
 from core.kinds import KINDS
-from core.projects import runs
-from core.similarity import view as similarity
+from core.projects import preferences, runs
+from core.runs.result import read
 from core.similarity.measures import MEASURES
+from core.similarity.result import SimilarityResult
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page
@@ -20,7 +21,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import last_duration
 from pages.ui.similarity.results import named, results
 from pages.ui.similarity.worth import worth
-from pages.ui.terms import expert, grey
+from pages.ui.terms import grey
 from pages.ui.widgets import config_form, corpus_labels, plain, submitted
 
 RUN = "similarity.run"
@@ -87,7 +88,7 @@ def _setup() -> None:
             ),
         }
         joined: list[str] = []
-        if expert():
+        if preferences.expert():
             config = KINDS["similarity"].config
             with st.expander("Sample and details", icon=":material/settings:"):
                 joined = _pick("Sources to join into one", known, [], "together")
@@ -120,7 +121,7 @@ def _together(sources: list[str], joined: list[str]) -> list[str]:
 
 
 def _target(run_id: str) -> str:
-    targets = list(similarity.result(run_id).targets)
+    targets = list(read(runs.get(run_id), SimilarityResult).targets)
     if len(targets) < 2:
         return targets[0]
     return str(st.selectbox("Target", targets, key=f"similarity.target.{run_id}"))

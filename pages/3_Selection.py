@@ -11,7 +11,7 @@ from core.errors import ConfigError
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.kinds import KINDS
-from core.projects import runs
+from core.projects import preferences, runs
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.selection.choice import run_of
 from core.shown import count
@@ -23,7 +23,7 @@ from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.runs.words import choice_title
 from pages.ui.selection.chosen import selected
-from pages.ui.terms import expert, term_picker
+from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, plain, pressed
 
 NOTES = {
@@ -95,7 +95,7 @@ def _form() -> None:
     _cost(strategy)
     with st.container(border=True):
         options = {"strategy": name, **_corpora(), **_budget()}
-        if expert():
+        if preferences.expert():
             options |= _more(name, strategy)
         on = where("selection")
         may_start, anyway = _checked(options)

@@ -9,7 +9,7 @@ from core.experiment import results
 from core.explore import regions
 from core.explore import view as maps
 from core.kinds import KINDS
-from core.projects import runs
+from core.projects import preferences, runs
 from core.selection import view as selections
 from core.selection.choice import run_of
 from core.shown import count
@@ -24,7 +24,6 @@ from pages.ui.removal import orphaned
 from pages.ui.runs.links import SELECTION
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import removed
-from pages.ui.terms import expert
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
 SEEN = "explore.seen"  # time of the last edit shown, by selection
@@ -58,7 +57,7 @@ def main() -> None:
 
 def _nothing() -> None:
     """Show what is missing, unless the latest selection of other corpora was offered already."""
-    empty("" if selections.finished() else NEEDS, "explore", SELECTION, make="Make a selection")
+    empty("" if runs.own("select", state="succeeded") else NEEDS, "explore", SELECTION, make="Make a selection")
 
 
 def _edited(choice_id: str) -> None:
@@ -106,7 +105,7 @@ def _map_of(choice_id: str) -> str | None:
 
 def _make(choice_id: str) -> None:
     options = maps.options(choice_id)
-    if expert():
+    if preferences.expert():
         with st.expander("More options", icon=":material/settings:"):
             options = maps.options(choice_id, **config_form(KINDS["map"].config, MAKING, "explore.make"))
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):

@@ -10,6 +10,7 @@ from core.encoders import view as encoders
 from core.encoders.rank import RankResult
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read
 
 CONFIG = KINDS["rank"].config
 
@@ -54,7 +55,7 @@ def encoders_rank(as_json: bool, **values: object) -> None:
     By H-score, LogME and the score (F1) of a linear probe.
     """
     run = runs.execute("rank", given(values, CONFIG), progress)
-    finish(run, as_json, plain=lambda _: in_words(encoders.ranked(run.id)))
+    finish(run, as_json, plain=lambda _: in_words(read(run, RankResult)))
 
 
 def in_words(result: RankResult) -> list[str]:

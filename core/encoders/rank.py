@@ -182,7 +182,7 @@ def run(config: RankConfig, job: Job) -> RankResult:
                 errors[name] = error
                 job.context.note(f"not ranked: {error}")
                 continue
-            write_encoder(job.context.run, place, rank)
+            _write_encoder(job.context.run, place, rank)
         ranks.append(rank)
     if not ranks:
         raise next(iter(errors.values()))
@@ -289,7 +289,7 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     return Proposal(layers="last", why=why)
 
 
-def write_encoder(run: Run, place: int, rank: EncoderRank) -> None:
+def _write_encoder(run: Run, place: int, rank: EncoderRank) -> None:
     """Write the result of the encoder with index `place`."""
     write_atomic(_file(run, place), json.dumps(asdict(rank)).encode())
 

@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.encoders.fetch import FetchResult
-from core.encoders.rank import RankResult
 from core.models.offered import OFFERS, kept
 from core.projects.home import store
-from core.runs import result
 from core.runs.store import Run
 
 BUNDLED = "minilm"
@@ -27,16 +24,6 @@ class Encoder:
     here: bool
     fetched: int
     size: int
-
-
-def fetched(run_id: str) -> FetchResult:
-    """Return the result of a finished `fetch` run. Errors: RunError."""
-    return result.read(store().get(run_id), FetchResult)
-
-
-def ranked(run_id: str) -> RankResult:
-    """Return the result of a finished `rank` run. Errors: RunError."""
-    return result.read(store().get(run_id), RankResult)
 
 
 def newest_rank(train: str, dev: str) -> Run | None:

@@ -21,12 +21,11 @@ from core.errors import RunError
 from core.explore import result as map_files
 from core.explore.distinctive_words import Telling
 from core.explore.plot import HoverRow
-from core.explore.result import CLASSES, Hits, MapResult, MapRow, MapView
+from core.explore.result import CLASSES, Hits, MapRow, MapView
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
 from core.results import FloatArray, IntArray
 from core.runs.result import read
-from core.runs.result import read as read_result
 from core.runs.store import Run
 from core.selection import choice
 from core.selection.evidence import Spans
@@ -94,11 +93,6 @@ def config(map_run: str) -> dict[str, object]:
 
 def _run(map_run: str) -> Run:
     return store().get(map_run.partition("@")[0])
-
-
-def result(map_run: str) -> MapResult:
-    """Return the result of a finished map. Errors: RunError."""
-    return read_result(_run(map_run), MapResult)
 
 
 def get(map_run: str) -> MapView:

@@ -23,7 +23,7 @@ from core.shown import shown
 
 def listed() -> list[Choice]:
     """Return the selections of all finished `select` runs that a user started, newest first. Skip unreadable ones."""
-    return of(selections.finished())
+    return of(runs.own("select", state="succeeded"))
 
 
 def of(finished: Sequence[Run]) -> list[Choice]:
@@ -42,7 +42,7 @@ def current() -> Choice | None:
 
 def in_use() -> list[Choice]:
     """Return the selections of the corpora in use. The one that was last made current or created comes first."""
-    return sorted(of(runs.of_corpora_in_use(selections.finished())), key=_since, reverse=True)
+    return sorted(of(runs.of_corpora_in_use(runs.own("select", state="succeeded"))), key=_since, reverse=True)
 
 
 def _since(choice: Choice) -> tuple[float, str]:

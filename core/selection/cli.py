@@ -15,11 +15,13 @@ from core.explore import view as maps
 from core.importing.cli import run_anyway_option
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read
 from core.runs.run import Run
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.selection.choice import Choice
+from core.selection.prevalence import PrevalenceResult
 from core.selection.result import ScoredRow
 
 _format = click.option(
@@ -38,7 +40,7 @@ def count_alike(as_json: bool, **values: object) -> None:
     A larger budget also selects sentences that are not like the task corpus.
     """
     run = runs.execute("prevalence", given(values, KINDS["prevalence"].config), progress)
-    finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
+    finish(run, as_json, plain=lambda _: [prevalence.in_words(read(run, PrevalenceResult))])
 
 
 @click.command()

@@ -27,14 +27,10 @@ def countable(task: str) -> bool:
         return False
 
 
-def result(run_id: str) -> PrevalenceResult:
-    """Return the result of a finished `prevalence` run. Errors: RunError."""
-    return read(store().get(run_id), PrevalenceResult)
-
-
 def counted(task: str, domain: str) -> PrevalenceResult | None:
     """Return the newest finished estimate for T_C and D_C (fingerprints), or None."""
-    return next((result(run.id) for run in _runs_for(task, domain) if run.state().state == "succeeded"), None)
+    done = (run for run in _runs_for(task, domain) if run.state().state == "succeeded")
+    return next((read(run, PrevalenceResult) for run in done), None)
 
 
 def counting(task: str, domain: str) -> str | None:

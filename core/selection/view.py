@@ -66,11 +66,6 @@ def _scored(run_id: str) -> Scored:
     return Scored.read(score, audit, library(), store().get(run_id))
 
 
-def finished() -> list[Run]:
-    """Return the finished `select` runs that a user started, newest first."""
-    return runs.own("select", state="succeeded")
-
-
 def choose(choice_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
     """Return the rows that the scores select within a budget, without hand edits. Errors: ConfigError."""
     return scored(choice_id).choose(Budget.parse(budget), withheld_flags(keep))

@@ -10,13 +10,14 @@ from core.cli.options import FILE, config_options, given, several
 from core.cli.terminal import finish, json_option, progress, report
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
 from core.similarity import view as similarity
 from core.similarity.agreement import Agreement
 from core.similarity.measures import symbol, title
 from core.similarity.predictive import Rule
-from core.similarity.result import SimilarityRow, best_values
+from core.similarity.result import SimilarityResult, SimilarityRow, best_values
 from core.similarity.survey import opinions_in
 from core.similarity.worth import Judgement
 
@@ -71,7 +72,7 @@ def survey(answers: str, as_json: bool) -> None:
 
 def in_words(run_id: str) -> list[str]:
     """Return the tables, which mark the closest source per measure, and the recommendations."""
-    lines, result = [], similarity.result(run_id)
+    lines, result = [], read(runs.get(run_id), SimilarityResult)
     for target, sentence in result.recommendation.items():
         lines += ["", *_matrix(target, similarity.rows(run_id, target)), sentence]
     return [*lines, *_agreement(result.agreement), *(f"warning: {warning}" for warning in result.warnings)]

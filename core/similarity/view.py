@@ -16,24 +16,20 @@ from core.similarity.predictive import Outcomes, regrets
 from core.similarity.result import SimilarityResult, SimilarityRow, advise, as_csv, closest_first, grid_of
 from core.similarity.worth import Judgement, Trained, judge, judge_table, narrowed, own_outcomes
 
-_EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
-
-
-def result(run_id: str) -> SimilarityResult:
-    """Return the result of a finished `similarity` run. Errors: RunError."""
-    return read(store().get(run_id), SimilarityResult)
+EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"  # Table 3 of Dai et al. 2019
 
 
 def rows(run_id: str, target: str | None = None) -> list[SimilarityRow]:
     """Return the `measurements` of a finished run for one target or all, the closest source first."""
-    return closest_first([row for row in result(run_id).measurements if target in (None, row.target)])
+    measured = read(store().get(run_id), SimilarityResult).measurements
+    return closest_first([row for row in measured if target in (None, row.target)])
 
 
 def recommendation(run_id: str, target: str) -> str:
     """Recommend a source in one sentence, with its uncertainty. Past experiments on these sources are included."""
     grid = _grid(run_id)
     past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
-    return advise(grid, grid.targets.index(target), result(run_id).leads, past)
+    return advise(grid, grid.targets.index(target), read(store().get(run_id), SimilarityResult).leads, past)
 
 
 def own_f1(run_id: str) -> list[Outcomes]:
@@ -41,7 +37,7 @@ def own_f1(run_id: str) -> list[Outcomes]:
 
     The target of an experiment is its task corpus or, without one, its training set.
     """
-    compared = result(run_id)
+    compared = read(store().get(run_id), SimilarityResult)
     target_of = {fingerprint: name for name, marks in compared.targets.items() for fingerprint in marks}
     names = {mark: name for name, marks in compared.sources.items() for mark in (name, *marks)}
     boards = []
@@ -79,11 +75,6 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
         raise PathError(f"{path}: cannot be read ({error.strerror or error}); check the path.") from error
     except UnicodeDecodeError as error:
         raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
-
-
-def example_table() -> str:
-    """Return Table 3 of Dai et al. 2019, as printed."""
-    return _EXAMPLE.read_text(encoding="utf-8")
 
 
 @exporting

@@ -60,7 +60,7 @@ def _there(named: str) -> Choice | None:
     except WinnowError as error:
         removed = run_of(named) not in [run.id for run in runs.listed("select")]
         st.warning(links.GONE if removed else plain(str(error)), icon=":material/link_off:")
-        links.offer(selections.finished(), VISIT, "The latest here")
+        links.offer(runs.own("select", state="succeeded"), VISIT, "The latest here")
         return None
 
 

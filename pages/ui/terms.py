@@ -53,11 +53,6 @@ def _listed(listed: Sequence[Term]) -> None:
     st.html(f'<dl class="w-glossary">{"".join(rows)}</dl>')
 
 
-def expert() -> bool:
-    """Return True if the fields for experts are shown."""
-    return preferences.expert()
-
-
 def expert_switch() -> None:
     """Draw the switch for experts in the menu; its state is kept in the home."""
     st.session_state[_EXPERT] = preferences.expert()

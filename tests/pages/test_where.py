@@ -9,8 +9,9 @@ import pytest
 
 from core.importing import view as corpora
 from core.projects import runs
-from core.selection import prevalence_view as prevalence
+from core.runs.result import read
 from core.selection import view as selections
+from core.selection.prevalence import PrevalenceResult
 from tests.conftest import Seal
 from tests.homes import Names
 from tests.importing.test_intake import unlike
@@ -51,7 +52,7 @@ def test_what_is_like_the_task_is_counted_on_request_and_taken_as_the_budget(
     opened("pages/3_Selection.py", run=select).button(key="selection.count").click().run()
     [(kind, options)] = begun
     assert (kind, options["encoder"]) == ("prevalence", "tiny")
-    count = prevalence.result(runs.execute(kind, options).id)
+    count = read(runs.execute(kind, options), PrevalenceResult)
     app = opened("pages/3_Selection.py", run=select)
     assert any(f"{count.about:,} of the " in part.value for part in app.markdown)
     app.button(key="selection.counted").click().run()

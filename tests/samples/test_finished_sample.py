@@ -10,11 +10,13 @@ from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
 from core.explore import view as maps
+from core.explore.result import MapResult
 from core.importing import view as corpora
 from core.paths import within
 from core.projects import preferences, road, runs, unpack
 from core.projects import view as projects
 from core.projects.view import FINISHED_SAMPLE
+from core.runs.result import read
 from core.shown import duration, in_points
 from core.stats.power import detected
 from tests import finished
@@ -35,7 +37,7 @@ def test_it_is_small_opened_once_and_finished(home: Path) -> None:
         texts, choice, worth, report = stops = road.stops()
         assert all(stop.ready for stop in stops), stops
         mapped = str(maps.of(choice.run))
-        assert maps.result(mapped).points > 1000
+        assert read(runs.get(mapped), MapResult).points > 1000
         with pytest.raises(RunError, match=r"^sentence vectors of legal-domain: "):  # exported projects leave them out
             maps.pairs(mapped, maps.classes(mapped))
         assert worth.run == report.run

@@ -10,6 +10,7 @@ from core.errors import CorpusError
 from core.projects import runs
 from core.reporter import Silent
 from core.results import Role
+from core.runs.result import read
 from core.selection import prevalence_view as prevalence
 from core.selection.base import Batch, Source
 from core.selection.prevalence import PrevalenceResult
@@ -21,8 +22,8 @@ from tests.planted import bag_vectors, contracts, kitchen
 def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, PrevalenceResult]:
     """Count in a run; return its id and result."""
     given = {"task": seal(task, "task").fingerprint, "domain": seal(domain, "domain").fingerprint, "encoder": "tiny"}
-    run_id = runs.execute("prevalence", given).id
-    return run_id, prevalence.result(run_id)
+    run = runs.execute("prevalence", given)
+    return run.id, read(run, PrevalenceResult)
 
 
 @pytest.mark.parametrize("planted", [0, 60, pytest.param(150, marks=pytest.mark.full)])

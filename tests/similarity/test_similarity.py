@@ -321,7 +321,7 @@ def test_the_command_prints_the_table(command: Command, tmp_path: Path) -> None:
 
 def test_a_table_of_measures_and_scores_is_correlated(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "table-3.csv"
-    path.write_text(similarity.example_table(), encoding="utf-8")
+    path.write_bytes(similarity.EXAMPLE.read_bytes())
     told = json.loads(command("predictiveness", path, "--json")[1])
     lm = next(effect for effect in told["effects"] if effect["name"] == "LM F1")
     printed = {"ppl": -0.618, "wvv": -0.747, "tvc": 0.666, "tvcc": 0.739}

@@ -13,11 +13,10 @@ from core.assisting import view as assisting
 from core.assisting.skl import DRIFTS, Assisted, DriftRow, SklResult
 from core.corpora.corpus import Corpus
 from core.kinds import KINDS
-from core.projects import runs
+from core.projects import preferences, runs
 from core.runs.result import read
 from pages.ui.frame import guard
 from pages.ui.project import later
-from pages.ui.terms import expert
 from pages.ui.widgets import config_form, grid, plain
 
 SHOWN = 2000  # rows shown; the file has all
@@ -147,7 +146,7 @@ def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: st
 
 def options_form() -> dict[str, Any]:
     """Show the options of SKL in expert mode; otherwise return none, so that the defaults apply."""
-    if not expert():
+    if not preferences.expert():
         return {}
     with st.expander("More options", icon=":material/settings:"):
         return config_form(KINDS["skl"].config, OPTIONS, "assisting", LABELS)

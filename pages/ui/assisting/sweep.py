@@ -12,14 +12,13 @@ from core.assisting.assist import AssistResult, AssistRow, AssistTable, in_words
 from core.assisting.skl import SWEEP
 from core.importing import view as corpora
 from core.kinds import KINDS
-from core.projects import runs
+from core.projects import preferences, runs
 from core.runs.result import read
 from core.runs.run import Run
 from core.terms import DEV, TEST
 from pages.ui.runs.links import pick_part, remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import last_duration
-from pages.ui.terms import expert
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, submitted, table
 
 RUN = "assisting.sweep"
@@ -79,7 +78,7 @@ def _setup(run_id: str) -> None:
         thresholds = st.multiselect("Thresholds", SWEEP, SWEEP, key="assisting.thresholds")
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a first result, 5 for a claim")
         more: dict[str, Any] = {}
-        if expert():
+        if preferences.expert():
             with st.expander("More options", icon=":material/settings:"):
                 more = config_form(KINDS["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
         sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")

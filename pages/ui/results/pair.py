@@ -7,9 +7,9 @@ import streamlit as st
 
 from core import terms
 from core.experiment import plot, results
+from core.projects import preferences
 from core.tagging import plot as training_plot
 from core.tagging import view as training
-from pages.ui.terms import expert
 from pages.ui.widgets import chart, is_dark, plain, table
 
 DECODINGS = {
@@ -186,7 +186,7 @@ def _novelty(a: tuple[str, ...], b: tuple[str, ...], f1: Mapping[str, str]) -> N
 
 def _decodings(run_id: str) -> None:
     """Show every line under every decoding, for experts; nothing if an older version stored none."""
-    if not expert():
+    if not preferences.expert():
         return
     lines = results.decodings(run_id)
     here = [name for name in DECODINGS if any(name in f1s for f1s in lines.values())]

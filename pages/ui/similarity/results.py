@@ -10,12 +10,13 @@ from plotly.graph_objects import Figure
 from core import shown_command as commands
 from core.experiment import deliver
 from core.projects import runs
+from core.runs.result import read
 from core.similarity import plot
 from core.similarity import view as similarity
 from core.similarity.agreement import Agreement, Split
 from core.similarity.grid import Lead, number
 from core.similarity.measures import MEASURES, symbol, title
-from core.similarity.result import CurvePoint, SimilarityRow, best_values
+from core.similarity.result import CurvePoint, SimilarityResult, SimilarityRow, best_values
 from pages.ui.project import later
 from pages.ui.widgets import chart, plain, same_command, table
 
@@ -25,7 +26,7 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 def results(run_id: str, target: str) -> None:
     """Show all results of a finished comparison for one target."""
-    compared = similarity.result(run_id)
+    compared = read(runs.get(run_id), SimilarityResult)
     rows = similarity.rows(run_id, target)
     sentence = plain(similarity.recommendation(run_id, target))
     if len(compared.sources) > 1:

@@ -44,7 +44,7 @@ def worth(run_id: str | None) -> None:
 
 
 def _example() -> None:
-    st.session_state[TEXT] = st.session_state[ASKED] = similarity.example_table()
+    st.session_state[TEXT] = st.session_state[ASKED] = similarity.EXAMPLE.read_text(encoding="utf-8")
 
 
 def _judged(judgement: Judgement) -> None:

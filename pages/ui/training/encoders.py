@@ -7,10 +7,11 @@ import streamlit as st
 
 from core.config import offline
 from core.encoders import view as encoders
-from core.encoders.rank import EncoderRank
+from core.encoders.rank import EncoderRank, RankResult
 from core.encoders.view import Encoder
 from core.models.offered import hosts
 from core.projects import runs
+from core.runs.result import read
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.training.parts import use_custom
@@ -106,7 +107,7 @@ def _answer(train: str, dev: str) -> None:
     if runs.state(run.id).state != "succeeded":
         run_panel(run.id, "training.ranking")
         return
-    result = encoders.ranked(run.id)
+    result = read(run, RankResult)
     ranks = result.encoders
     for broken in result.not_ranked:
         st.warning(plain(f"Not ranked: {broken.reason}"), icon=":material/error:")

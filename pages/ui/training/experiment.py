@@ -11,9 +11,9 @@ from core.experiment import find_out, view
 from core.experiment.arms import ARM_NAMES, ARM_SHAPES, CONTROLS, COPIES_HELP
 from core.importing import view as corpora
 from core.kinds import KINDS
+from core.projects import preferences
 from core.selection import STRATEGIES
 from pages.ui.bias.rebuild import METHODS
-from pages.ui.terms import expert
 from pages.ui.training.parts import (
     encoder_axis,
     seed_list,
@@ -323,7 +323,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for options that are seldom changed."""
     config, key = KINDS["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
-    if not expert():
+    if not preferences.expert():
         return rare
     with st.expander("Further options", icon=":material/tune:"):
         left, right = st.columns(2)
@@ -390,7 +390,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
     If the fields are hidden, their values stay and are shown in words.
     """
     arms, stages = st.session_state.get(TYPED, ((), []))
-    if not expert():
+    if not preferences.expert():
         if lines := [*map(arm_label, arms), *stages]:
             st.caption(f"Also used, as typed in expert mode: {plain('; '.join(lines))}.")
         return arms, stages

@@ -18,7 +18,7 @@ from core.tagging.config import IMPORTED
 from pages.ui.frame import guard
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
-from pages.ui.terms import expert, term_picker
+from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, submitted, table
 
 VECTORS_RUN = "training.vectors.run"
@@ -189,7 +189,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> d
 
 def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = USUAL) -> str:
     """Ask for the preset; `custom` is for experts. meaning: description of each other preset."""
-    if not expert():
+    if not preferences.expert():
         presets = [name for name in presets if name != "custom"]
         # Streamlit refuses a value that is no longer among the options.
         if st.session_state.get(key) == "custom":

@@ -19,6 +19,7 @@ from core.experiment import deliver, results
 from core.experiment.cli import read_plan
 from core.explore import regions
 from core.explore import view as maps
+from core.explore.result import MapResult
 from core.importing import view as corpora
 from core.models import hub
 from core.models.fingerprint import answer
@@ -33,6 +34,7 @@ from core.runs.where import Where
 from core.selection import choices
 from core.selection import view as selections
 from core.similarity import view as similarity
+from core.similarity.result import SimilarityResult
 from core.similarity.survey import opinions_in
 from tests.homes import project_in
 from tests.lab.fuzz.hunt import Target
@@ -143,7 +145,7 @@ def make_home(folder: Path) -> None:
         (each_run.path / "launched").write_text('{"pid": 1, "created": 1.0, "run": "x"}')
     audit.note("look", runs=[run.id])
     (folder / "PLAN.yaml").write_text(PLAN.replace("mine", "my task").replace("other", "my train"))
-    (folder / "table.csv").write_text(similarity.example_table())
+    (folder / "table.csv").write_text(similarity.EXAMPLE.read_text(encoding="utf-8"))
     (folder / "answers.csv").write_text("person,target,a,b,answer\nx,t,a,b,5\ny,t,b,a,Agree\n")
     (folder / "names.tsv").write_text("Oslo\tLOC\nAcme Ltd.\tORG\nZo\u00eb\tPER\n", encoding="utf-8")
     (folder / "types.txt").write_text("PER=PERSON\nORG=COMPANY\n")
@@ -236,9 +238,9 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     ),
     "finetune": (results.tuned, results.macro_f1),
     "experiment": (results.board, results.missing, deliver.report, deliver.board_csv),
-    "map": (maps.result, of_map, regions.kept_region),
+    "map": (lambda run_id: read(runs.get(run_id), MapResult), of_map, regions.kept_region),
     "skl": (lambda run_id: read(runs.get(run_id), SklResult), assisting.get, assisting.drift),
-    "similarity": (similarity.result, similarity.rows),
+    "similarity": (lambda run_id: read(runs.get(run_id), SimilarityResult), similarity.rows),
 }
 _PROJECT = (
     *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json"),
