@@ -13,7 +13,7 @@ from core.kind import Kind
 from core.pretraining import pretrain
 from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
-from core.similarity import word_vectors
+from core.similarity import wvv
 from core.tagging import calibrate, finetune, predict
 
 KINDS: Mapping[str, Kind] = {
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
         split.KIND,
         study.KIND,
         predict.TAG,
-        word_vectors.KIND,
+        wvv.KIND,
         add_vectors.KIND,
     )
 }

@@ -12,8 +12,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.runs.result import read
 from pages.ui.assisting.drift import drift, options_form, type_map
-from pages.ui.assisting.sweep import sweep
-from pages.ui.assisting.threshold import threshold
+from pages.ui.assisting.threshold import sweep, threshold
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.runs.links import attach, attached

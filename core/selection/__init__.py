@@ -9,9 +9,8 @@ from core.selection.strategies.baselines import LengthMatchedRandom, Random
 from core.selection.strategies.classifier import DomainClassifier
 from core.selection.strategies.cosine import CosineMlm, CosineMlmNer, CosinePretrained, Neighbours
 from core.selection.strategies.gazetteer import Gazetteer
-from core.selection.strategies.perplexity import NgramPerplexity
+from core.selection.strategies.perplexity import NgramPerplexity, PseudoPerplexity
 from core.selection.strategies.predictions import NerSelected
-from core.selection.strategies.pseudo import PseudoPerplexity
 
 STRATEGIES: Mapping[str, type[Strategy]] = {
     strategy.name: strategy

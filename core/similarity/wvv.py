@@ -1,6 +1,6 @@
-"""Word vector variance (WVV): how far word vectors of the source move when training continues on the target.
+"""Skip-gram word vectors of a corpus: their variance (WVV) as a measure, and `vectors`, which a tagger starts from.
 
-Dai et al. 2019, 4.3.
+WVV is how far word vectors of the source move when training continues on the target (Dai et al. 2019, 4.3 and 6).
 """
 
 import copy
@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from core.config import Config, option
+from core.encoders import vectors
+from core.encoders.vectors import VectorsResult
 from core.errors import Cancelled, CorpusError
+from core.kind import Job, Kind
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Measurement, Prefer
-from core.similarity.base import Sample, measurement
+from core.similarity.base import Sample, draw, measurement
 from core.terms import SHIFT, Term
+from core.text.words import Tokens
 
 if TYPE_CHECKING:
     from gensim.models import Word2Vec
@@ -202,3 +206,43 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+class VectorsConfig(WvvOptions):
+    """Options of a `vectors` run: the corpus, and the training of its vectors."""
+
+    corpus: str = option(..., "Corpus to learn word vectors from.", corpus=True)
+    cap_tokens: int = option(0, "Most tokens to use; 0: all.", unit="tokens", ge=0)
+    seed: int = option(0, "Seed of the draw and of the vectors.", ge=0)
+
+
+def run(config: VectorsConfig, job: Job) -> VectorsResult:
+    """Write `words.txt`, one word per line, the most frequent first, and `vectors.npy`, `(n, d)` float32."""
+    corpus = job.corpus(config.corpus)
+    cut: Tokens = "blanks" if corpus.labelled else corpus.tokens
+    sample = draw(
+        [corpus],
+        name=corpus.name,
+        cap=config.cap_tokens or None,
+        seed=config.seed,
+        tokens=cut,
+        lowercase=False,
+        report=job.context,
+    )
+    job.context.stage(f"learning word vectors of {corpus.name}")
+    options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
+    trained = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
+    vectors.write_words(job.context.run, trained.index_to_key, trained.vectors)
+    cosine = vectors.mean_cosine(trained.vectors)
+    if warning := vectors.alike_words(cosine):
+        job.context.note(warning)
+    return VectorsResult(
+        words=len(trained),
+        dimension=int(trained.vector_size),
+        tokens=sample.n_tokens,
+        cut=cut,
+        mean_cosine=cosine,
+    )
+
+
+KIND = Kind("vectors", VectorsConfig, run, VectorsResult, command=None)

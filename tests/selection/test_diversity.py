@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.errors import Cancelled, ConfigError
 from core.reporter import Silent
 from core.results import FloatArray
-from core.selection.diversity import MOST, mmr, quota
+from core.selection.select import MOST_MMR, mmr, quota
 
 
 def unit(n: int, d: int, seed: int) -> FloatArray:
@@ -61,7 +61,7 @@ def test_mmr_stops_and_says_what_is_too_much() -> None:
     with pytest.raises(Cancelled):
         mmr(unit(5, 3, 0), np.arange(5.0), "low", 3, report=Stop())
     with pytest.raises(ConfigError, match="quota"):
-        mmr(unit(5, 3, 0), np.arange(5.0), "low", MOST + 1, report=Silent())
+        mmr(unit(5, 3, 0), np.arange(5.0), "low", MOST_MMR + 1, report=Silent())
 
 
 def test_any_beginning_holds_each_cluster_s_share() -> None:

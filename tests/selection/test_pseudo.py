@@ -13,7 +13,7 @@ from core.reporter import Reporter, Silent
 from core.results import Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source, Strategy
-from core.selection.strategies.pseudo import PseudoPerplexity, _Pass
+from core.selection.strategies.perplexity import PseudoPerplexity, _Pass
 from tests.conftest import Seal, sentence
 from tests.fake_models import tiny_mlm, unigram_mlm
 
@@ -86,7 +86,7 @@ def test_long_sentences_are_read_in_windows_and_short_ones_keep_their_bytes(
         strategy = prepared(folder, seal, max_length=12, method=method)
         scores = strategy.score(batch(texts))
         with monkeypatch.context() as patch:
-            patch.setattr("core.selection.strategies.pseudo.LONGEST", 0)  # as sentences were cut once
+            patch.setattr("core.selection.strategies.perplexity.LONGEST", 0)  # as sentences were cut once
             cut = strategy.score(batch(texts))
         assert scores[[0, 2]].tobytes() == cut[[0, 2]].tobytes()
         assert (scores[[1, 3]] != cut[[1, 3]]).all()
@@ -160,7 +160,7 @@ def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Seal) -> No
 def test_progress_ends_at_all_sentences_and_a_cancel_is_heard_between_passes(
     folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.selection.strategies.pseudo.BUDGET", {"cpu": 64})
+    monkeypatch.setattr("core.selection.strategies.perplexity.BUDGET", {"cpu": 64})
     told: list[tuple[int, int | None]] = []
 
     class Stops(Silent):

@@ -7,7 +7,7 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
-from core.selection.topics import best_k
+from core.selection.strategies.cosine import best_k
 from tests.conftest import Seal
 
 TOPICS = np.eye(3, 16, dtype=np.float32)

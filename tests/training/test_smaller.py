@@ -18,7 +18,7 @@ from core.models.taggers import EncoderTagger, new_tagger
 from core.project_list import shared_home
 from core.reporter import Silent
 from core.selection.base import Batch
-from core.selection.strategies.pseudo import PseudoOptions, PseudoPerplexity
+from core.selection.strategies.perplexity import PseudoOptions, PseudoPerplexity
 from core.training import classify
 from core.training import memory as training_memory
 from core.training.finetune import finetune
