@@ -18,7 +18,7 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.models import hub
 from core.projects import runs
 from core.reporter import Reporter
-from core.runs.result import read
+from core.runs import result as results
 from core.runs.run import Run
 from core.stats.scoring import count
 from tests.conftest import Command, sentence
@@ -44,7 +44,7 @@ def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str
     code, out, _ = command(*words, "--json")
     assert code == 0
     run = runs.get(json.loads(out)["run"])
-    result = read(run, RankResult)
+    result = results.read(run, RankResult)
     [tiny] = result.encoders
     assert (result.train, result.dev, tiny.encoder) == (40, 20, "tiny")
     assert [scores.layer for scores in (tiny.mean, *tiny.layers)] == [0, 1, 2]
@@ -89,7 +89,7 @@ def test_the_better_encoder_comes_first_in_a_run_that_was_stopped_after_another(
     assert read_encoder(run, 1) is None
     runs.go_on(run.id)
     assert [Path(name).name for name in asked] == ["blind", "tiny", "tiny"]
-    assert [each.encoder for each in read(run, RankResult).encoders] == ["tiny", str(tmp_path / "blind")]
+    assert [each.encoder for each in results.read(run, RankResult).encoders] == ["tiny", str(tmp_path / "blind")]
 
 
 def in_memory(n: int) -> Labelled:
