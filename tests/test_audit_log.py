@@ -31,7 +31,7 @@ from tests.finished import as_running
 from tests.homes import Homes, Names, done
 from tests.lint.imports import CAPABILITIES
 from tests.lint.repository import Repository
-from tests.pages.test_pages import opened, opened_on
+from tests.pages.drawing import opened, opened_on
 from tests.waiting import until
 
 MARKED = ("Quackenbush", "Zebulon", "Amoxitran")

@@ -23,7 +23,7 @@ from core.runs.store import Run, RunStore
 from tests.conftest import ROOT, Command, Seal
 from tests.finished import SELECTED, finish
 from tests.homes import Names
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 
 PAGES = ("home.py", *(f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))))
 

@@ -19,7 +19,7 @@ from core.runs.store import RunStore
 from core.runs.worker import execute
 from pages.ui import frame
 from tests.conftest import Command
-from tests.pages.test_pages import opened
+from tests.pages.drawing import opened
 from tests.word_search import holding
 
 NAMES = [f"Zyxname{i}" for i in range(20)]

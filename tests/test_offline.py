@@ -22,7 +22,7 @@ from core.projects import preferences, runs
 from core.projects.home import store
 from tests.conftest import ROOT, Seal, sentence
 from tests.experiment.test_experiment import fill
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 
 PAGES = ["home.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))]
 OFFERING = {"pages/3_Selection.py", "pages/5_Training.py", "pages/7_Bias.py"}

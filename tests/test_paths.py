@@ -21,7 +21,7 @@ from core.projects.home import store
 from core.tagging.estimate import _weights_gb
 from tests.conftest import entities_of
 from tests.homes import project_in
-from tests.pages.test_pages import opened as opened_page
+from tests.pages.drawing import opened as opened_page
 from tests.waiting import until, within
 
 SECRET = "root:x:0:0:root:/root:/bin/bash\n"

@@ -33,7 +33,7 @@ from core.tagging import view as training
 from tests import finished
 from tests.conftest import ROOT, Command
 from tests.experiment.test_experiment import fill
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 
 
 def commands(command: click.Command = main, name: str = "") -> Iterator[tuple[str, click.Command]]:

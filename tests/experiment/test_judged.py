@@ -29,7 +29,7 @@ from core.stats.verdict import Arm, verdicts
 from core.tagging import result as taggers
 from tests import finished
 from tests.finished import ARM_ROW
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 from tests.pages.test_results import PAGE, tab
 
 LINES = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))

@@ -39,7 +39,7 @@ from core.text.sentence import Prediction
 from tests.experiment.test_experiment import OPTIONS, fill, labelled
 from tests.finished import ARM_ROW, fine_tuned, html_report, pretrained
 from tests.homes import Homes
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 from tests.planted import contracts
 from tests.untrained import without_training
 

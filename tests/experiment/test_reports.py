@@ -52,7 +52,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
 from tests.conftest import elsewhere
 from tests.finished import ARM_ROW
-from tests.pages.test_pages import opened
+from tests.pages.drawing import opened
 from tests.pages.test_results import PAGE, tab
 
 TEXT = pypdfium2.raw.FPDF_PAGEOBJ_TEXT

@@ -34,7 +34,7 @@ from tests import documents
 from tests.conftest import Command
 from tests.finished import as_running
 from tests.homes import done
-from tests.pages.test_pages import opened_on, texts
+from tests.pages.drawing import opened_on, texts
 from tests.planted import contracts, kitchen
 
 

@@ -24,7 +24,7 @@ from core.runs.events import Event
 from core.runs.store import RunStore
 from tests.conftest import ROOT, Command, Seal, sentence
 from tests.finished import as_running
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 from tests.word_search import holding
 
 DAYS = 3 * 24 * 3600

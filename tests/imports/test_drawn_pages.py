@@ -13,7 +13,7 @@ from tests.imports.every import SHAPES
 from tests.imports.judge import problems
 from tests.imports.run import Outcome
 from tests.imports.shape import Content, Refused, Right, Shape
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 
 READ = (
     "lower-case-tags",

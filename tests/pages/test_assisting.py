@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from core.text.sentence import Entity
 from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import sealer, sentence
 from tests.homes import Homes
-from tests.pages.test_pages import codes, opened, texts
+from tests.pages.drawing import codes, opened, press, seen, texts
 
 PAGE = "pages/8_Assisting.py"
 NASTY = "<img/src=x/onerror=alert(1)>"  # one token
@@ -49,11 +48,6 @@ def made(homes: Homes, home: Path) -> Mapping[str, str]:
     return homes.copy(build_borrowed, home)
 
 
-def plainly(said: str) -> str:
-    """Return text as a reader sees it, without what keeps a user's text from becoming markup."""
-    return unescape(said).replace("\u2060", "")
-
-
 @pytest.mark.usefixtures("expert")
 def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
     made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
@@ -73,7 +67,7 @@ def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
     assert org.options == ["stays as it is", "is left out"]  # the primary corpus is trained on as it is
     gpe.select("is LOC")
     org.select("is left out")
-    app.button(key="assisting.start").click().run()
+    press(app, "assisting.start")
     [(kind, options)] = begun
     assert (kind, options["type_map"]) == ("skl", ["GPE=LOC", "ORG="])
     app = opened(PAGE)
@@ -82,7 +76,7 @@ def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
     assert ["larger than 1 MB" in error.value for error in app.error] == [True]
     app.file_uploader(key="assisting.map").upload("types.docx", b"GPE=LOC\n").run()
     assert not app.error
-    assert "GPE=LOC" in plainly(texts(app))
+    assert "GPE=LOC" in seen(app)
 
 
 def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(made: Mapping[str, str]) -> None:
@@ -100,7 +94,7 @@ def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_m
     assert app.dataframe[0].value["entity"].tolist()[:2] == ["jordan", "chicago"]
     for kept in [corpus for corpus in corpora.listed() if "run" in corpus.origin]:  # of the trainings
         corpora.remove(kept.fingerprint)
-    app.button(key="assisting.seal").click().run()
+    press(app, "assisting.seal")
     assert any(len(corpus) == 3 and corpus.origin.get("run") == made["skl"] for corpus in corpora.listed())
     before = [run.id for run in runs.listed()]
     app.text_input(key="assisting.search").set_value("rome")
@@ -119,7 +113,7 @@ def test_trainings_on_borrowed_sentences_are_shown_and_started(
     app = opened(PAGE)
     assert not app.error
     assert len(app.get("plotly_chart")) == 2
-    assert "no tagger learnt anything" in plainly(texts(app))  # after one epoch
+    assert "no tagger learnt anything" in seen(app)  # after one epoch
     for split in ("dev", "test"):
         app.selectbox(key=f"assisting.{split}").select(made["primary"])
     app.multiselect(key="assisting.thresholds").set_value([1, 9])
@@ -140,5 +134,5 @@ def test_scores_that_were_made_within_another_run_are_shown_when_they_are_asked_
     assert "--unit" not in " ".join(codes(app)[:1])
     app.selectbox(key=f"assisting.assisting.{made['primary']}").select(made["assisting"]).run()
     app.selectbox(key="assisting.unit").select("surface")
-    app.button(key="assisting.start").click().run()
+    press(app, "assisting.start")
     assert [command for command in codes(app) if "skl" in command and "--unit surface" in command]

@@ -30,7 +30,7 @@ from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, TIMED, as_running, fine_tuned, finish, random_predictions, tuned
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import codes, keys, opened, opened_on, texts
+from tests.pages.drawing import codes, keys, opened, opened_on, press, texts
 
 PAGE = "pages/7_Bias.py"
 
@@ -53,11 +53,6 @@ def bodies(app: AppTest) -> list[str]:
 
 def raw_html(app: AppTest) -> str:
     return " ".join(bodies(app))
-
-
-def press(app: AppTest, key: str) -> AppTest:
-    app.button(key=key).click().run()
-    return app
 
 
 @pytest.mark.usefixtures("expert")

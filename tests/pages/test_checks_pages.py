@@ -1,17 +1,15 @@
 """The data check on the pages: red items in words, and no start unless the user says so."""
 
 from collections.abc import Mapping
-from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.importing import view as corpora
 from core.projects import runs
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import add, audit, opened, opened_on, texts
+from tests.pages.drawing import add, audit, opened, opened_on, press, seen
 from tests.planted import contracts, kitchen
 
 RED = "The task corpus (T_C) has 1 sentence; the strategy classifier needs at least 5."
@@ -37,16 +35,12 @@ def one_sentence(seal: Seal) -> None:
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
 
 
-def said(app: AppTest) -> str:
-    return unescape(texts(app)).replace("\u2060", "")
-
-
 def test_selection_starts_a_red_run_only_with_consent(one_sentence: None, started: list[tuple[str, bool]]) -> None:
     app = opened("pages/3_Selection.py")
-    assert RED in said(app)
+    assert RED in seen(app)
     assert app.button(key="selection.start").disabled
     app.checkbox(key="selection.anyway").check().run()
-    app.button(key="selection.start").click().run()
+    press(app, "selection.start")
     assert started == [("select", True)]
 
 
@@ -57,15 +51,15 @@ def test_selection_never_starts_with_a_budget_above_the_domain_corpus(
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     app = opened("pages/3_Selection.py")
     app.text_input(key="selection.budget").input("lots").run()
-    assert "budget: 'lots' is not understood" in said(app)
+    assert "budget: 'lots' is not understood" in seen(app)
     assert app.button(key="selection.start").disabled
     app.text_input(key="selection.budget").input("81").run()
     assert app.button(key="selection.start").disabled
-    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in seen(app)
     assert not [box for box in app.checkbox if box.key == "selection.anyway"]
-    app.button(key="selection.cure.budget").click().run()
+    press(app, "selection.cure.budget")
     assert app.text_input(key="selection.budget").value == "10%"
-    app.button(key="selection.start").click().run()
+    press(app, "selection.start")
     assert started == [("select", False)]
 
 
@@ -75,10 +69,10 @@ def test_training_starts_a_red_run_only_with_consent(seal: Seal, started: list[t
         corpora.set_role(role, none)
     corpora.set_role("domain", none)
     app = opened("pages/5_Training.py")
-    assert "The training set and dev set have no entity" in said(app)
+    assert "The training set and dev set have no entity" in seen(app)
     assert app.button(key="training.start").disabled
     app.checkbox(key="training.anyway").check().run()
-    app.button(key="training.start").click().run()
+    press(app, "training.start")
     assert started == [("finetune", True)]
 
 
@@ -92,21 +86,21 @@ def test_training_sets_a_budget_above_the_domain_corpus_to_one_that_fits(
         corpora.set_role(role, seal(labels, role, labelled=True).fingerprint)
     app = opened("pages/5_Training.py", {"training.kind": "experiment"})
     app.text_input(key="training.experiment.budgets").input("81").run()
-    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in seen(app)
     assert app.button(key="training.start").disabled
-    app.button(key="training.cure.budget").click().run()
+    press(app, "training.cure.budget")
     assert app.text_input(key="training.experiment.budgets").value == "10%"
-    app.button(key="training.start").click().run()
+    press(app, "training.start")
     assert started == [("experiment", False)]
 
 
 def test_home_ticks_no_texts_that_the_data_check_marks(one_sentence: None, seal: Seal) -> None:
     app = opened("home.py")
-    assert RED in said(app)
+    assert RED in seen(app)
     assert [each.value[:16] for each in app.markdown if "Your texts" in each.value] == [":material/error:"]
     corpora.set_role("task", seal(contracts(40, seed=1), "larger").fingerprint)
     app = opened("home.py")
-    assert "The task corpus (T_C) has 40 sentences; with fewer than 100" in said(app)
+    assert "The task corpus (T_C) has 40 sentences; with fewer than 100" in seen(app)
     assert [":material/warning:" in each.value for each in app.markdown if "Your texts" in each.value] == [True]
     corpora.set_role("task", seal(contracts(100, seed=4), "enough").fingerprint)
     corpora.set_role("domain", seal([*contracts(200, seed=5), *kitchen(200)], "other").fingerprint)
@@ -117,12 +111,12 @@ def test_home_ticks_no_texts_that_the_data_check_marks(one_sentence: None, seal:
 def test_similarity_and_corpora_show_the_same_words_of_the_project_and_of_an_import(
     one_sentence: None, tmp_path: Path
 ) -> None:
-    assert "The task corpus (T_C) has 1 sentence; with fewer than 100" in said(opened("pages/2_Similarity.py"))
+    assert "The task corpus (T_C) has 1 sentence; with fewer than 100" in seen(opened("pages/2_Similarity.py"))
     none = tmp_path / "none.jsonl"
     none.write_text("".join(f'{{"tokens": ["Rent", "{i}"], "ner_tags": ["O", "O"]}}\n' for i in range(20)))
     app = opened_on("pages/1_Corpora.py", add(none).id)
-    assert RED in said(app)
-    assert "The none has no entity" in said(app)
+    assert RED in seen(app)
+    assert "The none has no entity" in seen(app)
 
 
 def test_home_foretells_nothing_on_labels_without_an_entity(seal: Seal) -> None:
@@ -135,8 +129,8 @@ def test_home_foretells_nothing_on_labels_without_an_entity(seal: Seal) -> None:
     ).items():
         corpora.set_role(role, mark)
     app = opened("home.py")
-    assert "Without entities: the training set, the dev set and the test set." in said(app)
-    assert "you can detect gains" not in said(app)
-    assert "could lend some" not in said(app)
+    assert "Without entities: the training set, the dev set and the test set." in seen(app)
+    assert "you can detect gains" not in seen(app)
+    assert "could lend some" not in seen(app)
     assert "home.find" not in [button.key for button in app.button]
     assert "Import labelled data with entities" in [link.proto.label for link in app.get("page_link")]

@@ -25,8 +25,8 @@ from core.selection import view as selections
 from tests import finished
 from tests.conftest import Seal, sentence
 from tests.homes import project_in
-from tests.pages.test_pages import codes, opened, texts
-from tests.pages.test_pages import select as selected
+from tests.pages.drawing import codes, opened, press, texts
+from tests.pages.drawing import select as selected
 
 PAGE = "pages/3_Selection.py"
 WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
@@ -146,7 +146,7 @@ def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_sa
 ) -> None:
     selections.keep_budget(selected(budget="5%", diversity="quota", encoder="tiny"), "12.5%")
     app = opened(PAGE, {"selection.format": "folder", COMMAND: True})
-    app.button(key="selection.export").click().run()
+    press(app, "selection.export")
     written = typed(shown_command(app), tmp_path, monkeypatch)
     [kept] = (home / "exports").iterdir()
     assert written.name == kept.name
@@ -241,7 +241,7 @@ def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> N
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.name.")]
     assert name.value == "30.2% by random"
     name.set_value("Leases")
-    app.button(key="selection.choice.keep").click().run()
+    press(app, "selection.choice.keep")
     [kept] = [each for each in choices.listed() if not each.first]
     assert (kept.name, kept.budget) == ("Leases", "30.2%")
     app.slider[0].set_value(50.0).run()
@@ -253,11 +253,11 @@ def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> N
     assert "selection.choice.remove" not in [button.key for button in app.button]  # the run's own selection
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.called.")]
     name.set_value("First")
-    app.button(key="selection.choice.rename").click().run()
+    press(app, "selection.choice.rename")
     assert selections.at(select).name == "First"
     choices.take_up(kept.id)
     app = opened(PAGE, {"selection.choice.more": True})
-    app.button(key="selection.choice.remove").click().run()
+    press(app, "selection.choice.remove")
     assert [each.id for each in choices.listed()] == [select]
     assert app.query_params["choice"] == select
 
@@ -293,7 +293,7 @@ def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(sele
     assert len(app.run().warning) == 1
     app = opened(PAGE, choice=f"{select}.0000")
     assert not app.metric
-    app.button(key="selection.run.latest").click().run()
+    press(app, "selection.run.latest")
     assert app.metric[0].value == "41"
 
 

@@ -14,7 +14,7 @@ from core import door
 from core.door import account_behind, account_listening, key_of
 from core.errors import ConfigError
 from pages.ui.door import PROTECTION, Door, policy
-from tests.pages.test_pages import opened
+from tests.pages.drawing import opened
 
 OWN, OTHER = os.getuid(), os.getuid() + 1
 PORT = 8501

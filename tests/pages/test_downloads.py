@@ -19,7 +19,7 @@ from core.project_list import shared_home
 from pages.ui import frame
 from pages.ui.middleware import Downloads
 from pages.ui.project import later
-from tests.pages.test_pages import add
+from tests.pages.drawing import add
 from tests.test_logs import QUOTING
 
 

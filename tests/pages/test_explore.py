@@ -38,8 +38,8 @@ from tests import finished
 from tests.conftest import sentence
 from tests.fake_models import found_by_list, tiny_mlm
 from tests.homes import Homes
+from tests.pages.drawing import ROOT, keys, opened, opened_on, press, texts
 from tests.pages.test_choice import typed
-from tests.pages.test_pages import ROOT, keys, opened, opened_on, texts
 from tests.planted import contracts, kitchen
 
 PAGE = "pages/4_Explore.py"
@@ -170,14 +170,14 @@ def test_a_selection_without_a_map_starts_one_and_a_second_one_uses_the_first_on
     app = opened_on(PAGE, made["other"])
     assert [len(numbers(trace["customdata"])) for trace in figure_of(app)["data"]] == [181, 40, 40]
     app = opened_on("pages/3_Selection.py", made["select"])
-    app.button(key="selection.map").click().run()
+    press(app, "selection.map")
     assert app.title[0].value == "Explore"
     assert begun == []
     removals.remove_run(made["map"])
     app = opened_on(PAGE, made["select"])
-    app.button(key="explore.make").click().run()
+    press(app, "explore.make")
     app = opened_on("pages/3_Selection.py", made["select"])
-    app.button(key="selection.map").click().run()
+    press(app, "selection.map")
     assert [(kind, options["selection"]) for kind, options in begun] == [("map", made["select"])] * 2
     assert app.session_state["explore.shown"] == made["select"]
 
@@ -197,7 +197,7 @@ def test_a_lasso_counts_all_points_inside_and_is_kept_until_it_is_cleared(made: 
     app = opened(PAGE)
     assert list(counted(app).values()) == told
     assert len(figure_of(app)["layout"]["selections"]) == 1
-    app.button(key="explore.clear").click().run()
+    press(app, "explore.clear")
     assert list(counted(app).values()) == [(40, 40), (40, 40), (181, 181)]
     assert regions.kept_region(map_run) is None
 
@@ -260,7 +260,7 @@ def test_a_map_becomes_a_folder_for_embedding_atlas(made: Made, tmp_path: Path) 
     corner: Region = {"kind": "lasso", "value": [[(1e6, 1e6), (2e6, 1e6), (2e6, 2e6)]]}  # no point's; of the same name
     regions.name_region(map_run, corner, "the middle")
     app = opened(PAGE)
-    app.button(key="explore.atlas").click().run()
+    press(app, "explore.atlas")
     [folder] = (runs.get(map_run).home / "exports").glob("atlas-*")
     assert any(f"embedding-atlas {folder}/map.parquet --x x --y y --text text" in code.value for code in app.code)
     table = pq.read_table(folder / "map.parquet")
@@ -307,7 +307,7 @@ def test_a_file_that_cannot_be_written_is_said_and_the_page_stays_whole(
         if button != "explore.atlas":
             app = opened(PAGE, picked("lasso", middle(made["map"])["value"], made["map"]))
         charts, folded = len(app.get("plotly_chart")), [part.label for part in app.expander]
-        app.button(key=button).click().run()
+        press(app, button)
         assert [error.value for error in app.error] == [plain("exports: there is no room; free some.")]
         assert len(app.get("plotly_chart")) == charts
         assert [part.label for part in app.expander] == folded  # the last of them at the page's end
@@ -319,9 +319,9 @@ def test_a_lasso_that_was_given_a_name_is_picked_by_it_again(made: Made) -> None
     app = opened(PAGE, picked("lasso", region["value"], map_run))
     inside, token = counted(app), regions.region_token(region)
     app.text_input(key=f"explore.named.{token}").set_value("<b>boiler</b> plate")
-    app.button(key="explore.name").click().run()
+    press(app, "explore.name")
     assert "<b>boiler" not in texts(app)
-    app.button(key="explore.clear").click().run()
+    press(app, "explore.clear")
     group(app).set_value(("named", token)).run()
     assert counted(app) == inside
     assert regions.region_token(regions.region_of(map_run, "<b>boiler</b> plate")) == token  # for the command line
@@ -371,7 +371,7 @@ def test_an_address_brings_back_an_earlier_lasso_of_this_map_alone(made: Made) -
     app = opened(PAGE, run=made["select"], region=regions.region_token(first))
     assert counted(app) == inside
     assert regions.region_token(regions.kept_region(map_run)) == regions.region_token(first)
-    app.button(key="explore.clear").click().run()
+    press(app, "explore.clear")
     assert "region" not in app.query_params
     token = "lasso:../../x"
     for gone in (token, "lasso:00000000", "topic:" + "9" * 5000, "nonsense"):
@@ -406,7 +406,7 @@ def test_a_search_counts_all_rows_and_stays_out_of_the_address(made: Made) -> No
     group(app).set_value(("class", "T_C")).run()
     assert list(counted(app).values())[1][0] == 0  # what is picked after a search stays
     assert not {"explore.add", "explore.remove"} & keys(app)  # T_C is in no selection
-    app.button(key="explore.hits").click().run()
+    press(app, "explore.hits")
     assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())
     app.text_input(key="explore.query").set_value("zzzqq").run()
     assert "explore.hits" not in keys(app)
@@ -427,21 +427,21 @@ def test_what_is_added_removed_and_undone_is_kept_and_not_undone_unseen(made: Ma
     group(app).set_value(("topic", topic)).run()
     assert f"{len(clean):,}" in app.button(key="explore.add").label
     assert app.button(key="explore.add").proto.shortcut == "alt+a"
-    app.button(key="explore.add").click().run()
+    press(app, "explore.add")
     assert sorted(selections.edits(select).added) == sorted(clean)
     assert not app.warning
-    app.button(key="explore.add-flagged").click().run()
+    press(app, "explore.add-flagged")
     assert sorted(selections.edits(select).added) == sorted(filtered)
     assert "explore.add" not in keys(app)
     assert app.warning  # for as long as flagged sentences are selected
-    app.button(key="explore.remove").click().run()
+    press(app, "explore.remove")
     rows = found.rows[here & (before != 0)]
     assert sorted(selections.edits(select).removed) == sorted(rows)
     fresh = opened(PAGE)  # another session, as after a reload
     assert f"{len(rows):,} removed" in texts(fresh)
     selections.edit(select, "add", np.array([1, 2]))  # in another window
     for left in (4, 3):
-        fresh.button(key="explore.undo").click().run()
+        press(fresh, "explore.undo")
         assert len(selections.edits(select).history) == left
         assert ("another window" in "".join(each.value for each in fresh.warning)) == (left == 4)
     for _ in range(3):
@@ -468,10 +468,10 @@ def test_a_sentence_says_why_it_was_selected_and_can_be_removed_before_the_selec
     assert expected.entities[0].type.replace("<", "&lt;").replace(">", "&gt;") in said
     assert "<b>ODD" not in said
     app.session_state["explore.by"] = "entities"
-    app.button(key="explore.one").click().run()
+    press(app, "explore.one")
     assert selections.edits(select).removed.tolist() == [row]
     assert "predicted entities" in json.dumps(figure_of(app)["layout"])
-    app.button(key="explore.seal").click().run()
+    press(app, "explore.seal")
     sealed = next(corpus for corpus in corpora.listed() if "hand_edits" in corpus.origin)
     assert len(sealed) == 39
     assert sealed.origin["hand_edits"] == {"added": 0, "removed": 1}
@@ -485,7 +485,7 @@ def test_a_finished_tagger_is_offered_to_find_entities(
     app = opened_on(PAGE, made["select"])
     assert "entities" not in app.segmented_control(key="explore.by").options
     assert app.selectbox(key="explore.tag.model").value == tagger.id
-    app.button(key="explore.tag.start").click().run()
+    press(app, "explore.tag.start")
     [(kind, options)] = begun
     assert (kind, options["model"]) == ("tag", str(tagger.artifacts / "model"))
 
@@ -504,7 +504,7 @@ def test_two_selections_are_compared_in_counts_pairs_and_health(made: Made, at_o
     assert texts(app).count("domain.pdf, page 7 / domain.pdf, page 7") == 15
     app = opened(PAGE, {"explore.tab": "Health of the selection"})
     assert "40 sentences" in texts(app)
-    app.button(key="explore.choose").click().run()
+    press(app, "explore.choose")
     new = runs.listed("select")[0]
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["selection.run"][0] == new.id

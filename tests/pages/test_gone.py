@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.importing import view as corpora
 from core.projects import runs
-from tests.pages.test_pages import opened_on, select, texts
+from tests.pages.drawing import opened_on, select, texts
 
 GONE = "No longer on this machine"
 Home = tuple[Path, dict[str, str]]

@@ -10,7 +10,7 @@ from core.cli.main import run_main
 from core.importing import view as corpora
 from core.projects import runs
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
-from tests.pages.test_pages import dropped, texts
+from tests.pages.drawing import dropped, press, texts
 
 pytestmark = pytest.mark.usefixtures("at_once")  # of conftest.py
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.usefixtures("at_once")  # of conftest.py
 def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, tmp_path: Path) -> None:
     app = dropped(**{"tasks.json": two_people(tmp_path, "labelstudio").read_bytes()})
     assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
-    app.button(key="corpora.submit").click().run()
+    press(app, "corpora.submit")
     assert "Choose the annotator first" in texts(app)
     assert not runs.listed("add")
     app.selectbox(key="corpora.annotator").select("ben")
-    app.button(key="corpora.submit").click().run()
+    press(app, "corpora.submit")
     assert corpora.listed()[0].types == {"PER": 2, "LOC": 1}
     said = " ".join(warning.value for warning in app.warning)
     assert "They agree on 1 of the 2 texts" in said
@@ -33,7 +33,7 @@ def test_a_sentence_that_lost_an_annotation_is_kept_if_asked(home: Path) -> None
     rows = [{"text": TEXT, "label": [MARA, LYON, [100, 110, "X"]]}, {"text": "No rent is due.", "label": []}]
     app = dropped(**{"rows.jsonl": lines(rows).encode()})
     app.toggle(key="corpora.keep_lost").set_value(True)
-    app.button(key="corpora.submit").click().run()
+    press(app, "corpora.submit")
     assert corpora.listed()[0].n_sentences == 2
     assert "1 labelled sentence was left out" not in " ".join(warning.value for warning in app.warning)
 
@@ -62,7 +62,7 @@ def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_
     for box in [box for box in app.selectbox if box.label.startswith("Part of ")]:  # too few sentences to divide
         box.select("train")
     app.run()
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
     assert labels.types == {"PER": 2, "LOC": 1}
     said = " ".join(warning.value for warning in app.warning)

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.importing import view as corpora
 from core.selection import view as selections
-from tests.pages.test_pages import add, opened_on, select
+from tests.pages.drawing import add, opened_on, select
 
 PAGE = "pages/3_Selection.py"
 

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.frame import PAGES
 from pages.ui.middleware import NAMES, NotFound
+from tests.pages.drawing import ROOT, texts
 from tests.pages.test_door import Inside
-from tests.pages.test_pages import ROOT, texts
 
 
 def ask(path: str, accept: str = "text/html,*/*", kind: str = "http", query: bytes = b"") -> list[dict[str, Any]]:

@@ -2,9 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,6 @@ from core.projects import runs
 from core.projects.home import store
 from core.runs.events import EventLog
 from core.runs.lock import Worker
-from core.runs.run import Run
 from core.selection import STRATEGIES, insights
 from core.selection import view as selections
 from core.text.sentence import Entity, Sentence, sentence_id
@@ -34,61 +31,21 @@ from pages.ui import frame
 from pages.ui.widgets import entity_html, plain
 from tests.conftest import Seal
 from tests.finished import as_running
-
-ROOT = Path(__file__).resolve().parents[2]
-CORPORA, SELECTION = "pages/1_Corpora.py", "pages/3_Selection.py"
-NASTY = "<img src=x onerror=alert(1)> [x](http://evil.example) :red[loud] $x^2$ `code` **bold** a@b.example"
-
-
-def opened(page: str, state: Mapping[str, Any] | None = None, **query: str) -> AppTest:
-    """Draw a page once. state: values of its fields, by key. query: parts of its address."""
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300)
-    if page != "home.py":
-        app.switch_page(page)
-    app.query_params.update(query)
-    for key, value in (state or {}).items():
-        app.session_state[key] = value
-    return app.run()
-
-
-def opened_on(page: str, run_id: str, state: Mapping[str, Any] | None = None) -> AppTest:
-    """Draw a page whose address names a run."""
-    return opened(page, state, run=run_id)
-
-
-def dropped(**files: bytes) -> AppTest:
-    """Draw Corpora after an upload of these files, which its address names."""
-    token = uploads.spool_all([(name, BytesIO(data)) for name, data in files.items()])
-    return opened(CORPORA, upload=token)
-
-
-def codes(app: AppTest) -> list[str]:
-    """Return the commands and other texts of a page that can be copied."""
-    return [code.value for code in app.code]
-
-
-def texts(app: AppTest) -> str:
-    """All that a page says, in one string."""
-    kinds = ("title", "subheader", "caption", "markdown", "info", "warning", "error", "text")
-    shown = [element.value for kind in kinds for element in getattr(app, kind)]
-    return " ".join([*shown, *(element.proto.body for element in app.get("html"))])
-
-
-def select(strategy: str = "random", budget: str = "20%", **options: Any) -> str:
-    """Select from the domain corpus in use; return the run."""
-    roles = corpora.roles()
-    marks: dict[str, object] = {role: roles[role] for role in ("task", "domain") if role in roles}
-    return runs.execute("select", {**marks, "strategy": strategy, "budget": budget, **options}).id
-
-
-def audit(corpus: str, *held_out: str) -> str:
-    """Check a corpus for duplicates and leaks; return the run."""
-    return runs.execute("audit", {"corpus": corpus, "held_out": held_out}).id
-
-
-def add(path: Path, **options: Any) -> Run:
-    """Import a file."""
-    return runs.execute("add", {"path": str(path), **options})
+from tests.pages.drawing import (
+    CORPORA,
+    NASTY,
+    SELECTION,
+    add,
+    audit,
+    codes,
+    dropped,
+    keys,
+    opened,
+    opened_on,
+    press,
+    select,
+    texts,
+)
 
 
 @pytest.fixture
@@ -121,11 +78,6 @@ def trio(seal: Seal) -> dict[str, Corpus]:
 def chosen(trio: dict[str, Corpus]) -> str:
     """A finished selection, by a strategy that needs no encoder."""
     return select()
-
-
-def keys(app: AppTest) -> set[str | None]:
-    """Return the keys of a page's buttons."""
-    return {button.key for button in app.button}
 
 
 def test_corpora_shows_numbers_types_duplicates_and_leaks_and_no_text_as_markup(
@@ -170,7 +122,7 @@ def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
     assert corpora.roles()["domain"] == trio["domain"].fingerprint
     assert "Used by 1 selection" in texts(app)
     assert "Corpora made from it stay: 1." in texts(app)
-    app.button(key="corpora.remove").click().run()
+    press(app, "corpora.remove")
     assert "my-domain" not in [corpus.name for corpus in corpora.listed()]
 
 
@@ -250,7 +202,7 @@ def test_a_label_scheme_is_asked_for_if_the_tags_leave_a_doubt(home: Path) -> No
     rows = "w0 B-PER\nw1 O\nw2 I-LOC\nw3 O\n\n"
     app = dropped(**{"tags.conll": (rows * 3).encode()})
     assert next(box for box in app.selectbox if box.label == "Label scheme").value is None
-    app.button(key="corpora.submit").click().run()
+    press(app, "corpora.submit")
     assert len(app.error) == 1
     assert not runs.listed("add")
     app = dropped(**{"none.conll": b"Ada O\nsleeps O\n\nBob O\nleft O\n\n"})
@@ -283,12 +235,12 @@ def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(
 
     def typed(path: str) -> None:
         app.text_input[0].set_value(path)
-        app.button(key="corpora.look").click().run()
+        press(app, "corpora.look")
 
     typed("/etc/hostname")
     assert ["allowed" in error.value for error in app.error] == [True]
     typed(str(root))
-    app.button(key="corpora.one").click().run()  # not what is proposed file by file
+    press(app, "corpora.one")  # not what is proposed file by file
     assert plain("several parts (dev, train)") in app.error[0].value
     app.selectbox(key="corpora.part").select("dev").run()
     assert not app.error
@@ -308,7 +260,7 @@ def test_a_text_imported_twice_is_one_corpus_which_may_take_the_second_name(home
     app = opened_on(CORPORA, added["second"].id)
     assert "**first**" in app.info[0].value
     assert any("writes no blanks" in caption.value for caption in app.caption)
-    app.button(key="corpora.rename").click().run()
+    press(app, "corpora.rename")
     assert corpora.find(added["first"].result()["corpus"]).name == "second"
     assert "corpora.rename" not in keys(app)
 
@@ -329,11 +281,11 @@ def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
 
     app = AppTest.from_function(script, default_timeout=300).run()
     app.session_state["overtake"] = True
-    app.button(key="go").click().run()
+    press(app, "go")
     app.run()
     assert app.session_state["started"] == 1
     app.session_state["wrong"] = True
-    app.button(key="go").click().run()
+    press(app, "go")
     app.session_state["wrong"] = False
     app.run()
     assert app.session_state["started"] == 1  # what an error stopped does not begin by itself
@@ -363,7 +315,7 @@ def test_a_forms_press_is_not_lost_to_a_rerun_or_to_the_end_of_a_fragment_before
     app = AppTest.from_function(script, default_timeout=300).run()
     app.session_state["overtake"] = True
     app.text_input(key="name").input("Mary")
-    app.button(key="second.send").click().run()
+    press(app, "second.send")
     app.run()
     assert app.session_state["sent"] == ["Mary"]
 
@@ -395,11 +347,11 @@ def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
     assert app.metric[0].value == "20"
     written = deliver.exports() / f"choice-{chosen[-4:]}-33.3pct"
     written.write_text("a file in the place of the folder")
-    app.button(key="selection.export").click().run()
+    press(app, "selection.export")
     assert "cannot be written" in app.error[0].value
     assert len(app.get("vega_lite_chart")) == 2  # the page below stays
     written.unlink()
-    app.button(key="selection.export").click().run()
+    press(app, "selection.export")
     assert not app.error
     assert (written / "selected.parquet").exists()
     assert (written / "README.md").exists()
@@ -423,14 +375,14 @@ def test_options_of_every_strategy_make_a_form() -> None:
 @pytest.mark.usefixtures("expert")
 def test_an_expert_picks_a_strategy_with_its_options_and_the_samples_corpora(home: Path) -> None:
     app = opened("home.py")
-    app.button(key="home.sample.legal").click().run()
+    press(app, "home.sample.legal")
     roles = corpora.roles()
     assert set(roles) == {"task", "domain", "train", "dev", "test"}
     app = opened(SELECTION, {"selection.strategy": "ngram-perplexity"})
     assert all(app.selectbox(key=f"selection.{role}.{roles[role]}").value == roles[role] for role in roles)
     assert app.get_by_key("selection.ngram-perplexity.order")
     app.text_input(key="selection.budget").set_value("lots")
-    app.button(key="selection.start").click().run()
+    press(app, "selection.start")
     assert "budget" in app.error[0].value
     assert not runs.listed("select")
 

@@ -9,7 +9,7 @@ from core import papers
 from core.cli.main import main
 from pages.ui.widgets import plain
 from tests.lab.benchmarks.bench_papers import LINES, PAGE, RUNS, page, read
-from tests.pages.test_pages import ROOT, opened, texts
+from tests.pages.drawing import ROOT, opened, texts
 
 ITEMS = [(paper.name, item) for paper in papers.listed() for item in paper.items]
 COMMANDS = sorted({command for _, item in ITEMS for command in item.commands})

@@ -3,7 +3,6 @@
 import errno
 import re
 from collections.abc import Callable, Iterator
-from html import unescape
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,7 +21,7 @@ from core.projects import view as projects
 from pages.ui import project as module
 from tests.conftest import ROOT, elsewhere
 from tests.finished import as_running
-from tests.pages.test_pages import audit, opened, texts
+from tests.pages.drawing import audit, opened, press, seen, texts
 
 PAGES = ["home.py", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py"))]
 Ids = dict[str, str]
@@ -116,7 +115,7 @@ def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
 
 def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
     app = opened("pages/1_Corpora.py", project="nope")
-    said = unescape(texts(app)).replace("\u2060", "")
+    said = seen(app)
     assert "There is no project 'nope'. Projects: My first project, Leases." in said
     assert "Corpora" in [link.proto.label for link in app.sidebar.get("page_link")]
     assert "Leases" in app.error[0].value
@@ -155,22 +154,18 @@ def menu(**query: str) -> AppTest:
     return opened("home.py", {"project.menu": True}, **query)
 
 
-def pressed(app: AppTest, key: str) -> AppTest:
-    return app.button(key=key).click().run()
-
-
 def test_a_new_project_is_gone_to_and_what_was_is_my_first(home: Path, seal: Any, gone_to: list[str]) -> None:
     seal(["One clause ."], "quillwort")
     app = menu()
     app.text_input(key="project.new.name").set_value("Leases & <b>more</b>")
-    pressed(app, "project.new")
+    press(app, "project.new")
     assert gone_to == ["/?project=leases-b-more-b"]
     assert [project.name for project in projects.listed()] == [FIRST, "Leases & <b>more</b>"]
     assert "&lt;b&gt;more" in texts(menu())
     again = menu(project="leases-b-more-b")
     assert "quillwort" not in whole(again)
     again.text_input(key="project.new.name").set_value(FIRST)
-    assert "exists already" in pressed(again, "project.new").error[0].value.replace("&#58;", ":")
+    assert "exists already" in press(again, "project.new").error[0].value.replace("&#58;", ":")
 
 
 def test_renamed_archived_and_put_back(home: Path) -> None:
@@ -178,13 +173,13 @@ def test_renamed_archived_and_put_back(home: Path) -> None:
     projects.new("Rentals")
     app = menu(project="leases")
     app.text_input(key="project.name").set_value("Contracts")
-    pressed(app, "project.rename")
+    press(app, "project.rename")
     assert projects.find("Contracts").slug == "leases"
-    pressed(menu(project="leases"), "project.archive")
+    press(menu(project="leases"), "project.archive")
     assert projects.find("Contracts").archived
     said = texts(menu())
     assert said.index("Archived") < said.index("Contracts")
-    pressed(menu(project="leases"), "project.unarchive")
+    press(menu(project="leases"), "project.unarchive")
     assert not projects.find("Contracts").archived
 
 

@@ -17,7 +17,7 @@ from core.importing.result import ROLES
 from core.projects import runs
 from tests import documents
 from tests.importing.test_intake import labels
-from tests.pages.test_pages import dropped, opened, opened_on, texts
+from tests.pages.drawing import dropped, opened, opened_on, press, texts
 from tests.planted import kitchen
 
 FILES = {"mine.conll": labels(120).encode(), "pile.txt": "\n".join(kitchen(300)).encode()}
@@ -57,7 +57,7 @@ def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(
     assert "upload" in app.query_params
     app.run()
     assert len(asked) == 1
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     assert set(corpora.roles()) == set(ROLES)
     assert not list((home / "uploads").iterdir())
     assert "upload" not in app.query_params
@@ -80,7 +80,7 @@ def test_a_row_offers_what_it_can_be_and_a_changed_part_is_what_is_used(home: Pa
     box(app, "pile.txt").select(UNUSED).run()
     assert app.button(key="corpora.use").disabled  # nothing is used
     box(app, "pile.txt").select("task").run()
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     assert set(corpora.roles()) == {"task"}
 
 
@@ -91,9 +91,9 @@ def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path)
     assert parts(app) == {"x.txt": SOURCE, "y.txt": SOURCE}
     box(app, "y.txt").select("domain").run()
     assert "pile (300 sentences)" in unescape(texts(app))  # what it replaces
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     assert corpora.find(corpora.roles()["domain"]).name == "y"
-    app.button(key="corpora.undo").click().run()
+    press(app, "corpora.undo")
     assert corpora.roles() == before
     assert {"x", "y"} <= {corpus.name for corpus in corpora.listed()}
 
@@ -104,7 +104,7 @@ def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
     [joined] = [control for control in app.segmented_control if control.label.startswith("2 texts")]
     joined.set_value(joined.options[-1]).run()
     assert parts(app) == {"x.txt": SOURCE, "y.txt": "domain"}
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     assert {corpus.name for corpus in corpora.listed()} == {"x", "y"}
     assert corpora.find(corpora.roles()["domain"]).name == "y"
 
@@ -116,7 +116,7 @@ def test_documents_alone_ask_which_are_like_the_task(home: Path) -> None:
     assert ask.options == [f"{i}.docx" for i in range(4)]
     ask.select("2.docx").run()
     assert sorted(parts(app).values()) == ["domain", "task"]
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     names = {role: corpora.find(mark).name for role, mark in corpora.roles().items()}
     assert names == {"task": "2", "domain": "0 and 2 more"}
 
@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_imported_says_why_in_its_row_and_waits(
 
     monkeypatch.setattr("core.importing.intake.sniff", sniffed)
     app = dropped(**FILES)
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     assert "are mixed" in texts(app)
     assert set(corpora.roles()) == {"domain"}
     assert len(list((home / "uploads").iterdir())) == 1
@@ -144,9 +144,9 @@ def test_a_folder_by_its_path_is_proposed_too_and_stays_as_it_is(home: Path, tmp
         (folder / name).write_bytes(data)
     app = opened(CORPORA, {"corpora.source": "A path on this machine"})
     app.text_input[0].set_value(str(folder))
-    app.button(key="corpora.look").click().run()
+    press(app, "corpora.look")
     assert parts(app) == {"mine.conll": DIVIDE, "pile.txt": "domain"}
-    app.button(key="corpora.use").click().run()
+    press(app, "corpora.use")
     assert set(corpora.roles()) == set(ROLES)
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
 
@@ -171,5 +171,5 @@ def test_a_type_or_a_column_of_tags_that_the_file_leaves_open_is_asked_for(
     next(field for field in app.text_input if (field.key or "").startswith(key)).set_value(answer)
     if "column" in key:
         app.run()  # the file is looked at again
-    app.button(key="corpora.submit").click().run()
+    press(app, "corpora.submit")
     assert dict(corpora.listed()[0].types) == types

@@ -18,7 +18,7 @@ from pages.ui.widgets import plain
 from tests.fake_cards import H100, T4, Driver
 from tests.finished import finish
 from tests.packages import NAME, offer_small
-from tests.pages.test_pages import codes, opened, texts
+from tests.pages.drawing import codes, opened, texts
 from tests.pages.test_training import PAGE, POINTS, charts, choose, labels, metric, metrics, parts, tuned
 
 __all__ = ["parts"]  # a fixture

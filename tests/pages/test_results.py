@@ -35,7 +35,7 @@ from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
 from tests.homes import project_in
-from tests.pages.test_pages import codes, opened, texts
+from tests.pages.drawing import codes, opened, press, seen, texts
 
 PAGE = "pages/6_Results.py"
 
@@ -71,11 +71,6 @@ def tab(app: AppTest, name: str) -> AppTest:
 def on_tab(name: str) -> AppTest:
     """Draw the page once, with a tab open."""
     return opened(PAGE, {"results.tab": name})
-
-
-def seen(app: AppTest) -> str:
-    """Return what a page says, as a reader sees it."""
-    return unescape(texts(app)).replace("\u2060", "")
 
 
 def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report_and_table(
@@ -308,10 +303,10 @@ def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
     assert ends == [".pdf", ".docx", ".html", ".csv", ".md", ".zip"]
     with monkeypatch.context() as patch:
         patch.setattr(deliver, "export_model", full)
-        app.button(key="results.take.copy").click().run()
+        press(app, "results.take.copy")
     assert [error.value for error in app.error] == [plain("exports: there is no room; free some.")]
     assert len(app.get("download_button")) == 6
-    app.button(key="results.take.copy").click().run()
+    press(app, "results.take.copy")
     assert (Path([code.value for code in app.code][-1]) / "config.json").exists()
     assert any("core experiment" in command for command in codes(app))
     with zipfile.ZipFile(io.BytesIO(deliver.zip_model(rows(run_id)[0]))) as file:

@@ -22,7 +22,7 @@ from pages.ui.results.sentences import READ, TRIES
 from pages.ui.results.take import NO_MODELS
 from pages.ui.runs.words import title
 from tests.homes import Homes
-from tests.pages.test_pages import texts
+from tests.pages.drawing import press, texts
 from tests.pages.test_results import on_tab
 from tests.training.test_finetune import labelled
 from tests.word_search import holding
@@ -61,7 +61,7 @@ def typed(text: str, tagger: str, second: str | None = None) -> AppTest:
     app.selectbox(key="results.try.model").set_value(tagger)
     app.selectbox(key="results.try.other").set_value(second)
     app.text_area(key="results.try.text").set_value(text)
-    app.button(key="results.try.start").click().run()
+    press(app, "results.try.start")
     assert not app.error
     return app
 
@@ -106,7 +106,7 @@ def test_a_tagger_whose_model_is_gone_is_not_offered_and_one_can_be_trained_agai
         assert [info.value for info in app.info] == [NO_MODELS]
         assert not app.error
         assert not app.get("download_button")
-    app.button(key="results.again.start").click().run()
+    press(app, "results.again.start")
     assert [kind for kind, _ in begun] == ["finetune"]
 
 

@@ -30,9 +30,8 @@ from core.selection import view as selections
 from core.shown import duration
 from tests import finished
 from tests.conftest import Seal
-from tests.pages.test_pages import audit, keys, opened, texts
-from tests.pages.test_pages import select as selected
-from tests.pages.test_results import seen
+from tests.pages.drawing import audit, keys, opened, press, seen, texts
+from tests.pages.drawing import select as selected
 
 KEPT = {"keep": ["near_duplicate"]}
 
@@ -102,8 +101,8 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
                 assert asked[name] == config[name]
     timed(asked, home)
     app = opened("home.py")
-    app.button(key="home.find").click().run()
-    app.button(key="home.find.start").click().run()
+    press(app, "home.find")
+    press(app, "home.find.start")
     assert begun == [("experiment", asked)]
     corpora.set_role("dev", None)  # what would be asked with is not all there
     assert not road.stops()[2].again
@@ -203,7 +202,7 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
     asked, recipe = find_out.options(), KINDS["calibrate"]
     with finished.as_running(register(recipe, recipe.config.parse(experiments.calibrations(asked)[0]), store())):
         app = opened("home.py")
-        app.button(key="home.find").click().run()
+        press(app, "home.find")
         assert "home.find.start" not in keys(app)
         assert begun == []  # it is running already
     timed(asked, home, busy=True)
@@ -216,11 +215,11 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
         chance = experiments.foresight(wanted).plans[0].chance
         assert f" in {100 * chance:.0f} of 100" in find_out.plan(wanted).shows
     app = opened("home.py")
-    app.button(key="home.find").click().run()
+    press(app, "home.find")
     said = seen(app)
     for sentence in (plan.compared, plan.alike, plan.time, plan.shows):
         assert sentence in said
-    app.button(key="home.find.start").click().run()
+    press(app, "home.find.start")
     assert begun == [("experiment", find_out.options(encoder="minilm"))]
     assert "home.find.start" not in keys(app)
 
@@ -316,11 +315,11 @@ def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(
     with pytest.raises(ConfigError, match="many labels has 700 sentences"):
         experiments.on_fewer_labels(asked, 700)
     app = opened("home.py")
-    app.button(key="home.find").click().run()
+    press(app, "home.find")
     app.session_state["home.find.labels"] = shorter.labels
     app.run()
     assert duration(shorter.seconds) in seen(app)
-    app.button(key="home.find.start").click().run()
+    press(app, "home.find.start")
     part = corpora.find(begun[0][1]["train"])
     assert (part.name, len(part), part.derived) == (f"many labels, {shorter.labels} sentences", shorter.labels, True)
     assert len({sentence.id for sentence in next(part.batches(0, 1000))}) == shorter.labels

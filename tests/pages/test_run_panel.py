@@ -26,7 +26,7 @@ from tests import finished
 from tests.conftest import Seal
 from tests.finished import LINES, corpora, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import keys, opened, opened_on, select, texts
+from tests.pages.drawing import keys, opened, opened_on, press, select, texts
 
 Happened = tuple[Kind, Data]
 SELECTION, TRAINING = "pages/3_Selection.py", "pages/5_Training.py"
@@ -129,7 +129,7 @@ def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     resumed = list[tuple[str, str]]()
     monkeypatch.setattr(runs, "resume", lambda run_id, on, agreed: resumed.append((run_id, on)))
     app.selectbox(key="selection.run.where").select("local")
-    app.button(key="selection.run.resume").click().run()
+    press(app, "selection.run.resume")
     assert resumed == [(run.id, "local")]
     with EventLog(run.events_file) as log:
         log.append(*STARTED)
@@ -188,7 +188,7 @@ def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[s
     facade_corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     app.run()
     assert not app.metric
-    app.button(key="selection.run.latest").click().run()
+    press(app, "selection.run.latest")
     assert app.metric
 
 

@@ -15,7 +15,7 @@ from pages.ui.widgets import plain, size
 from tests import finished
 from tests.finished import finish
 from tests.homes import Homes
-from tests.pages.test_pages import codes, opened, select, texts
+from tests.pages.drawing import codes, opened, press, select, texts
 
 PAGE = "pages/10_Runs.py"
 
@@ -76,7 +76,7 @@ def test_a_run_is_named_and_its_name_is_shown_wherever_it_is_listed(home: Path, 
     app.text_input(key=f"runs.name.{three[2].id}").set_value("a <b>bold</b> try")
     app.multiselect(key=f"runs.tags.{three[2].id}").set_value(["march"])
     app.text_area(key=f"runs.note.{three[2].id}").set_value("It learnt.\nTwice.")
-    app.button(key="runs.keep").click().run()
+    press(app, "runs.keep")
     label = labels.label_of(three[2].id)
     assert (label.name, label.tags, label.note) == ("a <b>bold</b> try", ("march",), "It learnt.\nTwice.")
     assert "<b>bold" not in texts(app)
@@ -93,9 +93,9 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
     assert len(app.get("vega_lite_chart")) == 1
     assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(codes(app)))
     for pinned in (True, False):
-        app.button(key="runs.pin").click().run()
+        press(app, "runs.pin")
         assert [labels.label_of(run.id).pinned for run in three] == [pinned, pinned, False]
-    app.button(key="runs.archive").click().run()
+    press(app, "runs.archive")
     assert shown(app) == [three[2].id]
 
 
@@ -108,5 +108,5 @@ def test_a_removal_says_what_it_frees_and_what_needs_the_run(home: Path, three: 
     assert freed >= labels.size(three[2])
     assert size(freed) in app.button(key="runs.remove").label
     assert size(removals.bytes_of(removals.removal(three[2].id))) in app.button(key="runs.remove.all").label
-    app.button(key="runs.remove.all").click().run()
+    press(app, "runs.remove.all")
     assert shown(app) == [three[1].id, three[0].id]

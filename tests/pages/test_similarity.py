@@ -15,7 +15,7 @@ from core.similarity.kind import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes
-from tests.pages.test_pages import NASTY, codes, opened, texts
+from tests.pages.drawing import NASTY, codes, opened, texts
 from tests.similarity.test_contracts import FRUIT, METAL, chained
 
 PAGE = "pages/2_Similarity.py"
@@ -45,7 +45,7 @@ def well(app: AppTest) -> AppTest:
     return app
 
 
-def press(app: AppTest, label: str) -> AppTest:
+def press_labelled(app: AppTest, label: str) -> AppTest:
     next(each for each in app.button if each.label == label).click()
     return well(app.run())
 
@@ -56,7 +56,7 @@ def test_the_form_starts_from_the_roles_without_what_winnow_made(
     task, near, far = (seal(lines(FRUIT, 30, n), name) for n, name in enumerate(("task", "near", "far")))
     corpora.set_role("task", task.fingerprint)
     Library(home).subset(near, np.arange(3), name="S_C near", origin={"from": near.fingerprint})
-    press(well(opened(PAGE)), "Compare")
+    press_labelled(well(opened(PAGE)), "Compare")
     [(kind, options)] = begun
     assert (kind, options["target"]) == ("similarity", [task.fingerprint])
     assert set(options["source"]) == {near.fingerprint, far.fingerprint}
@@ -104,7 +104,7 @@ def test_a_source_that_cannot_be_compared_says_why(case: str, seal: Seal) -> Non
 
 
 def test_a_pasted_table_is_correlated_or_its_wrong_line_named() -> None:
-    app = press(opened(PAGE), "Insert Table 3 of Dai et al. 2019")
+    app = press_labelled(opened(PAGE), "Insert Table 3 of Dai et al. 2019")
     said = texts(app)
     for r in ("-0.618", "-0.748", "0.667", "0.739", "**48 of 60**", "6 of 6", "+3.42 [+3.02, +3.82]"):
         assert r in said

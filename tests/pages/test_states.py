@@ -21,7 +21,7 @@ from pages.ui.frame import PAGES
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import ROOT, elsewhere
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 
 ALL = sorted(file for pages in PAGES.values() for file, *_ in pages)
 NAMES = {file: name for pages in PAGES.values() for file, name, _ in pages}

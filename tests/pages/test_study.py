@@ -9,8 +9,7 @@ from pathlib import Path
 from core.experiment import deliver, plot, results, words
 from core.experiment.words import NOTHING
 from tests import finished
-from tests.pages.test_pages import opened, opened_on, texts
-from tests.pages.test_results import seen
+from tests.pages.drawing import opened, opened_on, seen, texts
 
 PAGE = "pages/6_Results.py"
 
@@ -79,7 +78,7 @@ def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None
     assert "No tagger learnt anything" in page
     assert "p = " not in page
     app = opened_on(PAGE, run.id)
-    shown = unescape(texts(app)).replace("\u2060", "")
+    shown = seen(app)
     assert "No tagger learnt anything" in shown
     assert "no evidence: " not in shown
     assert "p = " not in shown

@@ -37,7 +37,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
-from tests.pages.test_pages import codes, keys, opened, select, texts
+from tests.pages.drawing import codes, keys, opened, press, select, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
@@ -168,7 +168,7 @@ def choose(app: AppTest, *chosen: tuple[str, Any]) -> AppTest:
 
 
 def start(app: AppTest) -> AppTest:
-    return app.button(key="training.start").click().run()
+    return press(app, "training.start")
 
 
 def offers_start(app: AppTest) -> bool:
@@ -369,7 +369,7 @@ def test_an_estimate_needs_a_timed_machine_or_an_earlier_training_and_says_what_
     app = opened(PAGE)
     assert f"{training.preflight('finetune', asked).steps:,}" in metrics(app).values()
     assert training.preflight("finetune", asked).seconds is None
-    app.button(key="training.time").click().run()
+    press(app, "training.time")
     [(kind, options)] = started
     assert (kind, options["encoder"], options["task"]) == ("calibrate", "minilm", parts["task"])
     tuned(parts, HERE, metric("tokens_per_second@1", 1.0, 1), ("cancelled", {}), init="minilm")
@@ -416,7 +416,7 @@ def test_a_running_training_shows_its_curves_and_can_be_stopped(
     values = np.random.default_rng(0).normal(size=5_000).tolist()
     log(first, *(metric("loss@1", value, 41 + step) for step, value in enumerate(values)))
     stop = next(key for each in app.button if (key := each.key or "").endswith(".cancel"))
-    app.button(key=stop).click().run()
+    press(app, stop)
     assert first.cancel_file.exists()
     assert app.button(key=stop).disabled
     [data] = next(iter(charts(app).values())).proto.datasets
@@ -453,7 +453,7 @@ def test_a_stopped_training_says_what_is_kept_and_is_resumed(parts: Parts, monke
     assert len(charts(app)) >= 2
     assert any("Stopped" in badge.value for badge in app.markdown)
     assert SMALLER not in labels(app)  # memory did not run out
-    app.button(key="training.run.resume").click().run()
+    press(app, "training.run.resume")
     assert resumed == [run.id]
 
 

@@ -15,7 +15,7 @@ from core.selection.prevalence import PrevalenceResult
 from tests.conftest import Seal
 from tests.homes import Names
 from tests.importing.test_intake import unlike
-from tests.pages.test_pages import add, audit, keys, opened
+from tests.pages.drawing import add, audit, keys, opened, press
 from tests.planted import contracts, kitchen
 
 PLACES = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
@@ -41,7 +41,7 @@ def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
         app = opened(page)
         assert bool([box for box in app.selectbox if box.key == where]) == (len(places) > 1)
     app.selectbox(key=where).select("ray")
-    app.button(key=key).click().run()
+    press(app, key)
     assert set(begun) == {(kind, "ray")}
 
 
@@ -55,7 +55,7 @@ def test_what_is_like_the_task_is_counted_on_request_and_taken_as_the_budget(
     count = read(runs.execute(kind, options), PrevalenceResult)
     app = opened("pages/3_Selection.py", run=select)
     assert any(f"{count.about:,} of the " in part.value for part in app.markdown)
-    app.button(key="selection.counted").click().run()
+    press(app, "selection.counted")
     assert selections.kept_budget(select) == str(count.about)
     assert "selection.counted" not in keys(app)
 
@@ -68,8 +68,8 @@ def test_sentences_are_divided_by_the_values_of_a_column(home: Path, tmp_path: P
     notes = str(add(file, group_column="ward").result()["corpus"])
     app = opened("pages/1_Corpora.py", {"corpora.split.corpus": notes, f"corpora.split.by.{notes}": "column"})
     app.multiselect(key="corpora.split.values").select("b")
-    app.button(key="corpora.split.start").click().run()
-    app.button(key="corpora.split.roles").click().run()
+    press(app, "corpora.split.start")
+    press(app, "corpora.split.roles")
     task = corpora.find(corpora.roles()["task"])
     assert {s.group for s in next(task.batches())} == {"b"}
     assert corpora.find(corpora.roles()["domain"]).name == "notes-domain"

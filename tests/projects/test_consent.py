@@ -23,7 +23,7 @@ from core.runs.events import EventLog
 from core.runs.run import BROUGHT
 from core.runs.store import Run
 from tests.conftest import ROOT, Seal
-from tests.pages.test_pages import texts
+from tests.pages.drawing import texts
 
 Options = Mapping[str, Any]
 

@@ -24,7 +24,7 @@ from core.selection import result as scores
 from core.selection import view as selections
 from tests.conftest import sentence
 from tests.homes import Names
-from tests.pages.test_pages import opened, opened_on
+from tests.pages.drawing import opened, opened_on
 
 CHANGED = "differs from what run {} wrote: it was changed since, or the disk fails; restore it from a copy, or remove"
 NUMBERS = np.arange(20.0)

@@ -21,7 +21,7 @@ from core.shown import duration, in_points
 from core.stats.power import detected
 from tests import finished
 from tests.conftest import Seal
-from tests.pages.test_pages import opened, texts
+from tests.pages.drawing import opened, texts
 from tests.pages.test_results import tab
 
 MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
