@@ -1,4 +1,4 @@
-"""Small documents of every kind, made by hand: what a test wants to be wrong with one, no library would write."""
+"""Small documents of every format, written by hand, because no library writes the faults that tests need."""
 
 import io
 import zipfile
@@ -17,7 +17,7 @@ _ODF = (
 
 
 def pdf(pages: Sequence[Sequence[Placed]], *, n_pages: int | None = None, encrypted: bool = False) -> bytes:
-    """Text in Helvetica 10 on pages. n_pages: so many, all the first one."""
+    """Make a PDF with text in Helvetica 10. n_pages: number of copies of the first page."""
     count = n_pages or len(pages)
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
@@ -41,7 +41,7 @@ def pdf(pages: Sequence[Sequence[Placed]], *, n_pages: int | None = None, encryp
 
 
 def _file(objects: Sequence[str], lock: str = "") -> bytes:
-    """A PDF of numbered objects, the first of which is its catalog."""
+    """Make a PDF of numbered objects; the first is its catalog."""
     out, places = b"%PDF-1.4\n", list[int]()
     for number, body in enumerate(objects, 1):
         places.append(len(out))

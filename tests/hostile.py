@@ -1,4 +1,4 @@
-"""Small files that kill, fill or hold who reads them carelessly."""
+"""Small files that crash a careless reader, fill its memory or stall it."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ FORGED = (2_000_000_000, 4_000, 5, -7)
 
 
 def forged(tmp_path: Path, value: int) -> Path:
-    """A stream whose third string offset says `value`."""
+    """Write an Arrow stream whose third string offset is `value`."""
     path = tmp_path / "forged.arrow"
     table = pa.table({"text": ["one sentence here", "another sentence there", "a third one"]})
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
@@ -23,8 +23,8 @@ def forged(tmp_path: Path, value: int) -> Path:
     return path
 
 
-def laughing(folder: Path) -> Path:
-    """A data set whose card has eleven levels of YAML aliases: billions of paths to the same few nodes."""
+def yaml_aliases(folder: Path) -> Path:
+    """Write a data set whose card has eleven levels of YAML aliases: billions of paths to few nodes."""
     lines = ["a0: &a0 {x: 1}"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     (folder / "README.md").write_text("---\n" + "\n".join(lines) + "\n---\n", encoding="utf-8")
     row = {"tokens": ["a", "b"], "ner_tags": [0, 1]}
@@ -33,7 +33,7 @@ def laughing(folder: Path) -> Path:
 
 
 def many_spans(folder: Path) -> Path:
-    """60,000 entities on one line."""
+    """Write 60,000 entities on one line."""
     words = [f"w{i}" for i in range(60_000)]
     text, at, spans = " ".join(words) + " .", 0, []
     for word in words:
@@ -45,7 +45,7 @@ def many_spans(folder: Path) -> Path:
 
 
 def empty_lines(folder: Path) -> Path:
-    """100 million of them in 97 KB."""
+    """Write 100 million empty lines in 97 KB."""
     path = folder / "lines.txt.gz"
     with gzip.open(path, "wb") as file:
         for _ in range(100):
@@ -54,7 +54,7 @@ def empty_lines(folder: Path) -> Path:
 
 
 def dictionary_bomb(folder: Path) -> Path:
-    """2 KB of Parquet that name one text of 20 MB a thousand times."""
+    """Write 2 KB of Parquet in which a thousand rows refer to one text of 20 MB."""
     path = folder / "bomb.parquet"
     texts = pa.DictionaryArray.from_arrays(
         pa.array([0] * 1_000 + [1], pa.int32()), pa.array(["x" * 20_000_000, "a short one"])
@@ -64,14 +64,14 @@ def dictionary_bomb(folder: Path) -> Path:
 
 
 def page_bomb(folder: Path) -> Path:
-    """Less than 20 KB of Parquet, one page of which unpacks to 200 MB."""
+    """Write less than 20 KB of Parquet with a page that unpacks to 200 MB."""
     path = folder / "page.parquet"
     pq.write_table(pa.table({"text": ["z" * 200_000_000]}), path, compression="zstd", use_dictionary=False)
     return path
 
 
 def aborting(folder: Path) -> Path:
-    """Parquet whose texts are called BOOLEAN where statistics of text remain: pyarrow's reader ends its process."""
+    """Write Parquet whose column of texts is declared BOOLEAN but has text statistics, which crashes pyarrow."""
     path = folder / "aborting.parquet"
     pq.write_table(pa.table({"text": ["a sentence .", "another one ."]}), path, compression="none")
     data = path.read_bytes()

@@ -208,7 +208,9 @@ def test_a_line_a_name(tmp_path: Path) -> None:
         (b"Oslo\tLOC\n" * 20, "names.txt: is larger than"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str) -> None:
+def test_an_error_names_the_wrong_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str
+) -> None:
     monkeypatch.setattr(names, "MOST_BYTES", 700)
     path = tmp_path / "names.txt"
     path.write_bytes(content * (5 if "larger" in says else 1))

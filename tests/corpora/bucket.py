@@ -1,4 +1,4 @@
-"""A server of Amazon's storage protocol, of it what pyarrow asks for: put, put in parts, head, get, list."""
+"""A server for the requests of Amazon's storage protocol that pyarrow sends: put, multipart put, head, get, list."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ WHEN = "Mon, 01 Jan 2024 00:00:00 GMT"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request. `objects` and `parts` are the server's, by path."""
+    """Answer one request. `objects` and `parts` belong to the server; their keys are paths."""
 
     protocol_version = "HTTP/1.1"
     objects: dict[str, bytes]
@@ -92,11 +92,11 @@ class Handler(BaseHTTPRequestHandler):
         return f"<ListBucketResult><KeyCount>{len(keys)}</KeyCount>{rows}</ListBucketResult>".encode()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def _pieces(stream: BufferedIOBase) -> Iterator[bytes]:
-    """A body that comes in pieces, each after its size in hexadecimal; then perhaps trailers, then an empty line."""
+    """Yield the pieces of a chunked body: each follows its hexadecimal size; trailers and an empty line end the body."""
     while size := int(stream.readline().partition(b";")[0], 16):
         yield stream.read(size)
         stream.readline()
@@ -106,7 +106,7 @@ def _pieces(stream: BufferedIOBase) -> Iterator[bytes]:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The server's address on this machine."""
+    """Start the server; yield its address on this machine."""
     handler = type("Own", (Handler,), {"objects": {}, "parts": {}})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=server.serve_forever, daemon=True)

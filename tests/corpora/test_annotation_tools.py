@@ -1,4 +1,4 @@
-"""Exports of annotation tools: read right, or refused by name; a sentence that lost a span is not gold."""
+"""Exports of annotation tools are read correctly or refused by name; sentences that lost a span are left out."""
 
 import json
 from collections.abc import Sequence
@@ -9,10 +9,9 @@ from zipfile import ZipFile
 import pytest
 
 from core.corpora.checks import ContradictionCounter
-from core.corpora.readers import ReadOptions, read, sniff
+from core.corpora.readers import read, sniff
 from core.errors import ReadError
-from core.text.sentence import Sentence
-from tests.corpora.test_labelled import load, surfaces, write
+from tests.corpora.reading import all_surfaces, load, surfaces, write
 
 Item = list[Any]  # start, end, type
 TEXT = "Mara Lind rents hall 7 in Lyon."
@@ -31,14 +30,10 @@ def spans(*items: Item, kind: str = "label") -> list[dict[str, Any]]:
     return [{"start": start, "end": end, kind: label} for start, end, label in items]
 
 
-def all_surfaces(found: Sequence[Sentence]) -> list[list[tuple[str, str]]]:
-    return [surfaces(sentence) for sentence in found]
-
-
 @pytest.mark.parametrize(
     "bad", [[100, 110, "X"], [5, 5, "X"], ["a", 3, "X"], [10, 28, "X"], [3, 8, "X"], [0, 9, "ORG"]]
 )
-def test_a_sentence_that_lost_a_span_is_left_out_and_counted_unless_it_is_to_be_kept(tmp_path: Path, bad: Item) -> None:
+def test_sentences_that_lost_a_span_are_left_out_unless_keep_lost(tmp_path: Path, bad: Item) -> None:
     rows = [{"text": TEXT, "label": [MARA, LYON, bad]}, {"text": "No rent is due.", "label": []}]
     path = write(tmp_path / "a.jsonl", lines(rows))
     found, report = load(path)
@@ -48,7 +43,7 @@ def test_a_sentence_that_lost_a_span_is_left_out_and_counted_unless_it_is_to_be_
     assert (len(found), report.lost, report.rejected_spans) == (2, 0, 1)
 
 
-def test_a_document_loses_only_the_sentences_that_a_lost_span_may_be_in(tmp_path: Path) -> None:
+def test_only_sentences_that_may_contain_a_lost_span_are_left_out(tmp_path: Path) -> None:
     text = "Mara left Lyon.\nHis left and right knee hurt.\nLyon wins.\nNo rent is due.\nMara stays.\n"
     notes = "T1\tPER 0 4\tMara\nT2\tBODY 20 24;35 39\tleft knee\nT3\tLOC 57 61\tLyon\nT4\tPER 73 77\tMara\n"
     write(tmp_path / "n.txt", text)
@@ -59,13 +54,13 @@ def test_a_document_loses_only_the_sentences_that_a_lost_span_may_be_in(tmp_path
     assert (report.lost, report.rejected_spans) == (4, 2)
 
 
-def test_the_same_span_twice_is_one_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_repeated_span_counts_once_and_loses_no_sentence(tmp_path: Path) -> None:
     found, report = load(write(tmp_path / "a.jsonl", lines([{"text": TEXT, "label": [MARA, MARA, LYON]}])))
     assert all_surfaces(found) == [RIGHT]
     assert (report.rejected_spans, report.lost) == (0, 0)
 
 
-def test_offsets_in_bytes_are_recognised_by_the_quoted_text(tmp_path: Path) -> None:
+def test_byte_offsets_are_recognised_by_the_quoted_text(tmp_path: Path) -> None:
     text, mentions = "\U0001f600 José Peña vive en Cádiz.", [("José Peña", "PER"), ("Cádiz", "LOC")]
     starts = [len(text[: text.index(mention)].encode()) for mention, _ in mentions]
     items = [
@@ -77,7 +72,7 @@ def test_offsets_in_bytes_are_recognised_by_the_quoted_text(tmp_path: Path) -> N
     assert report.rejected_spans == 0
 
 
-def test_line_ends_may_count_as_two_characters_in_a_text_that_has_one(tmp_path: Path) -> None:
+def test_offsets_may_count_a_line_end_as_two_characters(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "Mara signs.\nHe pays Otto.\nLyon wins.")
     write(tmp_path / "a.ann", "T0\tPER 0 4\tMara\nT1\tPER 21 25\tOtto\nT2\tLOC 28 32\tLyon\n")
     found, report = load(tmp_path / "a.txt")
@@ -106,13 +101,13 @@ WEBANNO = r"""#FORMAT=WebAnno TSV 3.3
 """
 
 
-def test_an_entity_in_xml_is_refused(tmp_path: Path) -> None:
+def test_xml_that_declares_entities_is_refused(tmp_path: Path) -> None:
     bomb = '<?xml version="1.0"?><!DOCTYPE collection [<!ENTITY a "x">]><collection>&a;</collection>'
     with pytest.raises(ReadError, match="declares entities"):
         load(write(tmp_path / "a.xml", bomb))
 
 
-def test_spans_of_markup_are_found_by_their_text_or_lost(tmp_path: Path) -> None:
+def test_spans_in_markup_are_found_by_their_text_or_lost(tmp_path: Path) -> None:
     place = {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]", "startOffset": 11, "endOffset": 15}
     answer = {"result": [{"value": {**place, "text": "Lyon", "hypertextlabels": ["LOC"]}}]}
     texts = ("<p>Workers in Lyon met.</p>", "<p>Lyon beats Lyon.</p>")
@@ -203,7 +198,7 @@ def test_curated_labels_are_taken_before_those_of_annotators(tmp_path: Path) -> 
     assert report.agreement.taken == "curation"
 
 
-def test_files_that_share_few_texts_are_no_annotators(tmp_path: Path) -> None:
+def test_files_that_share_few_texts_are_not_annotators(tmp_path: Path) -> None:
     rows = [{"text": f"Hall {i} is free.", "label": []} for i in range(9)]
     write(tmp_path / "d" / "a.jsonl", lines([*rows[:5], {"text": TEXT, "label": [MARA]}]))
     write(tmp_path / "d" / "b.jsonl", lines([*rows[5:], {"text": TEXT, "label": [LYON]}]))
@@ -215,7 +210,7 @@ def test_files_that_share_few_texts_are_no_annotators(tmp_path: Path) -> None:
     assert (len(found), report.agreement) == (4, None)
 
 
-def test_one_annotator_s_comment_holds_for_the_sentences_below(tmp_path: Path) -> None:
+def test_an_annotator_comment_applies_to_the_sentences_below_it(tmp_path: Path) -> None:
     sentences = [f"Ann B-PER\nowes O\n\nBo {tag}\npays O\n\n" for tag in ("B-PER", "O")]
     path = write(tmp_path / "a.conll", f"# annotator: ana\n{sentences[0]}# annotator: ben\n{sentences[1]}")
     found, report = load(path, annotator="ben")
@@ -247,14 +242,12 @@ def test_unnamed_annotators_are_counted_and_the_import_says_how_to_name_them(tmp
     ],
 )
 def test_ordinary_text_stays_unlabelled(line: str, tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text(f"{line}\n{line}s\n")
+    path = write(tmp_path / "notes.txt", f"{line}\n{line}s\n")
     assert sniff(path).format == "txt"
     assert [sentence.entities for sentence in read(path)] == [None, None]
 
 
-def test_a_word_without_its_tag_costs_its_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
+def test_a_sentence_with_an_untagged_word_is_left_out(tmp_path: Path) -> None:
     whole = "Mara/PERSON left/O Lyon/PLACE in/O May/O and/O stayed/O in/O Kiel/PLACE ./O\n"
-    path.write_text(3 * whole + whole.replace("May/O", "May"))
-    assert len(list(read(path, ReadOptions(scheme="io")))) == 3
+    path = write(tmp_path / "notes.txt", 3 * whole + whole.replace("May/O", "May"))
+    assert len(load(path, scheme="io")[0]) == 3

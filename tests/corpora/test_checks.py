@@ -37,7 +37,9 @@ def level_and_words(check: Check, level: str, words: str) -> None:
         (1, "red", "1 sentence;"),
     ],
 )
-def test_a_small_task_corpus_is_amber_and_one_below_the_folds_red(seal: Seal, n: int, level: str, words: str) -> None:
+def test_a_small_task_corpus_is_amber_and_one_with_fewer_sentences_than_folds_is_red(
+    seal: Seal, n: int, level: str, words: str
+) -> None:
     level_and_words(checks.task_size(seal(numbered(n)), {"random": 0, "classifier": 5}), level, words)
 
 
@@ -51,7 +53,7 @@ def test_a_small_task_corpus_is_amber_and_one_below_the_folds_red(seal: Seal, n:
         (numbered(10), numbered(20, 6), "green", "40% of"),
     ],
 )
-def test_a_task_corpus_that_is_the_domain_corpus_is_red(
+def test_a_task_corpus_equal_to_the_domain_corpus_is_red(
     seal: Seal, task: Sequence[str], domain: Sequence[str], level: str, words: str
 ) -> None:
     level_and_words(checks.task_in_domain(seal(task, "t"), seal(domain, "d")), level, words)
@@ -83,7 +85,7 @@ def test_labels_without_an_entity_are_red(seal: Seal) -> None:
     level_and_words(checks.entities_present({"train": full, "test": plain}), "red", "The test set is not labelled")
 
 
-def test_a_type_with_few_entities_or_missing_in_a_part_is_amber(seal: Seal) -> None:
+def test_a_type_with_few_or_no_entities_in_a_set_is_amber(seal: Seal) -> None:
     ten, nine = seal(entities(10), "ten", labelled=True), seal(entities(9), "nine", labelled=True)
     level_and_words(checks.types_covered({"train": ten, "dev": ten}), "green", "at least 10")
     level_and_words(checks.types_covered({"train": ten, "dev": nine}), "amber", "PARTY (9 in the dev set)")
@@ -115,7 +117,7 @@ def test_text_in_capitals_is_amber(seal: Seal) -> None:
     level_and_words(checks.upper_case({"task": seal(["1900 .", "一 二 。"], "n")}), "green", "upper case")
 
 
-def test_sentences_like_documents_are_amber(seal: Seal) -> None:
+def test_a_corpus_with_very_long_sentences_is_amber(seal: Seal) -> None:
     long, usual = " ".join(["rent"] * 201), kitchen(9)
     level_and_words(checks.documents({"domain": seal([*usual, long], "a")}), "amber", "domain corpus (D_C) (10%)")
     level_and_words(checks.documents({"domain": seal([*usual, "x", long], "b")}), "green", "shorter than 200")
@@ -128,7 +130,7 @@ def test_equal_sentences_with_different_labels_are_amber(seal: Seal) -> None:
     level_and_words(checks.contradictory({"train": seal(twice, "t", labelled=True)}), "amber", "training set (2 of 6)")
 
 
-def test_a_sample_comes_from_all_over_a_large_corpus(seal: Seal) -> None:
+def test_a_sample_spans_a_large_corpus_and_long_lists_are_shortened(seal: Seal) -> None:
     taken = checks.sample(seal(numbered(20_000)))
     assert len(taken) == 500
     assert taken[0] == "The tenant pays rent number 0 ."

@@ -1,4 +1,4 @@
-"""Sealed corpora: named by content, addressed by row, whole or not at all."""
+"""Sealed corpora: fingerprints and names, access by row, and writing that completes or leaves nothing."""
 
 import json
 import os
@@ -81,7 +81,7 @@ def test_labels_blocks_and_subsets_keep_their_rows(home: Path, monkeypatch: pyte
     assert rows(subset) == [sentences[i] for i in (10, 0, 5, 5, 7)]
 
 
-def test_what_winnow_made_is_told_from_what_was_imported(home: Path) -> None:
+def test_derived_corpora_are_distinguished_from_imported_ones(home: Path) -> None:
     library = Library(home)
     imported = library.seal([plain("Mine."), plain("Too.")], name="m", origin={"file": "m.txt", "run": "r-add"})
     selected = library.subset(imported, np.array([1]), name="s", origin={"run": "r", "from": "f"})
@@ -89,7 +89,7 @@ def test_what_winnow_made_is_told_from_what_was_imported(home: Path) -> None:
     assert [corpus.derived for corpus in (imported, selected, typed)] == [False, True, True]
 
 
-def test_a_fingerprint_is_the_content_alone(home: Path) -> None:
+def test_a_fingerprint_depends_on_the_content_alone(home: Path) -> None:
     library = Library(home)
     one = library.seal([plain("A."), plain("B.")], name="one", origin={"file": "a"})
     two = library.seal(iter([plain("A."), plain("B.")]), name="two", origin={"file": "b"})
@@ -101,14 +101,14 @@ def test_a_fingerprint_is_the_content_alone(home: Path) -> None:
     assert len(prints) == 5
 
 
-def test_text_that_came_tokenised_is_read_as_it_was_sealed(home: Path) -> None:
+def test_tokenised_text_keeps_its_tokens(home: Path) -> None:
     library, text = Library(home), "The U.S. , he said , is n't ."
     cut = [replace(plain(text), tokens=tuple(text.split())), plain("B.")]
     corpus = library.seal(cut[:1], name="c", origin={}, tokens="blanks")
     assert (rows(corpus), corpus.take([0]), corpus.tokens) == (cut[:1], cut[:1], "blanks")
     assert (library.find("c").tokens, corpus.n_tokens, corpus.lengths().tolist()) == ("blanks", 9, [9])
     assert rows(library.subset(corpus, np.array([0]), name="part", origin={})) == cut[:1]
-    # What was sealed before there was a choice keeps its fingerprint; the same text by another rule has its own.
+    # Corpora from before `tokens` existed keep their fingerprint; the same text under another rule has its own.
     words = library.seal([plain(text), cut[1]], name="words", origin={})
     assert (words.fingerprint, words.tokens) == ("8fdab6f6e220f4767c1ec0af", "words")
     about = json.loads((words.path / "about.json").read_text())
@@ -133,7 +133,7 @@ def test_a_stream_that_fails_leaves_nothing(home: Path) -> None:
     assert list(library.folder.iterdir()) == []
 
 
-def test_finding_and_removing(home: Path) -> None:
+def test_corpora_are_found_by_name_and_removed(home: Path) -> None:
     library = Library(home)
     one = library.seal([plain("A.")], name="c", origin={})
     other = library.seal([plain("B.")], name="c", origin={})
@@ -149,17 +149,21 @@ def test_each_corpus_has_its_own_name(home: Path) -> None:
     library = Library(home)
     one, two, three = (library.seal([plain(text)], name="c", origin={}) for text in ("A.", "B.", "C."))
     assert [one.name, two.name, three.name] == ["c", "c (2)", "c (3)"]
-    assert library.seal([plain("A.")], name="c (2)", origin={}).name == "c"  # a second import takes no other's name
+    assert (
+        library.seal([plain("A.")], name="c (2)", origin={}).name == "c"
+    )  # a second import does not take another corpus's name
     long = library.seal([plain("E.")], name="x" * 340, origin={})
     assert library.find("x" * 340).fingerprint == long.fingerprint
     with pytest.raises(CorpusError, match=r"another corpus is called 'c \(2\)' already"):
         library.rename("c", "c (2)")
     renamed = library.rename("c", "mine")
     assert (renamed.name, library.find("c").fingerprint) == ("mine", one.fingerprint)
-    assert library.seal([plain("D.")], name="c", origin={}).name == "c (4)"  # an old name is found by, so it is taken
+    assert (
+        library.seal([plain("D.")], name="c", origin={}).name == "c (4)"
+    )  # an old name still finds its corpus, so it is taken
 
 
-def test_a_description_of_before_with_a_shared_name_is_asked_for_by_fingerprint(home: Path) -> None:
+def test_a_name_that_two_older_corpora_share_is_ambiguous(home: Path) -> None:
     library = Library(home)
     for text in ("A.", "B."):
         about = library.seal([plain(text)], name=text, origin={}).path / "about.json"
@@ -182,7 +186,7 @@ def test_a_damaged_corpus_is_not_held_and_its_error_says_what_to_do(home: Path) 
     assert not library.holds(sealed.fingerprint)
 
 
-def test_a_corpus_is_on_disk_before_it_is_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_is_synced_to_disk_before_it_gets_its_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     fsync, rename = os.fsync, Path.rename
 
@@ -203,7 +207,7 @@ def test_a_corpus_is_on_disk_before_it_is_there(home: Path, monkeypatch: pytest.
     assert "corpora" in after
 
 
-def test_two_may_seal_the_same_text_at_one_instant(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_may_seal_the_same_text_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library, sync = Library(home), files.sync
 
     def sealed_by_another(path: Path) -> None:
@@ -217,10 +221,8 @@ def test_two_may_seal_the_same_text_at_one_instant(home: Path, monkeypatch: pyte
     assert [path.name for path in (home / "corpora").iterdir()] == [sealed.fingerprint]
 
 
-def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hundred million rows have 12,208 chunks: whatever each reads of the whole costs hours."""
+def test_a_chunk_reads_only_its_rows_and_the_footer_is_parsed_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 million rows make 12,208 chunks, so reading the whole file for each chunk would take hours."""
     for module in (corpus_module, library_module):
         monkeypatch.setattr(module, "BLOCK", 4)
     corpus = Library(home).seal((plain(f"sentence {i}") for i in range(22)), name="c", origin={})
@@ -238,7 +240,7 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
             return super().read_row_group(i, columns)
 
         def read(self, columns: Sequence[str] | None = None) -> pa.Table:
-            raise AssertionError("a whole column, for a chunk of it")
+            raise AssertionError("a chunk read a whole column")
 
     monkeypatch.setattr(pq, "ParquetFile", Watched)
     batches = [batch for start in (4, 12) for batch in Source(corpus=corpus).batches("text", start, start + 8)]
@@ -247,7 +249,7 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     assert groups[4:] == [(4, ["id"])]
     (drawn,) = Source(corpus=corpus).batches(Random.reads, 17, 19)
     assert (drawn.ids.tolist(), drawn.sentences, groups[5:]) == (ids.tolist(), [], [(4, ["id"])])
-    assert corpus.texts(7, 9) == ["sentence 7", "sentence 8"]  # all that is sent to be embedded
+    assert corpus.texts(7, 9) == ["sentence 7", "sentence 8"]  # only texts are sent to the encoder
     assert groups[6:] == [(1, ["text"]), (2, ["text"])]
     assert footers == [True, False, False, False, False, False]
     assert corpus_module._footer.cache_info().misses == parsed + 1
@@ -258,7 +260,7 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     assert ids.tolist() == corpus.ids()[17:19].tolist()
 
 
-def test_a_description_is_read_again_only_where_it_was_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_description_is_read_again_only_if_it_was_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages list all corpora many times; another process may rename one meanwhile."""
     library = Library(home)
     for text in ("The rent is due .", "The tenant pays ."):

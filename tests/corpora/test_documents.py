@@ -1,4 +1,4 @@
-"""Documents: what is read of each kind and from where, and that hostile ones end in a sentence."""
+"""Documents: text with file and page from each format, and a clear error for each hostile file."""
 
 import errno
 import io
@@ -15,13 +15,14 @@ from core.corpora.columns import placed
 from core.corpora.documents import markup, office, reading
 from core.corpora.documents.extract import Extract
 from core.corpora.formats import folders
-from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.corpora.readers import ReadOptions, sniff
 from core.errors import Cancelled, PathError, ReadError
 from core.importing import view as corpora
 from core.projects import runs
-from core.text.sentence import Sentence, place
+from core.text.sentence import place
 from pages.ui.widgets import entity_html, place_html
 from tests import documents as make
+from tests.corpora.reading import load, write
 
 LEFT = ["The landlord lets the flat to the ten-", "ant for five years. The rent is due on", "the first day of every month at noon.",
         "The tenant pays it by a bank transfer", "to the account that stands in Annex A."]  # fmt: skip
@@ -31,23 +32,12 @@ RIGHT = ["The deposit is held in an account by", "the landlord. It bears interes
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read here: that a process apart is asked is tried once, and starting one for each test is slow."""
+    """Read documents in this process. One test covers the separate process, which takes long to start."""
     monkeypatch.setattr(isolated, "is_isolated", lambda: True)
 
 
-def load(path: Path, **options: object) -> tuple[list[Sentence], ReadReport]:
-    report = ReadReport()
-    return list(read(path, ReadOptions(**options), report=report)), report  # type: ignore[arg-type]
-
-
-def put(path: Path, data: bytes | str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return path
-
-
 def lease() -> bytes:
-    """Three pages with running heads and numbers, the first in two columns, the second a scan."""
+    """Make pages with running heads and numbers; the first has two columns, the second is a scan."""
     head, foot = (60, 810, "Lease of Acme Ltd."), 30
     first = [head, *make.lines(LEFT), *make.lines(RIGHT, 330), (290, foot, "1")]
     third = [head, *make.lines(["The tenant takes out an insurance which", "covers"]), (290, foot, "3")]
@@ -59,17 +49,17 @@ def mixed(folder: Path) -> Path:
     tracked = "<w:p><w:r><w:t>The fee is </w:t></w:r><w:del><w:r><w:delText>nine</w:delText></w:r></w:del>"
     tracked += "<w:ins><w:r><w:t>ten</w:t></w:r></w:ins><w:r><w:t> dollars.</w:t></w:r></w:p>"
     row = "".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in ("Rent", "1,000 EUR"))
-    put(folder / "a.pdf", lease())
+    write(folder / "a.pdf", lease())
     body = f"{tracked}<w:tbl><w:tr>{row}</w:tr></w:tbl>"
-    put(folder / "in" / "b.docx", make.docx(["The buyer pays. The seller delivers."], body=body))
-    put(folder / "c.html", make.html("<p>One <b>clause</b>.<br>Another.</p><script>x</script><p>Zo\u00eb's.</p>"))
-    put(folder / "d.eml", make.eml("Dear all,\r\n\r\nplease find\r\nit here. It is signed.\r\n", attached="x.pdf"))
-    put(folder / "e.rtf", make.rtf(["One deed. Two deeds.", "A third."]))
-    put(folder / "f.odt", make.odt(["An open text."]))
-    put(folder / "g.xlsx", make.xlsx([["id", "text"], [1, "A cell of text."]], [["text"], ["On sheet two."]]))
-    put(folder / "h.txt", "A plain line .\n")
-    put(folder / "i.pdf", b"PK\x03\x04 no PDF")
-    put(folder / "j.png", b"\x89PNG")
+    write(folder / "in" / "b.docx", make.docx(["The buyer pays. The seller delivers."], body=body))
+    write(folder / "c.html", make.html("<p>One <b>clause</b>.<br>Another.</p><script>x</script><p>Zo\u00eb's.</p>"))
+    write(folder / "d.eml", make.eml("Dear all,\r\n\r\nplease find\r\nit here. It is signed.\r\n", attached="x.pdf"))
+    write(folder / "e.rtf", make.rtf(["One deed. Two deeds.", "A third."]))
+    write(folder / "f.odt", make.odt(["An open text."]))
+    write(folder / "g.xlsx", make.xlsx([["id", "text"], [1, "A cell of text."]], [["text"], ["On sheet two."]]))
+    write(folder / "h.txt", "A plain line .\n")
+    write(folder / "i.pdf", b"PK\x03\x04 no PDF")
+    write(folder / "j.png", b"\x89PNG")
     return folder
 
 
@@ -96,7 +86,7 @@ EXPECTED = [
 
 
 def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: Path) -> None:
-    """As an import does it, each document in a process of its own; every page, row and file is accounted for."""
+    """The import reads each document in its own process and counts every page, row and file."""
     run = runs.execute("add", {"path": str(mixed(tmp_path / "deeds"))})
     result = corpora.import_result(run.id)
     corpus = corpora.find(result.corpus)
@@ -122,11 +112,11 @@ def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: P
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_zip_of_the_same_is_the_same_text(tmp_path: Path, home: Path) -> None:
+def test_a_zip_gives_the_same_sentences_as_its_folder(tmp_path: Path, home: Path) -> None:
     folder = mixed(tmp_path / "deeds")
     files = {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
     inner = make.zipped({"z.txt": "x"})
-    path = put(tmp_path / "all.zip", make.zipped({**files, "../out.txt": "x", "/etc/x.txt": "x", "in.zip": inner}))
+    path = write(tmp_path / "all.zip", make.zipped({**files, "../out.txt": "x", "/etc/x.txt": "x", "in.zip": inner}))
     run = runs.execute("add", {"path": str(path)})
     result = corpora.import_result(run.id)
     rows = [row for block in corpora.find(result.corpus).batches() for row in block]
@@ -138,9 +128,9 @@ def test_a_zip_of_the_same_is_the_same_text(tmp_path: Path, home: Path) -> None:
     assert not list(home.glob("unpacked/*"))
 
 
-def test_a_file_of_a_zip_with_too_long_a_path_is_left_out_alone(tmp_path: Path, home: Path) -> None:
+def test_only_zip_members_with_too_long_paths_are_left_out(tmp_path: Path, home: Path) -> None:
     deep, long = "folder/" * 500 + "a.txt", ("f" * 150 + "/") * 30 + "b.txt"
-    path = put(tmp_path / "all.zip", make.zipped({deep: "x", long: "x", "c.txt": "The rent is due.\n"}))
+    path = write(tmp_path / "all.zip", make.zipped({deep: "x", long: "x", "c.txt": "The rent is due.\n"}))
     listing = folders.listed(path, ReadOptions())
     assert list(listing.names.values()) == ["c.txt"]
     reasons = [why.partition(";")[0] for why in listing.left_out.values()]
@@ -148,10 +138,10 @@ def test_a_file_of_a_zip_with_too_long_a_path_is_left_out_alone(tmp_path: Path, 
     assert [row.text for row in load(path)[0]] == ["The rent is due."]
 
 
-def test_a_folder_lists_every_ending_that_is_read_as_columns(tmp_path: Path) -> None:
+def test_folders_list_files_with_every_column_extension(tmp_path: Path) -> None:
     names = sorted(f"a{ending}" for ending in folders.COLUMN_SUFFIXES)
     for name in names:
-        put(tmp_path / name, b"The O\n")
+        write(tmp_path / name, b"The O\n")
     assert sorted(folders.listed(tmp_path, ReadOptions()).names.values()) == names
 
 
@@ -161,17 +151,20 @@ def test_archives_that_do_not_fit_are_refused(tmp_path: Path, home: Path, monkey
 
     monkeypatch.setattr("core.corpora.uploads.MAX_UNPACKED", 1_000)
     with pytest.raises(ReadError, match="unpacks to 1,601 bytes, more than 1,000"):
-        sniff(put(tmp_path / "b.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"})))
+        sniff(write(tmp_path / "b.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"})))
     monkeypatch.setattr("core.corpora.uploads.shutil.copyfileobj", full)
-    path = put(tmp_path / "all.zip", make.zipped({"a.txt": "x"}))
+    path = write(tmp_path / "all.zip", make.zipped({"a.txt": "x"}))
     with pytest.raises(PathError, match=r"^all\.zip: cannot be unpacked \(No space left on device\); make room"):
         folders.listed(path, ReadOptions())
 
 
 @pytest.mark.usefixtures("in_process")
 def test_several_files_are_one_corpus(tmp_path: Path) -> None:
-    one, other = put(tmp_path / "x" / "a.odt", make.odt(["One."])), put(tmp_path / "y" / "a.odt", make.odt(["Two."]))
-    rows, _ = load(one, others=(str(other), str(put(tmp_path / "c.txt", "Three\n"))))
+    one, other = (
+        write(tmp_path / "x" / "a.odt", make.odt(["One."])),
+        write(tmp_path / "y" / "a.odt", make.odt(["Two."])),
+    )
+    rows, _ = load(one, others=(str(other), str(write(tmp_path / "c.txt", "Three\n"))))
     assert [(row.file, row.text) for row in rows] == [("a.odt", "One."), ("y/a.odt", "Two."), ("c.txt", "Three")]
 
 
@@ -224,7 +217,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("which", HOSTILE)
-def test_a_hostile_document_meets_a_limit_and_a_sentence(
+def test_a_hostile_document_is_refused_with_a_clear_error(
     which: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, data, words = HOSTILE[which]
@@ -232,7 +225,7 @@ def test_a_hostile_document_meets_a_limit_and_a_sentence(
         monkeypatch.setattr("core.corpora.documents.office.MAX_XML", 2_000)
     if which == "many":
         monkeypatch.setattr(office, "MAX_MEMBERS", 20)
-    path = put(tmp_path / name, data())
+    path = write(tmp_path / name, data())
     with pytest.raises(ReadError, match=f"^{name}: .*{words}"):
         load(path)
     assert not list(home.glob("unpacked/*.part"))
@@ -240,11 +233,11 @@ def test_a_hostile_document_meets_a_limit_and_a_sentence(
 
 @pytest.mark.usefixtures("in_process")
 def test_macros_and_missing_columns_of_a_sheet_are_reported(tmp_path: Path) -> None:
-    rows, report = load(put(tmp_path / "a.docm", make.docx(["A deed."], more={"word/vbaProject.bin": b"x"})))
+    rows, report = load(write(tmp_path / "a.docm", make.docx(["A deed."], more={"word/vbaProject.bin": b"x"})))
     assert [row.text for row in rows] == ["A deed."]
     assert [problem.reason for problem in report.problems] == ["its macros were neither read nor run"]
     sheets = make.xlsx([["id", "text"], [1, "A cell of text."]], [["id", "other"], [2, "No text."]])
-    _, report = load(put(tmp_path / "g.xlsx", sheets), text_column="text")
+    _, report = load(write(tmp_path / "g.xlsx", sheets), text_column="text")
     assert [problem.reason for problem in report.problems] == ["sheet 'Sheet1': it has no 'text'"]
 
 
@@ -257,7 +250,7 @@ def paragraphs(read: Callable[[BinaryIO, str], Extract], data: bytes) -> list[st
     [
         "<nav><ul><li>Home<li><a href='/t'>Terms of use</a></ul></nav>{}",
         "<div class='related' role='navigation'><div>Home</div><br><a>Terms of use</a></div>{}",
-        "<nav><ul><li>Home<li>Terms of use<main>{}</main>",  # nobody closed it
+        "<nav><ul><li>Home<li>Terms of use<main>{}</main>",  # the navigation is not closed
     ],
 )
 def test_the_navigation_of_a_web_page_is_not_read(around: str) -> None:
@@ -266,30 +259,30 @@ def test_the_navigation_of_a_web_page_is_not_read(around: str) -> None:
 
 
 @pytest.mark.parametrize("note", ["{\\*\\footnote \\chftn{\\b A \\{note\\}.}}", "{\\footnote A \\{note\\}.}"])
-def test_a_note_of_an_rtf_document_stands_behind_its_text(note: str) -> None:
+def test_rtf_footnotes_follow_the_text(note: str) -> None:
     expected = ["One deed.", "A third.", "A {note}."]
     assert paragraphs(markup.read_rtf, make.rtf([f"One{note} deed.", "A third."])) == expected
     assert paragraphs(markup.read_rtf, make.rtf(["One deed.", f"A third.{note[:-1]}"])[:-1]) == expected
 
 
-def test_the_server_reads_no_document_itself(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither does a look ahead nor an import, whose process has a run to look after."""
+def test_documents_are_read_in_a_separate_process(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both previews and imports ask a separate process."""
 
     def refuse(**_: object) -> None:
         raise AssertionError("read in this process")
 
     monkeypatch.setattr("core.corpora.documents.reading.answer", refuse)
-    path = put(tmp_path / "a.pdf", lease())
+    path = write(tmp_path / "a.pdf", lease())
     assert corpora.preview(path).rows[0].startswith("The landlord")
     assert not isolated.is_isolated()
     assert load(path)[1].pages == 4
 
 
-def test_a_number_of_thousands_of_digits_costs_its_page_and_not_the_folder(tmp_path: Path, in_process: None) -> None:
+def test_a_page_with_a_huge_character_number_is_left_out_alone(tmp_path: Path, in_process: None) -> None:
     folder = tmp_path / "in"
-    put(folder / "a.html", "<p>&#" + "9" * 5_000)
-    put(folder / "b.txt", "The rent is due in May.\n")
-    put(folder / "c.html", "<p>The tenant pays it.")
+    write(folder / "a.html", "<p>&#" + "9" * 5_000)
+    write(folder / "b.txt", "The rent is due in May.\n")
+    write(folder / "c.html", "<p>The tenant pays it.")
     assert sniff(folder).files == ("a.html", "b.txt", "c.html")
     sentences, report = load(folder)
     assert [sentence.file for sentence in sentences] == ["b.txt", "c.html"]
@@ -297,22 +290,22 @@ def test_a_number_of_thousands_of_digits_costs_its_page_and_not_the_folder(tmp_p
     assert [(each.file, each.kind, each.reason) for each in report.problems] == [("a.html", "rejected", why)]
 
 
-def test_whatever_a_reader_raises_is_an_error_of_its_file(
+def test_any_exception_of_a_reader_becomes_an_error_of_its_file(
     tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Extract:
         raise ZeroDivisionError("the patient's name")
 
     monkeypatch.setitem(reading._READERS, "eml", fail)
-    put(tmp_path / "in/a.eml", "Subject: a\n\nb")
-    put(tmp_path / "in/b.txt", "The rent is due in May.\n")
+    write(tmp_path / "in/a.eml", "Subject: a\n\nb")
+    write(tmp_path / "in/b.txt", "The rent is due in May.\n")
     assert [sentence.file for sentence in load(tmp_path / "in")[0]] == ["b.txt"]
     with pytest.raises(ReadError, match=r"^a\.eml: cannot be read as eml \(its reader failed: ZeroDivisionError\); "):
         load(tmp_path / "in/a.eml")
 
 
-def test_an_import_that_is_stopped_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks is asked each second whether to go on."""
+def test_a_cancelled_import_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waiting process checks every second if it was cancelled."""
     from tests.test_isolated import apart as ended
 
     def stop() -> None:

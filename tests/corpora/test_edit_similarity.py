@@ -16,7 +16,7 @@ from core.reporter import Silent
 
 
 def distance(a: Sequence[str], b: Sequence[str]) -> int:
-    """Levenshtein's, of letters or of words."""
+    """Return the Levenshtein distance in letters or words."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         above, row = row, [i]
@@ -34,7 +34,7 @@ def stored(texts: list[str]) -> Ragged:
 
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
-    """Whether all are weighed, as they are where they are few, or those that share a segment."""
+    """Return the near pairs. Comparing all texts, and only those that share a segment, must give the same pairs."""
     ways = []
     for few in (edit_similarity._FEW, 0):
         with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +46,7 @@ def found(texts: list[str]) -> set[tuple[int, int]]:
 
 
 def true(texts: list[str]) -> set[tuple[int, int]]:
-    """Distinct texts alone: equal ones are found before they come here."""
+    """Return the near pairs by the definition. Texts are distinct, because equal ones are found earlier."""
     return {
         (i, j)
         for (i, a), (j, b) in combinations(enumerate(texts), 2)
@@ -92,20 +92,20 @@ def test_finds_exactly_the_near_pairs_of_two_letters(texts: list[str]) -> None:
 @given(st.text("abc", min_size=1, max_size=15), st.text("abc", min_size=1, max_size=15), st.integers(0, 15))
 def test_within_is_levenshtein(a: str, b: str, most: int) -> None:
     a, b = sorted((a, b), key=len)
-    if most < len(b) - len(a):  # never asked
+    if most < len(b) - len(a):  # the search never asks this
         return
     one, two = (np.array([[ord(c) for c in text]], np.uint32) for text in (a, b))
     assert within(one, two, most).tolist() == [distance(a, b) <= most]
 
 
-def test_a_tenth_counts_and_a_hair_more_does_not() -> None:
+def test_texts_that_differ_by_a_tenth_are_near_and_by_more_are_not() -> None:
     assert found(["abcdefghij", "abcdefghiX"]) == {(0, 1)}  # 1 of 10
     assert found(["abcdefghi", "abcdefghX"]) == set()  # 1 of 9
     assert found(["abcdefghi", "abcdefghij"]) == {(0, 1)}  # 1 of the longer, 10
     assert found(["", "a", ""]) == set()
 
 
-def test_a_crowd_is_bound_into_few_clusters_without_meeting_all() -> None:
+def test_many_near_texts_form_few_clusters_with_few_pairs() -> None:
     texts = [f"note {i:03d} continued" for i in range(1000)]
     pairs = found(texts)
     assert all(distance(texts[i], texts[j]) <= max(len(texts[i]), len(texts[j])) // 10 for i, j in pairs)
@@ -118,7 +118,7 @@ def test_a_crowd_is_bound_into_few_clusters_without_meeting_all() -> None:
     assert len(pairs) < 40 * len(texts)
 
 
-def test_held_back_candidates_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_of_candidates_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(9)
     texts = sorted({spoilt(rng, "the quick brown fox jumps over it", 3, "abc ") for _ in range(30)})
     whole = found(texts)

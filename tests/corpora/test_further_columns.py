@@ -1,4 +1,4 @@
-"""Further columns of a row: which are kept, of every kind of file, and what they do to a corpus."""
+"""Further columns of rows: which ones each file format keeps, and how they change a corpus."""
 
 import csv
 import itertools
@@ -54,7 +54,7 @@ def parquet(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv", "rows.tsv", "rows.parquet"])
-def test_every_kind_of_row_keeps_them(home: Path, tmp_path: Path, name: str) -> None:
+def test_every_row_format_keeps_further_columns(home: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     if name.endswith(".json"):
         path.write_text(json.dumps(ROWS), encoding="utf-8")
@@ -72,7 +72,7 @@ def test_every_kind_of_row_keeps_them(home: Path, tmp_path: Path, name: str) -> 
     assert corpus.take([1])[0].columns == sentences[1].columns
 
 
-def test_columns_go_to_all_sentences_of_a_row_and_into_a_split(home: Path, tmp_path: Path) -> None:
+def test_all_sentences_of_a_row_get_its_columns_and_splits_keep_them(home: Path, tmp_path: Path) -> None:
     text = "The court dismissed the appeal. The costs were reserved. The order stands."
     whole = added(lines(tmp_path / "rows.jsonl", [{"text": text, "year": 1999}] * 4), split=True)
     assert values(whole, "year").to_pylist() == ["1999"] * len(whole)
@@ -91,7 +91,7 @@ def test_columns_beside_labels_are_kept_and_internal_ones_are_not(home: Path, tm
     assert kept.entities
 
 
-def test_what_is_long_empty_nested_or_no_number_is_left_out(home: Path, tmp_path: Path) -> None:
+def test_long_empty_nested_and_nan_values_are_left_out(home: Path, tmp_path: Path) -> None:
     row = {"text": "One two three .", "body": "x" * 101, "": "nameless", "n" * 61: "long name", "list": [1], "nan": 0}
     row |= {"empty": " ", "half": "a\ud800b", "kept": " two\twords ", "date": "2020-01-02"}
     path = tmp_path / "rows.jsonl"
@@ -107,7 +107,7 @@ def test_what_is_long_empty_nested_or_no_number_is_left_out(home: Path, tmp_path
     assert dict(kept.columns) == {"day": "2020-01-02", "hour": "2020-01-02T03:00:00"}
 
 
-def test_document_group_file_and_page_are_no_further_columns(home: Path, tmp_path: Path) -> None:
+def test_document_group_file_and_page_are_not_further_columns(home: Path, tmp_path: Path) -> None:
     row = {"text": "One two three .", "doc_id": "a", "ward": "3B", "file": "notes.pdf", "page": 3, "year": 1999}
     corpus = added(lines(tmp_path / "rows.jsonl", [row]), group_column="ward")
     [[kept]] = corpus.batches()
@@ -115,7 +115,7 @@ def test_document_group_file_and_page_are_no_further_columns(home: Path, tmp_pat
     assert kept.columns == (("year", "1999"),)
 
 
-def test_a_corpus_without_any_keeps_its_fingerprint_and_one_with_others_has_another(home: Path, tmp_path: Path) -> None:
+def test_further_columns_change_the_fingerprint(home: Path, tmp_path: Path) -> None:
     texts = [str(row["text"]) for row in ROWS]
     (tmp_path / "rows.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     plain = added(tmp_path / "rows.txt")
@@ -127,7 +127,7 @@ def test_a_corpus_without_any_keeps_its_fingerprint_and_one_with_others_has_anot
     assert len({plain.fingerprint, with_values.fingerprint, others.fingerprint}) == 3
 
 
-def test_an_older_versions_corpus_has_none(home: Path, tmp_path: Path) -> None:
+def test_a_corpus_of_an_older_version_has_no_further_columns(home: Path, tmp_path: Path) -> None:
     corpus = added(lines(tmp_path / "rows.jsonl", ROWS))
     file = corpus.path / "sentences.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["columns"]), file)
@@ -137,7 +137,7 @@ def test_an_older_versions_corpus_has_none(home: Path, tmp_path: Path) -> None:
 
 
 def wanted(text: str, query: str, *, whole: bool) -> bool:
-    """The same by Python's own expressions."""
+    """Return True if the text matches, by Python's regular expressions."""
     if not whole:
         return query.lower() in text.lower()
     return all(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in query.split())
@@ -147,7 +147,7 @@ def wanted(text: str, query: str, *, whole: bool) -> bool:
     "cuts", [(0, 300), (0, 1, 1, 150, 299, 300), (0, 0, 40, 300)], ids=["one", "six", "empty first"]
 )
 @pytest.mark.parametrize("query", ["the", "A", "of the a", "ÜBER goods", "合同", "and x-ray", ". the", "nowhere", "he"])
-def test_rows_are_those_that_hold_it_however_the_column_is_cut(query: str, cuts: tuple[int, ...]) -> None:
+def test_matching_rows_do_not_depend_on_how_the_column_is_cut(query: str, cuts: tuple[int, ...]) -> None:
     parts = [TEXTS[a:b] for a, b in itertools.pairwise(cuts)]
     column = pa.chunked_array(parts, type=pa.string())
     for mode in ("words", "substring"):
@@ -156,7 +156,7 @@ def test_rows_are_those_that_hold_it_however_the_column_is_cut(query: str, cuts:
     assert len(matches(pa.chunked_array([], type=pa.string()), query, "words")) == 0
 
 
-def test_every_core_searches_a_part_of_a_column_of_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_in_one_piece_is_divided_among_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     passing, lengths = columns._passing, []
 
     def kept(texts: pa.ChunkedArray, tests: list[tuple[str, bool]]) -> IntArray:

@@ -1,4 +1,4 @@
-"""Input made to hurt: nothing takes more than the square root of patience, and every refusal is a sentence."""
+"""Hostile input: reading takes linear time and bounded memory, and every refusal is one clear sentence."""
 
 import json
 import resource
@@ -22,22 +22,17 @@ from core.corpora.formats.sentences import Span
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import ConfigError, ReadError, ResourceError
 from core.projects import runs
-from core.text.sentence import Sentence
 from core.text.words import clean, nfc
 from tests import hostile
 from tests.conftest import entities_of
+from tests.corpora.reading import load
 
 Result = TypeVar("Result")
 OPTIONS = ReadOptions()
 
 
-def load(path: Path) -> tuple[list[Sentence], ReadReport]:
-    report = ReadReport()
-    return list(read(path, OPTIONS, report=report)), report
-
-
 def in_time(work: Callable[[], Result], seconds: float = 5.0) -> Result:
-    """What `work` returns. The bound is far above what linear work takes, and far below what quadratic work does."""
+    """Return the result of `work`. The limit is far above the time of linear work, and far below that of quadratic work."""
     began = time.process_time()
     result = work()
     assert time.process_time() - began < seconds
@@ -45,7 +40,7 @@ def in_time(work: Callable[[], Result], seconds: float = 5.0) -> Result:
 
 
 @pytest.mark.parametrize("split", [False, pytest.param(True, marks=pytest.mark.full)])
-def test_sixty_thousand_spans_on_a_line(tmp_path: Path, split: bool) -> None:
+def test_sixty_thousand_spans_on_a_line_are_read_in_time(tmp_path: Path, split: bool) -> None:
     path, options = hostile.many_spans(tmp_path), ReadOptions(split=split)
     (sentence,) = in_time(lambda: list(read(path, options)))
     assert len(entities_of(sentence)) == 60_000
@@ -65,7 +60,9 @@ DECOMPOSED = [[4 * i, 4 * i + 3, "X"] for i in range(20_000)]
     ],
     ids=["nested", "quoted", "decomposed"],
 )
-def test_thousands_of_difficult_spans(tmp_path: Path, row: dict[str, object], kept: int, rejected: int) -> None:
+def test_thousands_of_difficult_spans_are_read_in_time(
+    tmp_path: Path, row: dict[str, object], kept: int, rejected: int
+) -> None:
     path, report = tmp_path / "rows.jsonl", ReadReport()
     path.write_text(json.dumps(row) + "\n", encoding="utf-8")
     (sentence,) = in_time(lambda: list(read(path, ReadOptions(keep_lost=True), report=report)))
@@ -78,8 +75,8 @@ COMPOSING = st.sampled_from("ae\u0301\u0323 \u0308o\u1100\u1161\u11a8\u0bc6\u0bb
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(COMPOSING, min_size=1, max_size=25), data=st.data())
-def test_spans_move_with_their_characters_as_by_the_definition(text: str, data: st.DataObject) -> None:
-    """`len(NFC(text[:at]))`, the definition, which takes the square of the length."""
+def test_spans_follow_their_characters_through_nfc(text: str, data: st.DataObject) -> None:
+    """The definition of a new offset, `len(NFC(text[:at]))`, takes quadratic time."""
     at = data.draw(st.lists(st.integers(0, len(text)), min_size=2, max_size=6).map(sorted))
     spans = [Span(a, b, "X") for a, b in pairwise(at) if a < b]
     composed, moved, _ = module._composed(text, spans, 1, Ledger(OPTIONS))
@@ -94,7 +91,7 @@ def test_spans_move_with_their_characters_as_by_the_definition(text: str, data: 
     assert [(s.start, s.end) for s in moved] == [(a, b) for a, b in slow if composed[a:b].strip()]
 
 
-def test_a_megabyte_of_marks_is_put_in_order_in_time() -> None:
+def test_a_megabyte_of_combining_marks_is_normalised_in_time() -> None:
     text = "a" + "\u0301\u0323" * 200_000
     composed = in_time(lambda: clean(text))
     assert composed.startswith("\u1ea1")
@@ -103,8 +100,8 @@ def test_a_megabyte_of_marks_is_put_in_order_in_time() -> None:
     assert nfc(long) == unicodedata.normalize("NFC", long)
 
 
-def test_a_card_that_laughs(tmp_path: Path) -> None:
-    folder = hostile.laughing(tmp_path)
+def test_a_data_card_with_exponential_yaml_aliases_is_refused_in_time(tmp_path: Path) -> None:
+    folder = hostile.yaml_aliases(tmp_path)
     with pytest.raises(ReadError, match="its tags are numbers without names"):
         in_time(lambda: sniff(folder))
 
@@ -116,7 +113,7 @@ def test_a_card_that_laughs(tmp_path: Path) -> None:
         *(b'{"a":' * 700 + b"1" + b"}" * 700, b'{"ner_tags":' + b'{"a":' * 700 + b"1" + b"}" * 701),
     ],
 )
-def test_rubbish_in_a_files_metadata_is_a_sentence(tmp_path: Path, metadata: bytes) -> None:
+def test_invalid_parquet_metadata_is_refused(tmp_path: Path, metadata: bytes) -> None:
     table = pa.table({"tokens": [["a", "b"]], "ner_tags": [[0, 1]]}).replace_schema_metadata({b"huggingface": metadata})
     pq.write_table(table, tmp_path / "train.parquet")
     with pytest.raises(ReadError):
@@ -125,15 +122,15 @@ def test_rubbish_in_a_files_metadata_is_a_sentence(tmp_path: Path, metadata: byt
 
 @pytest.mark.parametrize("value", hostile.FORGED)
 def test_a_forged_arrow_file_is_refused_before_it_is_used(tmp_path: Path, value: int) -> None:
-    """A negative or falling offset, one behind the buffer: reading it kills the process or shows its memory."""
+    """Negative or falling offsets, and those beyond the buffer, crash the process or expose its memory."""
     path = hostile.forged(tmp_path, value)
     for work in (lambda: sniff(path), lambda: load(path)):
         with pytest.raises(ReadError, match="not a readable Parquet or Arrow file"):
             work()
 
 
-def test_a_forged_length_makes_no_room_for_gigabytes(tmp_path: Path) -> None:
-    """A stream begins with how long its first message is; so, to Arrow, does any text that is called .arrow."""
+def test_a_forged_length_does_not_allocate_gigabytes(tmp_path: Path) -> None:
+    """An Arrow stream begins with the length of its first message. Arrow reads any file named .arrow in this way."""
     path = tmp_path / "forged.arrow"
     path.write_bytes(b"\xff\xff\xff\xff" + (1_800_000_000).to_bytes(4, "little") + b"id,doc,text" * 20)
     usual = resource.getrlimit(resource.RLIMIT_AS)
@@ -146,7 +143,7 @@ def test_a_forged_length_makes_no_room_for_gigabytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoilt", [b"Zo\xc3", b"te\xc3t"])
-def test_a_parquet_file_whose_texts_or_names_are_no_utf8(tmp_path: Path, spoilt: bytes) -> None:
+def test_a_parquet_file_whose_texts_or_names_are_not_utf8_is_refused(tmp_path: Path, spoilt: bytes) -> None:
     path = tmp_path / "bytes.parquet"
     pq.write_table(pa.table({"text": ["Zoe pays ."]}), path, compression="none", use_dictionary=False)
     path.write_bytes(path.read_bytes().replace(b"Zoe" if spoilt[:1] == b"Z" else b"text", spoilt))
@@ -155,7 +152,7 @@ def test_a_parquet_file_whose_texts_or_names_are_no_utf8(tmp_path: Path, spoilt:
             work()
 
 
-def test_a_parquet_file_whose_footer_tells_another_number_of_rows_loses_none_silently(tmp_path: Path) -> None:
+def test_a_parquet_footer_with_a_wrong_number_of_rows_is_refused(tmp_path: Path) -> None:
     path = numbered(tmp_path)
     forged = path.read_bytes()
     at = forged.index(b"\x16\xd8\x04", len(forged) - 4 - int.from_bytes(forged[-8:-4], "little"))  # the number 300
@@ -164,8 +161,8 @@ def test_a_parquet_file_whose_footer_tells_another_number_of_rows_loses_none_sil
         load(path)
 
 
-def test_a_parquet_file_whose_statistics_lie_is_read_whole(tmp_path: Path) -> None:
-    """Its largest and smallest text are said to be others: no row is left out because of that."""
+def test_false_parquet_statistics_lose_no_row(tmp_path: Path) -> None:
+    """The forged statistics name a wrong smallest and largest text, from which a reader may skip rows."""
     path = numbered(tmp_path)
     honest = path.read_bytes()
     split = len(honest) - 8 - int.from_bytes(honest[-8:-4], "little")
@@ -181,7 +178,7 @@ def numbered(folder: Path) -> Path:
     return path
 
 
-def test_an_import_outlives_a_file_that_kills_its_reader(tmp_path: Path, home: Path) -> None:
+def test_an_import_survives_a_file_that_crashes_its_reader(tmp_path: Path, home: Path) -> None:
     path = hostile.aborting(tmp_path)
     said = r"its reader crashed.*save it as CSV|not a readable Parquet"
     with pytest.raises((ResourceError, ReadError), match=said):
@@ -189,8 +186,8 @@ def test_an_import_outlives_a_file_that_kills_its_reader(tmp_path: Path, home: P
     assert not list(home.glob("corpora/*"))
 
 
-def test_a_sentence_is_no_longer_than_a_sentence(tmp_path: Path) -> None:
-    """Columns, tags and a row's own words are named in errors, whatever their length."""
+def test_errors_that_quote_huge_names_stay_short(tmp_path: Path) -> None:
+    """Errors quote columns, tags and words of a row, which may be huge."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"x" * 70_000: 1}) + "\n", encoding="utf-8")
     (tmp_path / "a.conll").write_text(f"Acme\tB-{'x' * 70_000}\nLtd.\tI-{'y' * 70_000}\n\n", encoding="utf-8")
     with pytest.raises(ReadError, match="no column has text") as raised:
@@ -203,14 +200,14 @@ def test_a_sentence_is_no_longer_than_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["idna", "punycode", "unicode_escape", "undefined", "hex"])
-def test_what_is_no_encoding_of_files_is_a_sentence(tmp_path: Path, encoding: str) -> None:
+def test_codecs_that_are_not_file_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.txt").write_bytes("Zo\u00eb .\n".encode("latin-1"))
     with pytest.raises(ConfigError, match="is not known"):
         sniff(tmp_path / "a.txt", ReadOptions(encoding=encoding))
 
 
-def test_a_parquet_file_that_names_one_huge_text_a_thousand_times(tmp_path: Path) -> None:
-    """2 KB on disk, 20 GB if each row held its own copy; the rows are rejected as any that is too long."""
+def test_a_parquet_dictionary_bomb_is_rejected_row_by_row(tmp_path: Path) -> None:
+    """The file has 2 KB, and 20 GB if each row held its own copy. The rows are rejected because they are too long."""
     path = hostile.dictionary_bomb(tmp_path)
     assert path.stat().st_size < 10_000
     found, report = load(path)
@@ -230,14 +227,14 @@ def test_rows_of_one_stored_text_are_rejected_without_a_copy_each(tmp_path: Path
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB; a copy a row is 1 GB
 
 
-def test_a_page_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
+def test_a_parquet_page_that_unpacks_to_200_mb_is_refused(tmp_path: Path) -> None:
     path = hostile.page_bomb(tmp_path)
     with pytest.raises(ReadError, match="as a zip bomb does"):
         sniff(path)
 
 
 @pytest.mark.parametrize("packed", [True, pytest.param(False, marks=pytest.mark.full)])
-def test_a_hundred_million_empty_lines(tmp_path: Path, packed: bool) -> None:
+def test_millions_of_empty_lines_are_refused_in_time(tmp_path: Path, packed: bool) -> None:
     path = hostile.empty_lines(tmp_path)
     if not packed:
         path = tmp_path / "lines.txt"
@@ -248,6 +245,6 @@ def test_a_hundred_million_empty_lines(tmp_path: Path, packed: bool) -> None:
         in_time(lambda: list(read(path)))
 
 
-def test_some_thousand_empty_lines_are_none_the_worse(tmp_path: Path) -> None:
+def test_a_million_empty_lines_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "gap.txt").write_bytes(b"a line .\n" + b"\n" * 1_000_000 + b"another .\n")
     assert [row.text for row in load(tmp_path / "gap.txt")[0]] == ["a line .", "another ."]

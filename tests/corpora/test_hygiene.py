@@ -43,7 +43,7 @@ def jaccard(a: str, b: str) -> float:
 
 
 def edit_similarity(a: Sequence[str], b: Sequence[str]) -> float:
-    """Of letters or of words."""
+    """Return the edit similarity in letters or words."""
     return 1 - distance(a, b) / max(len(a), len(b), 1)
 
 
@@ -75,7 +75,7 @@ ROMANS = {roman(number) for number in range(1, 4_000)}
 
 
 def numbers_of(folded: str) -> list[str]:
-    """Numbers of a text of words between blanks."""
+    """Return the words that are numbers."""
     return [word for word in folded.split() if word in ROMANS or any(char.isdecimal() for char in word)]
 
 
@@ -193,28 +193,30 @@ def test_each_leak_rule_and_its_near_miss(seal: Seal, held: str, text: str, rule
         ("本合同第三条规定的义务由乙方承担", "本合同第四条规定的义务由乙方承担"),
     ],
 )
-def test_short_sentences_with_different_numbers_are_no_copies_and_no_leaks(seal: Seal, held: str, text: str) -> None:
+def test_short_sentences_with_different_numbers_are_neither_duplicates_nor_leaks(
+    seal: Seal, held: str, text: str
+) -> None:
     found = audit(seal([text, held, "something else altogether"]), [seal([held], "held")], Silent())
     assert found.has("leak").tolist() == [False, True, False]
     assert found.leak_rules["exact"] == 1
     assert found.counts["near_duplicate"] == 0
 
 
-def test_a_number_keeps_neither_a_misprint_nor_a_long_template_apart(seal: Seal) -> None:
+def test_misprints_and_long_sentences_with_other_numbers_are_near_duplicates(seal: Seal) -> None:
     long = "Under Article {} the tenant pays the rent on the first day of the month."
     rows = ["Article 10 aplies here", "Article 10 applies here", long.format(10), long.format(12)]
     assert audit(seal(rows), [], Silent()).cluster.tolist() == [0, 0, 2, 2]
 
 
-def test_copies_of_a_leak_leak(seal: Seal) -> None:
+def test_duplicates_of_a_leak_are_leaks(seal: Seal) -> None:
     spoilt = MIDDLE.replace("every", "evary")
     found = audit(seal([spoilt, "something else altogether here", spoilt + "."]), [seal([MIDDLE], "held")], Silent())
     assert found.has("leak").tolist() == [True, False, True]
     assert found.leak_rules["near"] == 2
 
 
-def test_held_out_sentences_are_no_one_s_duplicate(seal: Seal) -> None:
-    """Two rows that are near the same held-out sentence, and not each other, are leaks and no duplicates."""
+def test_held_out_sentences_do_not_join_duplicate_clusters(seal: Seal) -> None:
+    """Two rows near the same held-out sentence, but not near each other, are leaks and not duplicates."""
     held = " ".join(f"w{i}" for i in range(40))
     one, two = (" ".join([*held.split()[4:], "a"]), " ".join(["b", *held.split()[:-4]]))
     assert jaccard(one, held) >= 0.8 <= jaccard(two, held)
@@ -240,7 +242,7 @@ def test_too_short_and_too_long_count_tokens_and_letters_of_scripts_without_blan
 # --- edges --------------------------------------------------------------------------------------------------
 
 
-def test_rows_without_a_word_are_not_each_other_s_copies_and_one_row_is_clean(seal: Seal) -> None:
+def test_rows_without_words_are_not_near_duplicates_and_one_row_is_clean(seal: Seal) -> None:
     found = audit(seal(["the only sentence there is"], "one"), [], Silent())
     assert (found.mask.tolist(), found.cluster.tolist()) == ([0], [0])
     assert (found.mask.dtype, found.cluster.dtype) == (np.dtype(np.uint8), np.dtype(np.int64))
@@ -248,7 +250,7 @@ def test_rows_without_a_word_are_not_each_other_s_copies_and_one_row_is_clean(se
     assert [flags(found, row) for row in range(3)] == [set(), set(), {"exact_duplicate"}]
 
 
-def test_unicode_folds_before_it_is_compared(seal: Seal) -> None:
+def test_unicode_is_folded_before_comparison(seal: Seal) -> None:
     rows = [
         "STRASSE nach Köln, heute ganz früh",
         "Straße nach KÖLN heute ganz früh!",
@@ -292,7 +294,7 @@ print(found.mask.tolist(), found.cluster.tolist(), found.leak_rules, WordHasher(
 """
 
 
-def test_the_same_in_every_process(seal: Seal, home: Path) -> None:
+def test_audits_are_equal_in_every_process(seal: Seal, home: Path) -> None:
     rng = Random(30)
     held = sentences(rng, 5)
     corpus, split = seal(variants(rng, [*held, *sentences(rng, 20)], 40)), seal(held, "held")
@@ -305,7 +307,7 @@ def test_the_same_in_every_process(seal: Seal, home: Path) -> None:
         assert there.stdout.strip() == f"{here.mask.tolist()} {here.cluster.tolist()} {here.leak_rules} {hashes}"
 
 
-def test_save_and_load(seal: Seal, tmp_path: Path) -> None:
+def test_an_audit_is_saved_and_loaded(seal: Seal, tmp_path: Path) -> None:
     found = audit(seal([MIDDLE, MIDDLE, "too short"]), [seal([MIDDLE], "held")], Silent())
     found.save(tmp_path / "audit")
     again = Audit.load(tmp_path / "audit")
@@ -316,7 +318,7 @@ def test_save_and_load(seal: Seal, tmp_path: Path) -> None:
     about = json.loads((tmp_path / "audit" / "audit.json").read_text())
     del about["near_rules"]
     (tmp_path / "audit" / "audit.json").write_text(json.dumps(about))
-    assert Audit.load(tmp_path / "audit").near_rules == {}  # as an older version left it
+    assert Audit.load(tmp_path / "audit").near_rules == {}  # as an older version saved it
     assert {path.suffix for path in (tmp_path / "audit").iterdir()} == {".npy", ".json"}
 
 
@@ -361,7 +363,7 @@ def conll_texts(file: Path) -> list[str]:
 
 @pytest.mark.real
 @pytest.mark.full
-def test_conll_test_sentences_that_stand_in_train_and_dev(seal: Seal, real_data: Path) -> None:
+def test_leaks_and_duplicates_of_conll2003_are_found(seal: Seal, real_data: Path) -> None:
     """SOURCES.md, Golden numbers: 126 sentences of test are in train word by word, 50 in dev, 269 repeat inside test."""
 
     texts = {split: conll_texts(real_data / "conll2003" / f"{split}.conll") for split in ("train", "dev", "test")}
@@ -378,7 +380,7 @@ def test_conll_test_sentences_that_stand_in_train_and_dev(seal: Seal, real_data:
 
 
 @pytest.mark.parametrize("sample", ["legal", "medical"])
-def test_finds_what_the_sample_sets_have_planted_and_templates_but_for_a_word(seal: Seal, sample: str) -> None:
+def test_planted_duplicates_and_leaks_of_the_samples_are_found(seal: Seal, sample: str) -> None:
     folder = ROOT / "assets" / "samples" / sample
     with gzip.open(folder / "domain.txt.gz", "rt", encoding="utf-8") as file:
         rows = file.read().splitlines()
@@ -400,7 +402,7 @@ def test_finds_what_the_sample_sets_have_planted_and_templates_but_for_a_word(se
 
 
 @pytest.mark.parametrize("n", [10, 14, 20, 31, 48, 60])
-def test_a_word_in_ten_may_be_another_wherever_it_stands(seal: Seal, n: int) -> None:
+def test_one_changed_word_in_ten_is_near_at_every_position(seal: Seal, n: int) -> None:
     words = [f"w{i}" for i in range(n)]
     changed = [" ".join([*words[:at], f"x{at}", *words[at + 1 :]]) for at in range(n)]
     without = [" ".join([*words[:at], *words[at + 1 :]]) for at in range(n)]
@@ -470,7 +472,7 @@ def test_a_changed_letter_is_found_at_every_length(seal: Seal, n: int) -> None:
         assert found.has("leak").tolist() == [True, False]
 
 
-def test_a_quotation_without_blanks_is_twice_as_long(seal: Seal) -> None:
+def test_quotations_without_blanks_need_twice_as_many_letters(seal: Seal) -> None:
     rows = [
         f"我们{HAN[5:31]}吗那是另一回事情",
         f"我们{HAN[5:30]}吗那是另一回事情",

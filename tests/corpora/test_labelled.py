@@ -1,9 +1,8 @@
-"""Readers of labelled formats: the same entities from each, repairs counted, nothing lost in silence."""
+"""Readers of labelled formats give the same entities and count every repair and loss."""
 
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,24 +16,7 @@ from core.errors import ReadError
 from core.text.schemes import SCHEMES, Scheme, encode
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.conftest import entities_of
-from tests.corpora.test_readers import Options
-
-
-def load(path: Path, **options: Unpack[Options]) -> tuple[list[Sentence], ReadReport]:
-    report = ReadReport()
-    found = list(read(path, ReadOptions(**options), report=report))
-    assert report.read == report.kept + report.rejected + report.skipped
-    return found, report
-
-
-def write(path: Path, content: str) -> Path:
-    path.parent.mkdir(exist_ok=True, parents=True)
-    path.write_text(content, encoding="utf-8", newline="")
-    return path
-
-
-def surfaces(sentence: Sentence) -> list[tuple[str, str]]:
-    return [(" ".join(sentence.tokens[e.start : e.end]), e.type) for e in entities_of(sentence)]
+from tests.corpora.reading import load, surfaces, write
 
 
 def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
@@ -57,7 +39,7 @@ def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(text=st.text("ab .Ö\u0301-😀\n", min_size=1, max_size=30), data=st.data())
-def test_apart_spans_always_come_through(
+def test_spans_that_do_not_overlap_are_kept(
     text: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     borders = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
@@ -72,7 +54,7 @@ def test_apart_spans_always_come_through(
     assert all(token and not any(map(str.isspace, token)) for token in sentence.tokens)
 
 
-def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path: Path) -> None:
+def test_brat_lines_are_sentences_unless_an_entity_crosses_lines(tmp_path: Path) -> None:
     text = "First line.\nSecond New\nYork line. More.\n"
     notes = "T1\tLOC 19 27\tNew York\nT2\tX 0 2;4 5\tFi t\nT3\tX 0 5\tWrong\nT4\tbroken\nR1\tRel Arg1:T1 Arg2:T2\n"
     write(tmp_path / "b" / "n.txt", text)
@@ -124,7 +106,7 @@ def test_every_scheme_gives_the_same_entities(scheme: Scheme, tmp_path: Path) ->
             assert proposal.scheme == scheme
 
 
-def test_iob1_against_iob2_is_asked_for(tmp_path: Path) -> None:
+def test_ambiguity_between_iob1_and_iob2_is_asked_about(tmp_path: Path) -> None:
     path = write(tmp_path / "train.conll", "Bo\tB-PER\n\nIn\tO\nRome\tI-LOC\n.\tO\n")
     with pytest.raises(ReadError, match=r"train.conll line 4: tag 'I-LOC' cannot follow 'O' in IOB2.*iob1") as caught:
         load(path)
@@ -137,7 +119,7 @@ def test_iob1_against_iob2_is_asked_for(tmp_path: Path) -> None:
     assert ([s.text for s in found], report.rejected) == (["Bo"], 1)
 
 
-def test_bad_lines_cost_their_sentence_alone(tmp_path: Path) -> None:
+def test_a_bad_line_rejects_only_its_sentence(tmp_path: Path) -> None:
     good = "Al\tB-PER\n\n"
     bad = ["x\tO\ty\n", "x\n", "x\tPER\n", "x\tS-PER\n", "\tO\n", "a\0b\tO\n"]
     path = write(tmp_path / "a.conll", good * 20 + "".join(f"fine\tO\n{line}\n{good}" for line in bad))
@@ -152,11 +134,11 @@ def test_bad_lines_cost_their_sentence_alone(tmp_path: Path) -> None:
     assert listed[2]["raw"] == "fine\tO\nx\tPER"
 
 
-def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path: Path) -> None:
+def test_a_tag_without_a_prefix_is_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conll", "Al\tB-PER\n\n" * 5 + "Bo\tPER\n")
     with pytest.raises(ReadError, match=r"a.conll line 11: .*without a prefix"):
         load(path)
-    found, report = load(path, scheme="iob2")  # told so, the reader rejects that sentence alone
+    found, report = load(path, scheme="iob2")  # with the scheme given, only this sentence is rejected
     assert (len(found), report.problems[0].line) == (5, 11)
 
 
@@ -171,7 +153,7 @@ def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path: Path) -> None:
         ("one\ncolumn\n", ["1 column, expected 2 or more"]),
     ],
 )
-def test_files_whose_tags_make_no_sense(content: str, words: list[str], tmp_path: Path) -> None:
+def test_files_with_invalid_tags_are_refused(content: str, words: list[str], tmp_path: Path) -> None:
     with pytest.raises(ReadError) as caught:
         load(write(tmp_path / "a.conll", content))
     assert all(word in str(caught.value) for word in words)
@@ -187,7 +169,7 @@ def test_tokens_with_blanks_are_split_and_documents_are_numbered(tmp_path: Path)
     assert [s.doc for s in found] == ["news:1", "news:1", "news:2", "news:2"]
 
 
-def test_parts_of_a_folder_are_never_mixed(tmp_path: Path) -> None:
+def test_splits_of_a_folder_are_never_mixed(tmp_path: Path) -> None:
     for part in ("train", "dev", "test"):
         write(tmp_path / "d" / f"{part}.conll", f"{part}\tO\n")
     with pytest.raises(ReadError, match=r"several parts \(dev, test, train\)"):
@@ -207,7 +189,7 @@ def hf_rows() -> list[dict[str, object]]:
     return [{"id": "0", "tokens": TOKENS, "ner_tags": ids}, {"id": "1", "tokens": ["None", "."], "ner_tags": [0, 0]}]
 
 
-def test_hugging_face_data_as_datasets_writes_them(tmp_path: Path) -> None:
+def test_files_written_by_datasets_are_read(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     lists = {"tokens": datasets.Value("string"), "ner_tags": datasets.ClassLabel(names=NAMES)}
     lists = {name: datasets.Sequence(kind) for name, kind in lists.items()}
@@ -222,7 +204,7 @@ def test_hugging_face_data_as_datasets_writes_them(tmp_path: Path) -> None:
         assert (report.format, report.scheme) == ("hf", "iob2")
 
 
-def test_hugging_face_names_from_elsewhere_and_missing(tmp_path: Path) -> None:
+def test_tag_names_come_from_the_data_card_or_the_tags_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(hf_rows()), tmp_path / "train.parquet")
     with pytest.raises(ReadError, match=r"train.parquet line 1: its tags are numbers"):
         load(tmp_path)
@@ -250,7 +232,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1,
     ),
     scheme=st.sampled_from(SCHEMES),
 )
-def test_what_is_written_is_read_again(
+def test_written_conll_is_read_back_unchanged(
     rows: list[list[tuple[str, str]]], scheme: Scheme, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     from core.text.words import clean
@@ -270,7 +252,7 @@ def test_what_is_written_is_read_again(
 
 
 @pytest.mark.parametrize("result", [True, 3, "x", {"value": {}}])
-def test_a_task_whose_result_is_no_list_is_rejected(tmp_path: Path, result: object) -> None:
+def test_a_task_whose_result_is_not_a_list_is_rejected(tmp_path: Path, result: object) -> None:
     tasks = [{"data": {"text": "It rains ."}, "annotations": [{"result": each}]} for each in (result, [])]
     (tmp_path / "tasks.json").write_text(json.dumps(tasks), encoding="utf-8")
     report = ReadReport()

@@ -1,22 +1,20 @@
 """Columns of CoNLL-like files: which are tokens and tags, and when the import asks."""
 
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
 from core.corpora.formats.conll import looks_like_conll
-from core.corpora.readers import ReadOptions, ReadReport, read
+from core.corpora.readers import ReadReport
 from core.errors import OptionsError
-from tests.conftest import entities_of
+from tests.corpora.reading import Options, all_surfaces, load, spans, write
 
 
-def loaded(path: Path, text: str, **options: str) -> tuple[list[list[tuple[str, str]]], ReadReport]:
-    """[(words, type) of each sentence's entities], and the report."""
-    path.write_text(text, encoding="utf-8")
-    report = ReadReport()
-    sentences = list(read(path, ReadOptions(**options), report=report))  # type: ignore[arg-type]
-    found = [[(" ".join(s.tokens[e.start : e.end]), e.type) for e in entities_of(s)] for s in sentences]
-    return found, report
+def loaded(path: Path, text: str, **options: Unpack[Options]) -> tuple[list[list[tuple[str, str]]], ReadReport]:
+    """Read a text as a file; return (words, type) of each sentence's entities, and the report."""
+    sentences, report = load(write(path, text), **options)
+    return all_surfaces(sentences), report
 
 
 FILE = "Ann\tNNP\tB-NP\tB-PER\nowes\tVBZ\tB-VP\tO\nrent\tNN\tB-NP\tO\n\nBo\tNNP\tB-NP\tB-PER\npays\tVBZ\tB-VP\tO\n\n"
@@ -31,7 +29,7 @@ def test_columns_are_found_in_any_order(tmp_path: Path, order: tuple[int, ...]) 
     assert report.scheme == "iob2"
 
 
-def test_chunks_alone_are_asked_about(tmp_path: Path) -> None:
+def test_a_file_with_chunks_but_no_entities_is_asked_about(tmp_path: Path) -> None:
     text = "".join("\t".join(line.split("\t")[:3]) + "\n" for line in FILE.splitlines())
     with pytest.raises(
         OptionsError, match=r"a.conll line 1: column 3 has chunks or semantic roles.*--tag-column"
@@ -44,7 +42,7 @@ def test_chunks_alone_are_asked_about(tmp_path: Path) -> None:
     assert loaded(tmp_path / "a.conll", empty)[0] == [[], []]
 
 
-def test_two_columns_of_unlike_types_are_asked_about(tmp_path: Path) -> None:
+def test_two_columns_with_different_types_are_asked_about(tmp_path: Path) -> None:
     text = "Ann\tB-PER\tB-buyer\nowes\tO\tO\nBo\tB-PER\tO\n\n" * 3
     with pytest.raises(OptionsError, match="columns 2 and 3 have tags of different types"):
         loaded(tmp_path / "a.conll", text)
@@ -53,12 +51,11 @@ def test_two_columns_of_unlike_types_are_asked_about(tmp_path: Path) -> None:
     assert "Column 3 is read as the tags. Tags in column 2" in report.notes[0]
 
 
-def test_multiword_tokens_and_empty_nodes_of_conll_u_are_no_tokens(tmp_path: Path) -> None:
+def test_multiword_tokens_and_empty_nodes_of_conll_u_are_not_tokens(tmp_path: Path) -> None:
     rows = ["1-2\tdon't\t_", "1\tdo\tner=O", "2\tnot\tner=O", "2.1\t_\t_", "3\tleave\tner=O", "4\tLyon\tner=S-LOC"]
-    (tmp_path / "a.conllu").write_text("\n".join(rows) + "\n\n", encoding="utf-8")
-    (sentence,) = read(tmp_path / "a.conllu", ReadOptions())
+    ((sentence,), _) = load(write(tmp_path / "a.conllu", "\n".join(rows) + "\n\n"))
     assert sentence.tokens == ("do", "not", "leave", "Lyon")
-    assert [(e.start, e.type) for e in entities_of(sentence)] == [(3, "LOC")]
+    assert spans(sentence) == [(3, 4, "LOC")]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +67,7 @@ def test_multiword_tokens_and_empty_nodes_of_conll_u_are_no_tokens(tmp_path: Pat
         "The U.S. court heard it .\n" * 12,
     ],
 )
-def test_prose_and_tables_are_no_columns_of_tags(text: str) -> None:
+def test_prose_and_tables_do_not_look_like_conll(text: str) -> None:
     assert not looks_like_conll(text)
 
 
@@ -79,7 +76,7 @@ BARE = ["PER", "PER", "O", "O", "O", "O", "O", "O", "O", "LOC", "O", "DATE"]
 
 
 def written(columns: list[list[str]]) -> str:
-    """Two columns of 12 sentences, each cut at another place."""
+    """Write two columns, words and values, as nine sentences that start at different words."""
     return "".join(
         "".join(f"{word}\t{value}\n" for word, value in zip(WORDS[at:], values[at:], strict=True)) + "\n"
         for at, values in enumerate(columns[:9])
@@ -87,12 +84,12 @@ def written(columns: list[list[str]]) -> str:
 
 
 def repeated(*values: str) -> list[list[str]]:
-    """The values in turn, a little later in each sentence."""
+    """Repeat the values; each sentence starts one value later."""
     return [[values[(at + i) % len(values)] for i in range(12)] for at in range(9)]
 
 
 def whole(*values: str) -> list[list[str]]:
-    """One value per sentence."""
+    """Give each sentence one value for all its words."""
     return [[values[at % len(values)]] * 12 for at in range(9)]
 
 
@@ -117,12 +114,11 @@ NO_TAGS = {
 
 @pytest.mark.parametrize("ending", ["conll", "txt", "tsv"])
 @pytest.mark.parametrize("column", NO_TAGS)
-def test_columns_of_other_things_are_asked_about(tmp_path: Path, column: str, ending: str) -> None:
+def test_columns_without_tags_are_asked_about(tmp_path: Path, column: str, ending: str) -> None:
     text = written(NO_TAGS[column])
     with pytest.raises(OptionsError, match="none of its 2 columns has entity tags"):
         loaded(tmp_path / f"a.{ending}", text)
-    as_text = read(tmp_path / f"a.{ending}", ReadOptions(format="txt"))
-    assert len(list(as_text)) == text.count("\n") - 9
+    assert len(load(tmp_path / f"a.{ending}", format="txt")[0]) == text.count("\n") - 9
     if ending == "txt":  # blanks separate columns too
         with pytest.raises(OptionsError, match="none of its 2 columns has entity tags"):
             loaded(tmp_path / "b.txt", text.replace("\t", " "))
@@ -130,7 +126,9 @@ def test_columns_of_other_things_are_asked_about(tmp_path: Path, column: str, en
 
 @pytest.mark.parametrize("column", [BARE, [tag.lower() if tag != "O" else tag for tag in BARE]])
 @pytest.mark.parametrize("separator", ["\t", " "])
-def test_types_without_letters_are_read_in_the_last_column(tmp_path: Path, column: list[str], separator: str) -> None:
+def test_types_without_prefixes_are_read_from_the_last_column(
+    tmp_path: Path, column: list[str], separator: str
+) -> None:
     found, report = loaded(tmp_path / "a.txt", written([column] * 9).replace("\t", separator))
     assert found[0] == [("Ann Lee", column[0]), ("Lyon", column[9]), ("March", column[11])]
     assert report.scheme == "io"
@@ -143,5 +141,4 @@ def test_names_and_tables_of_words_are_not_asked_about(tmp_path: Path) -> None:
     numbered = "".join(f"{i}\tThe deed of hall {i} is signed.\n" for i in range(9))
     table = "word\tclass\n" + "rent\tnoun\n" * 9
     for name, text, n in (("a.txt", f"{names}\n{names}", 80), ("b.tsv", table, 9), ("c.txt", numbered, 9)):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        assert len(list(read(tmp_path / name))) == n
+        assert len(load(write(tmp_path / name, text))[0]) == n

@@ -16,6 +16,7 @@ from core.corpora.near import near_sets, overlaps, slots
 from core.errors import Cancelled
 from core.reporter import Silent
 from tests.corpora.test_edit_similarity import stored as texts_of
+from tests.reporters import Canceller
 
 
 def stored(rows: list[set[int]]) -> Ragged:
@@ -40,7 +41,7 @@ def true(rows: list[set[int]], threshold: float = 0.8) -> set[tuple[int, int]]:
 
 
 def family(rng: Random, n: int, kept: float) -> list[set[int]]:
-    """Variants of one random set of 30, each member kept with chance `kept`, else replaced."""
+    """Make n variants of one random set of 30 members; each member is kept with probability `kept`, else replaced."""
     base = [rng.getrandbits(HASH_BITS) for _ in range(30)]
     return [{m if rng.random() < kept else rng.getrandbits(HASH_BITS) for m in base} for _ in range(n)]
 
@@ -91,7 +92,7 @@ def test_pairs_of_large_buckets_do_not_depend_on_the_size_of_a_block(
     assert found(rows) == whole
 
 
-def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_rarity_table_and_several_passes_lose_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near, "_ROWS", 7)
     monkeypatch.setattr(near, "_PAIRS", 5)
     rng = Random(4)
@@ -99,14 +100,14 @@ def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: 
     assert found(rows) == true(rows)
 
 
-def test_the_table_of_rarity_has_a_slot_a_member_also_for_a_hundred_million_rows() -> None:
-    """One that stays small calls every member common, and prefixes tell no two rows apart any more."""
+def test_the_rarity_table_has_a_slot_per_member_up_to_its_limit() -> None:
+    """In a table that is too small every member counts as common, so prefixes no longer separate rows."""
     assert [slots(members) >= members for members in (0, 1, 1000, 2**28, 29 * 10**8)] == [True] * 5
     assert slots(29 * 10**8) == slots(29 * 10**9) == 2**32  # 4 GB, and no more
 
 
 def clusters(n: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """First member of the cluster of each of n rows, by these pairs."""
+    """Return the first member of each row's cluster."""
     head = list(range(n))
 
     def top(i: int) -> int:
@@ -120,7 +121,7 @@ def clusters(n: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
     return [top(i) for i in range(n)]
 
 
-def test_large_buckets_bind_their_clusters_and_only_them() -> None:
+def test_large_buckets_join_exactly_their_clusters() -> None:
     """Four families of 150 that share a third of their members meet in buckets beyond the limit."""
     rng = Random(5)
     common = {rng.getrandbits(HASH_BITS) for _ in range(15)}
@@ -131,7 +132,7 @@ def test_large_buckets_bind_their_clusters_and_only_them() -> None:
     assert clusters(len(rows), pairs) == clusters(len(rows), true(rows))
 
 
-def test_a_template_of_thousands_stays_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thousands_of_rows_of_one_template_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     weighed = 0
 
     def counting(sets: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -146,8 +147,8 @@ def test_a_template_of_thousands_stays_linear(monkeypatch: pytest.MonkeyPatch) -
     assert weighed < 60 * len(rows)  # all pairs would be 1500 a row
 
 
-def test_a_template_meets_each_of_its_variants_though_they_are_not_near_each_other() -> None:
-    """As a held-out sentence must, which comes first in every bucket: 27 of 30 members are the template's."""
+def test_a_template_is_near_each_variant_even_if_variants_are_not_near() -> None:
+    """A held-out sentence is such a template: it comes first in every bucket. Variants share 27 of its 30 members."""
     rng = Random(6)
     base = [rng.getrandbits(HASH_BITS) for _ in range(30)]
     rows = [set(base), *({*rng.sample(base, 27), *(rng.getrandbits(HASH_BITS) for _ in range(3))} for _ in range(500))]
@@ -156,19 +157,14 @@ def test_a_template_meets_each_of_its_variants_though_they_are_not_near_each_oth
     assert sum((0, row) in pairs for row in range(1, 501)) >= 490
 
 
-class _Stop(Silent):
-    def check(self) -> None:
-        raise Cancelled("stopped")
-
-
 def test_both_joins_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
-        list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, _Stop()))
+        list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, Canceller()))
     with pytest.raises(Cancelled):
-        list(near_texts(texts_of(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", _Stop()))
+        list(near_texts(texts_of(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", Canceller()))
 
 
-def test_grams_are_every_window_of_one_sentence_and_of_no_two() -> None:
+def test_grams_never_cross_sentences() -> None:
     words = WordHasher()(["a b c d", "", "b c", "a b c"])
     grams, rows = words.grams(2)
     assert rows.tolist() == [0, 0, 0, 2, 3, 3]
@@ -198,7 +194,7 @@ def test_lookup_is_set_membership(members: set[int], others: list[int]) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 99), max_size=5), max_size=8), st.data())
 @settings(max_examples=50, deadline=None)
-def test_ragged_gives_back_any_rows(rows: list[list[int]], data: st.DataObject) -> None:
+def test_ragged_returns_any_rows(rows: list[list[int]], data: st.DataObject) -> None:
     store = Ragged(np.uint32)
     half = len(rows) // 2
     for part in (rows[:half], rows[half:]):

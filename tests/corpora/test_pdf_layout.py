@@ -1,4 +1,4 @@
-"""PDFs as others typeset them: letters of other heights, lines stretched or numbered, columns of lists, running heads."""
+"""Layout of PDFs: shifted letters, justified and numbered lines, columns, running heads, unmapped letters."""
 
 import io
 import time
@@ -27,7 +27,7 @@ def texts(*pages: list[make.Placed]) -> list[str]:
 
 
 def page(lines: list[str], *more: Piece, width: float = 300, left: float = 60, top: float = 700) -> list[Piece]:
-    """Lines of 10 points that fill a width, 14 points apart."""
+    """Set lines 10 points high and 14 points apart that fill a width; add more pieces."""
     return [Piece(text, left, top - 14 * i, left + width, top - 14 * i + 10) for i, text in enumerate(lines)] + [*more]
 
 
@@ -35,8 +35,8 @@ def read(*pages: list[Piece]) -> list[str]:
     return [paragraph.text for paragraph in laid_out(pages).paragraphs]
 
 
-def test_a_lowered_letter_makes_no_new_paragraph() -> None:
-    """LaTeX's E hangs below its line, and a bracket of another font stands above it."""
+def test_a_lowered_letter_does_not_start_a_paragraph() -> None:
+    """Logos such as LaTeX have letters below the line, and brackets of another font may be above it."""
     assert texts(
         [
             (60, 760, "Whoever writes contracts in the program L"),
@@ -48,12 +48,12 @@ def test_a_lowered_letter_makes_no_new_paragraph() -> None:
     )[0].endswith("by the dozen, as notaries seldom do, numbers the clauses of a deed without an error, and prints them as they stand.")  # fmt: skip
 
 
-def test_numbers_of_lines_are_no_text() -> None:
+def test_line_numbers_are_left_out() -> None:
     numbers = [Piece(str(3 * 7 + i), 30, 700 - 14 * i, 40, 708 - 14 * i) for i in range(8)]
     assert read(page(PROSE * 2, *numbers)) == [" ".join(PROSE * 2)]
 
 
-def test_numbers_of_clauses_and_of_a_table_s_rows_are_text() -> None:
+def test_numbers_of_clauses_and_table_rows_are_kept() -> None:
     clauses = [Piece(str(1 + i), 30, 700 - 42 * i, 40, 710 - 42 * i) for i in range(6)]
     assert [text.split()[0] for text in read(page(PROSE * 5, *clauses))] == list("123456")
     cells = [
@@ -63,7 +63,7 @@ def test_numbers_of_clauses_and_of_a_table_s_rows_are_text() -> None:
     assert read([*cells, *rows]) == [f"{1 + i}\tRent\t9" for i in range(8)]
 
 
-def test_a_stretched_line_is_prose_and_a_table_s_row_is_not() -> None:
+def test_a_justified_line_is_prose_and_a_table_row_is_not() -> None:
     stretched = [Piece("It ends in", 60, 658, 110, 668), Piece("May at the", 124, 658, 200, 668),
                  Piece("latest, unless", 214, 658, 360, 668)]  # fmt: skip
     after = Piece("both agree upon another day.", 60, 644, 250, 654)
@@ -72,7 +72,7 @@ def test_a_stretched_line_is_prose_and_a_table_s_row_is_not() -> None:
     assert read(page(PROSE[:3], *row, after))[1] == "Rent\t900 EUR"
 
 
-def test_a_clause_s_first_line_goes_on_after_its_number() -> None:
+def test_a_clause_number_joins_its_first_line() -> None:
     number = Piece("1.", 60, 714, 68, 724)
     first = Piece("The landlord lets the flat to the tenant for five years, and", 96, 714, 360, 724)
     assert read([number, first, *page(PROSE, left=96, width=264)])[0].startswith(
@@ -81,7 +81,7 @@ def test_a_clause_s_first_line_goes_on_after_its_number() -> None:
 
 
 def test_columns_of_short_lines_are_read_one_after_the_other() -> None:
-    """A column of many list items and formulas is one, if enough of its lines are full."""
+    """A column may have many list items and formulas, if enough of its lines are full."""
     items = [Piece(f"{i}) a term", 60, 580 - 14 * i, 110, 590 - 14 * i) for i in range(14)]
     left = page([f"The left column's line {i} goes on and" for i in range(9)], *items, width=230)
     right = page([f"the right column's line {i} goes on and" for i in range(20)], left=310, width=230)
@@ -89,8 +89,8 @@ def test_columns_of_short_lines_are_read_one_after_the_other() -> None:
     assert text.index("left column's line 8") < text.index("13) a term") < text.index("right column's line 0")
 
 
-def test_a_divided_word_is_mended_in_a_passage_in_capitals_too() -> None:
-    """As licences disclaim warranties; elsewhere capitals before a hyphen are a name's."""
+def test_a_divided_word_in_capitals_is_joined() -> None:
+    """Licences print disclaimers in capitals. Elsewhere capitals before a hyphen belong to a name."""
     lines = [
         "There is no warranty but what is written, and NON-INFRINGEMENT is none",
         "of it. THE WORK IS OFFERED AS IT IS, SO FAR AS THE LAW HAS PER-",
@@ -122,17 +122,17 @@ def test_a_private_character_means_one_ligature_throughout() -> None:
     assert (unmapped, mended) == (3, 3)
 
 
-def test_a_word_with_two_readings_or_none_stays_and_is_counted() -> None:
+def test_words_with_two_readings_or_none_stay_and_are_counted() -> None:
     texts, unmapped, mended = restored("a \ufffdat and a \ufffdux and \ufffd 7", "flat fiat")
     assert texts[0] == "a \ufffdat and a \ufffdux and \ufffd 7"
     assert (unmapped, mended) == (2, 0)
 
 
-def test_bullets_of_a_private_font_are_no_letters() -> None:
+def test_bullets_of_a_private_font_are_not_letters() -> None:
     assert restored("\uf0b7 The office") == (["\uf0b7 The office"], 0, 0)
 
 
-def test_pages_of_a_restored_paragraph_stay_in_place() -> None:
+def test_page_breaks_of_a_restored_paragraph_move_with_its_text() -> None:
     paragraph = Paragraph("The o\ufffdce is shut. It opens.", [(0, 1), (18, 2)])
     restore(Extract([paragraph, Paragraph("office")]))
     assert paragraph.text == "The office is shut. It opens."
@@ -144,7 +144,7 @@ def test_letters_are_restored_from_another_document_of_the_import(home: Path, tm
     folder.mkdir()
     (folder / "a.pdf").write_bytes(pdf_mapped(["The o\x01ce opens on the \x01rst day."], 1, "FFFD"))
     (folder / "b.docx").write_bytes(docx(["The office is shut on the first of May."]))
-    (folder / "c.pdf").write_bytes(b"%PDF-1.7\n1 0 obj")  # damaged: it costs itself
+    (folder / "c.pdf").write_bytes(b"%PDF-1.7\n1 0 obj")  # damaged; only this file is left out
     run = runs.execute("add", {"path": str(folder)})
     result = corpora.import_result(run.id)
     texts = [text for row in corpora.find(result.corpus).batches() for text in [each.text for each in row]]
@@ -154,7 +154,7 @@ def test_letters_are_restored_from_another_document_of_the_import(home: Path, tm
 
 
 @pytest.mark.parametrize("text", ["1" * 1_000_000, "a" * 1_000_000 + "\ufffd", "\ufffd" * 1_000_000])
-def test_a_run_without_end_is_read_in_linear_time(text: str) -> None:
+def test_a_million_equal_characters_take_linear_time(text: str) -> None:
     started = time.monotonic()
     restored(text)
     assert time.monotonic() - started < 20

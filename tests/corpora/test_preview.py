@@ -1,4 +1,4 @@
-"""Previews in a process of their own: the same answers, and whoever asks stays small and alive."""
+"""Previews run in a separate process: the answers equal those of `sniff`, and the asking process stays small."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def placed(folder: Path, make: Callable[[Path], Path]) -> Path:
 
 FORGED = [partial(hostile.forged, value=value) for value in hostile.FORGED]
 MESSAGES: dict[Callable[[Path], Path], str] = {
-    hostile.laughing: "its tags are numbers without names",
+    hostile.yaml_aliases: "its tags are numbers without names",
     hostile.many_spans: "w0 w1",
     hostile.empty_lines: "empty lines in a row",
     hostile.dictionary_bomb: "a short one",
@@ -53,12 +53,12 @@ MESSAGES: dict[Callable[[Path], Path], str] = {
 @pytest.mark.parametrize(
     "makers",
     [
-        pytest.param([hostile.laughing, hostile.many_spans, hostile.dictionary_bomb, FORGED[0]], id="some"),
+        pytest.param([hostile.yaml_aliases, hostile.many_spans, hostile.dictionary_bomb, FORGED[0]], id="some"),
         pytest.param([hostile.empty_lines, hostile.page_bomb, *FORGED[1:]], id="others", marks=pytest.mark.full),
     ],
 )
 def test_hostile_files_are_refused_within_limits(makers: list[Callable[[Path], Path]], tmp_path: Path) -> None:
-    """The preview keeps to the time and memory of its own process; the asking process hardly grows. MB."""
+    """The preview stays within the limits of its process, and the asking process hardly grows. Sizes are in MB."""
     paths = [str(placed(tmp_path / str(i), make)) for i, make in enumerate(makers)]
     done = subprocess.run([sys.executable, "-c", ASK, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
@@ -68,7 +68,7 @@ def test_hostile_files_are_refused_within_limits(makers: list[Callable[[Path], P
     assert found["largest"] < 1000
 
 
-def test_a_preview_is_what_sniff_says(tmp_path: Path) -> None:
+def test_a_preview_equals_sniff(tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text("Ann B-PER\n. O\n\nBob I-PER\n\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,text\n1,one sentence here\n2,two\n", encoding="cp1252")
     (tmp_path / "c.txt").write_bytes(b"caf\xe9 .\nanother one .\n" + b"fine .\n" * 200)
@@ -79,12 +79,12 @@ def test_a_preview_is_what_sniff_says(tmp_path: Path) -> None:
         assert corpora.preview(path, text_column=column) == sniff(path, ReadOptions(text_column=column))
 
 
-def test_columns_that_no_page_could_show_do_no_harm(tmp_path: Path) -> None:
+def test_a_column_name_with_a_lone_surrogate_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "half.jsonl").write_text('{"text": "a sentence here", "\\ud800": 1}\n', encoding="utf-8")
     assert corpora.preview(tmp_path / "half.jsonl").columns == ("text", "?")
 
 
-def test_errors_are_those_of_sniff(tmp_path: Path) -> None:
+def test_preview_errors_equal_those_of_sniff(tmp_path: Path) -> None:
     with pytest.raises(PathError, match="there is no such file"):
         corpora.preview(tmp_path / "nothing.txt")
     (tmp_path / "a.txt").write_bytes("one .\n".encode("utf-16-le") * 30)

@@ -1,4 +1,4 @@
-"""Which part each of several files is proposed to be: of real corpora, of documents made from them, and of small looks."""
+"""Roles proposed for several files: real corpora, documents made from them, and invented summaries of files."""
 
 import gzip
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MOST = 600  # sentences of a real corpus that a test takes
 
 
 def conll(source: Path, target: Path, skip: int = 0, n: int = MOST) -> Path:
-    """Some sentences of a labelled file as a file."""
+    """Write some sentences of a labelled file to a file."""
     blocks = source.read_text(encoding="utf-8").split("\n\n")[skip : skip + n]
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
@@ -25,7 +25,7 @@ def conll(source: Path, target: Path, skip: int = 0, n: int = MOST) -> Path:
 
 
 def plain(source: Path, n: int, skip: int = 0) -> list[str]:
-    """The text of some of a corpus's sentences."""
+    """Return the text of some sentences of a corpus."""
     scheme = "iob2" if source.suffix == ".conll" else "auto"
     return [s.text for s in islice(read(source, ReadOptions(scheme=scheme)), skip, skip + n)]
 
@@ -37,7 +37,7 @@ def text(target: Path, lines: list[str]) -> Path:
 
 
 def parts(proposal: Proposal) -> Mapping[str, str]:
-    """{file: its part}."""
+    """Return the proposed role of each file."""
     return {name: row.part for row in proposal.rows for name in row.files}
 
 
@@ -54,7 +54,9 @@ def seen(proposal: Proposal, file: str) -> str:
         pytest.param("conll2003", "news", marks=pytest.mark.full),
     ],
 )
-def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data: Path, tmp_path: Path) -> None:
+def test_a_labelled_file_is_divided_and_a_large_text_is_the_domain_corpus(
+    labels: str, pile: str, real_data: Path, tmp_path: Path
+) -> None:
     conll(real_data / labels / "train.conll", tmp_path / "mine.conll")
     text(tmp_path / "other.txt.gz", plain(real_data / "unlabeled" / f"{pile}.txt.gz", 9_000))
     proposal = propose(looks.looks([tmp_path / "mine.conll", tmp_path / "other.txt.gz"]))
@@ -76,7 +78,7 @@ def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data:
         pytest.param("crossner-ai", "news", marks=pytest.mark.full),
     ],
 )
-def test_task_text_is_known_by_its_words_and_by_its_name(
+def test_the_task_corpus_is_recognised_by_its_words_and_by_its_name(
     labels: str, pile: str, real_data: Path, tmp_path: Path
 ) -> None:
     folder = real_data / labels
@@ -97,7 +99,7 @@ def test_task_text_is_known_by_its_words_and_by_its_name(
 
 
 @pytest.mark.real
-def test_a_folder_of_mixed_documents_and_one_labelled_file(real_data: Path, tmp_path: Path) -> None:
+def test_documents_beside_a_labelled_file_are_one_domain_corpus(real_data: Path, tmp_path: Path) -> None:
     mixed(tmp_path / "all", plain(real_data / "unlabeled" / "legal.txt.gz", 400))
     conll(real_data / "inlegalner" / "train.conll", tmp_path / "all" / "labels.conll", n=120)
     proposal = propose(looks.looks([tmp_path / "all"]))
@@ -109,7 +111,7 @@ def test_a_folder_of_mixed_documents_and_one_labelled_file(real_data: Path, tmp_
 
 
 @pytest.mark.real
-def test_documents_alone_are_asked_about(real_data: Path, tmp_path: Path) -> None:
+def test_documents_without_labels_are_asked_about(real_data: Path, tmp_path: Path) -> None:
     mixed(tmp_path, plain(real_data / "unlabeled" / "legal.txt.gz", 200))
     seen_files = looks.looks([tmp_path])
     proposal = propose(seen_files)
@@ -122,8 +124,8 @@ def test_documents_alone_are_asked_about(real_data: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.real
-def test_two_labelled_files_of_different_schemes(real_data: Path, tmp_path: Path) -> None:
-    """The one like the large text is the task's; the other is left, and said why."""
+def test_the_labelled_file_closer_to_the_large_text_is_divided(real_data: Path, tmp_path: Path) -> None:
+    """The file like the large text belongs to the task. The other is not used, and the row says why."""
     conll(real_data / "bc5cdr" / "train.conll", tmp_path / "a.conll", n=300)
     conll(real_data / "conll2003" / "train.conll", tmp_path / "b.conll")
     text(tmp_path / "large.txt", plain(real_data / "unlabeled" / "pubmed.txt.gz", 1_500))
@@ -133,7 +135,7 @@ def test_two_labelled_files_of_different_schemes(real_data: Path, tmp_path: Path
 
 
 def mixed(folder: Path, lines: list[str]) -> None:
-    """Lines as the four documents of a folder."""
+    """Write the lines as four documents in a folder."""
     quarter = [[" ".join(line.split()) for line in lines[i::4]] for i in range(4)]
     there = folder / "contracts"
     there.mkdir(parents=True)
@@ -172,7 +174,7 @@ def unlabelled(name: str, n: int, words: Mapping[str, int] | None = None, **more
         (("x/validation.conll", "x/train.conll", "x/test.conll"), ("dev", "train", "test")),
     ],
 )
-def test_labelled_files_by_their_names(files: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+def test_names_of_labelled_files_decide_their_sets(files: tuple[str, ...], wanted: tuple[str, ...]) -> None:
     proposal = propose([labelled(name) for name in files])
     assert tuple(parts(proposal)[name] for name in files) == wanted
     assert all(row.seen for row in proposal.rows)
@@ -190,21 +192,21 @@ def test_labelled_files_by_their_names(files: tuple[str, ...], wanted: tuple[str
         ({"test.txt": 900, "b.txt": 700}, {"test.txt": UNUSED, "b.txt": "domain"}),
     ],
 )
-def test_texts_alone_by_their_names_and_sizes(files: Mapping[str, int], wanted: Mapping[str, str]) -> None:
+def test_names_and_sizes_of_texts_decide_their_roles(files: Mapping[str, int], wanted: Mapping[str, str]) -> None:
     proposal = propose([unlabelled(name, n) for name, n in files.items()])
     assert parts(proposal) == wanted
     told = "task" in wanted.values()
     assert proposal.ask == (() if told else tuple(name for name, part in wanted.items() if part))
 
 
-def test_the_text_of_a_held_out_part_is_learnt_from_by_nobody() -> None:
+def test_text_of_a_held_out_set_is_not_used() -> None:
     own = {"court": 3, "judge": 2}
     proposal = propose([labelled("train.conll"), unlabelled("test.txt", 90, own), unlabelled("pile.txt", 900)])
     assert parts(proposal)["test.txt"] == UNUSED
     assert "nothing is trained on it" in seen(proposal, "test.txt")
 
 
-def test_what_cannot_be_read_says_why_and_plays_nothing() -> None:
+def test_an_unreadable_file_gets_a_reason_and_no_role() -> None:
     broken = Look(name="scan.pdf", bytes=10, problem="its pages are locked by a password")
     proposal = propose([labelled("a.conll"), broken])
     [row] = [row for row in proposal.rows if row.files == ("scan.pdf",)]
@@ -216,7 +218,7 @@ def test_what_cannot_be_read_says_why_and_plays_nothing() -> None:
     assert chosen.files({"b.txt": UNUSED}) == {DIVIDE: ("a.conll",)}
 
 
-def test_many_files_of_a_kind_are_one_row() -> None:
+def test_many_files_of_one_kind_are_one_row() -> None:
     proposal = propose([unlabelled(f"notes/{i}.txt", 10) for i in range(9)])
     assert [(row.name, row.sentences) for row in proposal.rows] == [("9 files (TXT) in notes", 90)]
     assert len(propose([unlabelled(f"{i}.txt", 10) for i in range(8)]).rows) == 8
@@ -236,7 +238,7 @@ def test_many_files_of_a_kind_are_one_row() -> None:
         ({"dev": "gold-dev", "test": "gold-test"}, ("domain", "train")),
     ],
 )
-def test_a_role_that_is_filled_stays_filled(held: Mapping[str, str], wanted: tuple[str, str]) -> None:
+def test_roles_of_the_project_are_kept(held: Mapping[str, str], wanted: tuple[str, str]) -> None:
     proposal = propose([unlabelled("new.txt", 500), labelled("new.conll")], held=held)
     assert parts(proposal) == {"new.txt": wanted[0], "new.conll": wanted[1]}
     if wanted[0] == SOURCE:
@@ -244,7 +246,7 @@ def test_a_role_that_is_filled_stays_filled(held: Mapping[str, str], wanted: tup
     assert proposal.task_of_train == ("task" not in held and wanted[1] in (DIVIDE, "train"))
 
 
-def test_texts_are_kept_apart_with_one_domain_corpus() -> None:
+def test_texts_kept_apart_have_one_domain_corpus() -> None:
     proposal = propose([unlabelled(name, n) for name, n in {"a.txt": 300, "b.txt": 500, "c.txt": 400}.items()])
     assert set(parts(proposal).values()) == {"domain"}
     assert parts(proposal.kept_apart()) == {"a.txt": SOURCE, "b.txt": "domain", "c.txt": SOURCE}
@@ -253,13 +255,13 @@ def test_texts_are_kept_apart_with_one_domain_corpus() -> None:
     assert propose(held, held={"task": "mine"}).ask == ()  # the project has a task corpus
 
 
-def test_likeness() -> None:
+def test_likeness_is_the_cosine_of_root_frequencies() -> None:
     assert likeness({"a": 2, "b": 2}, {"a": 3, "b": 3}) == pytest.approx(1)
     assert likeness({"a": 2}, {"b": 3}) == likeness({}, {"b": 3}) == 0
     assert likeness({"a": 1, "b": 1}, {"a": 1}) == pytest.approx(0.5**0.5)
 
 
-def test_a_file_that_kills_its_reader_takes_no_other_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_crashes_its_reader_affects_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text(tmp_path / "fine.txt", ["One sentence here ."] * 30)
     (tmp_path / "laughs.docx").write_bytes(b"PK\x03\x04 no archive")
     (tmp_path / "sheet.ods").write_bytes(b"PK\x03\x04")
@@ -285,7 +287,7 @@ def test_a_file_that_kills_its_reader_takes_no_other_along(tmp_path: Path, monke
         looks.files_of([tmp_path])
 
 
-def test_of_two_tasks_labels_the_larger_is_taken_unless_the_other_is_twice_as_near() -> None:
+def test_the_larger_of_two_labelled_files_is_taken_unless_the_other_is_much_closer() -> None:
     def taken(near: int) -> str:
         words = {"court": near, "x": 10 - near}
         a = labelled("a.conll", 100, words={"court": 1, "y": 9})

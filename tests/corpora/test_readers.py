@@ -1,11 +1,11 @@
-"""Readers of text: containers, text columns, splitting, and every sort of bad input in one sentence."""
+"""Readers of text: containers, text columns, splitting, and one clear error for each kind of bad input."""
 
 import gzip
 import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,25 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.corpora.formats import source
-from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
 from core.text.words import clean
-
-
-class Options(TypedDict, total=False):
-    """What tests give as `ReadOptions`."""
-
-    format: Format
-    text_column: str
-    scheme: str
-    split: bool
-    unit: Literal["line", "paragraph"]
-    encoding: str
-    repair: bool
-    part: str | None
-    keep_lost: bool
-    annotator: str | None
+from tests.corpora.reading import Options, load, write
 
 
 def zst(content: bytes) -> bytes:
@@ -41,23 +26,15 @@ def zst(content: bytes) -> bytes:
 
 
 def texts(path: Path, **options: Unpack[Options]) -> tuple[list[str], ReadReport]:
-    report = ReadReport()
-    found = [s.text for s in read(path, ReadOptions(**options), report=report)]
-    assert report.read == report.kept + report.rejected + report.skipped
-    assert report.sentences == len(found)
-    return found, report
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
+    sentences, report = load(path, **options)
+    return [sentence.text for sentence in sentences], report
 
 
 ROWS = ["The patient came.", "Él vino, señor.", "它 是 好 的", 'She said "no", twice; then left.']
 
 
 def containers(folder: Path) -> dict[str, Path]:
-    """The same four rows in every container, with a number and a document beside them."""
+    """Write the same four rows in every container, each with a number and a document; return {name: file}."""
     table = [{"n": i, "doc": f"d{i}", "text": row} for i, row in enumerate(ROWS)]
     plain = "\n".join(ROWS)
     quoted = [[str(i), f"d{i}", '"' + row.replace('"', '""') + '"'] for i, row in enumerate(ROWS)]
@@ -105,7 +82,6 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
     files = containers(tmp_path)
     assert [s.doc for s in read(files["csv"])] == ["d0", "d1", "d2", "d3"]
     folder = tmp_path / "many"
-    folder.mkdir()
     for name in ("b", "a"):
         write(folder / f"{name}.txt", f"One of {name}.\nTwo.\n")
     write(folder / ".hidden.txt", "x\n")
@@ -113,7 +89,6 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
     expected = [("One of a.", "a"), ("Two.", "a"), ("One of b.", "b"), ("Two.", "b")]
     assert [(s.text, s.doc) for s in read(folder)] == expected
     for place in ("x", "y"):
-        (folder / place).mkdir()
         write(folder / place / "a.txt", f"Of {place}.\n")
     assert [s.doc for s in read(folder)][-2:] == ["x/a", "y/a"]
     with pytest.raises(PathError, match="no such"):
@@ -245,7 +220,7 @@ BAD_FILES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_get_one_clear_sentence(name: str, tmp_path: Path) -> None:
+def test_bad_files_get_one_clear_error(name: str, tmp_path: Path) -> None:
     content, word = BAD_FILES[name]
     path = write(tmp_path / name, content)
     with pytest.raises(InputError) as caught:
@@ -295,7 +270,7 @@ def test_bad_lines_are_left_out_and_too_many_stop_the_import(tmp_path: Path) -> 
         ("a.conll", "First.\tO\n\n", "\nLast.\tO\n", 50),
     ],
 )
-def test_a_huge_line_is_rejected_without_being_held(
+def test_a_huge_line_is_rejected_without_being_held_in_memory(
     name: str, first: str, last: str, megabytes: int, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -317,7 +292,9 @@ def test_a_huge_line_is_rejected_without_being_held(
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zst], ids=["gz", "zst"])
-def test_a_bomb_is_stopped(pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compression_bomb_is_refused(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(source, "BOMB_BYTES", 1 << 20)
     bomb = write(tmp_path / "bomb.txt.gz", pack((b"word " * 1000 + b"\n") * 2000))
     with pytest.raises(ReadError, match="more than 200 times its size"):
@@ -326,7 +303,7 @@ def test_a_bomb_is_stopped(pack: Callable[[bytes], bytes], tmp_path: Path, monke
     assert len(texts(fine)[0]) == 90_000
 
 
-def test_rejected_rows_lie_in_the_reject_file(tmp_path: Path) -> None:
+def test_rejected_rows_are_written_to_the_reject_file(tmp_path: Path) -> None:
     good = '{"text": "Fine."}\n'
     bad = ['{"text": "broken\n', "[1]\n", '{"text": "half \\ud800 pair"}\n', '{"text": 7}\n', '{"no": 1}\n']
     rows = good + "".join(each + good for each in [*bad, "[" * 100_000 + "\n"])
@@ -372,12 +349,12 @@ def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ['[{"text": "One."},\n {"text": "Two."}]\n', '\n[\n{"text": "One."}]\n[{"text": "Two."}]\n']
 )
-def test_a_json_array_is_read_whatever_its_ending_says(name: str, content: str, tmp_path: Path) -> None:
+def test_a_json_array_is_read_under_any_extension(name: str, content: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, gzip.compress(content.encode()) if name.endswith("gz") else content)
     assert texts(path)[0] == ["One.", "Two."]
 
 
-def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path: Path) -> None:
+def test_errors_in_a_json_array_name_their_line(tmp_path: Path) -> None:
     _, report = texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n7,\n{"text": "Two."}]\n'))
     assert [(p.line, p.reason) for p in report.problems] == [(2, "not a JSON object in braces")]
     wrong = (("{text: 1}]", "line 2: not JSON"), ("", "line 2: .* cut off"), ("]\n and more", "line 3: more"))
@@ -388,7 +365,7 @@ def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path: Path) -> None:
     assert (found, [p.line for p in report.problems]) == (["Two."], [1])
 
 
-def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path: Path) -> None:
+def test_sniff_lists_problems_of_the_first_rows(tmp_path: Path) -> None:
     look = sniff(write(tmp_path / "a.txt", "One.\nUn café.\n".encode("latin-1")))
     assert [(p.file, p.line) for p in look.problems] == [("a.txt", 2)]
     assert look.n_undecodable == 1
@@ -396,7 +373,7 @@ def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path: Path) 
         sniff(write(tmp_path / "a.csv", "n,text\n1,Un café.\n".encode("latin-1")))
 
 
-def test_progress_and_cancelling(tmp_path: Path) -> None:
+def test_reading_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "A line of text.\n" * 40_000)
     seen: list[tuple[int, int]] = []
     list(read(path, progress=lambda done, total: seen.append((done, total))))

@@ -1,4 +1,4 @@
-"""Files at an address: read and written by a folder's and by a bucket server's, kept nowhere, and errors as sentences."""
+"""Files at remote addresses: transfer with a folder and a bucket server, no copy that stays, and clear errors."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ LINES = contracts(30, seed=1)
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
-    """The address of a bucket on a server of this machine."""
+    """Start a bucket server on this machine; yield the address of a bucket."""
     with serving() as url, pytest.MonkeyPatch.context() as patch:
         for name, value in (("ACCESS_KEY_ID", "key"), ("SECRET_ACCESS_KEY", "secret"), ("ENDPOINT_URL", url)):
             patch.setenv(f"AWS_{name}", value)
@@ -31,7 +31,7 @@ def bucket() -> Iterator[str]:
 
 @pytest.fixture(params=["s3", "file"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a folder that can be written to."""
+    """Return the address of a writable folder."""
     if request.param == "file":
         (tmp_path / "far").mkdir()
         return f"file://{tmp_path}/far"
@@ -51,7 +51,7 @@ def ask(*words: str) -> dict[str, object]:
     return value
 
 
-def test_what_is_sent_comes_back_byte_for_byte(place: str, tmp_path: Path) -> None:
+def test_files_are_fetched_byte_for_byte(place: str, tmp_path: Path) -> None:
     text = "Straße\n" * 1_000_000  # more than one block
     put(f"{place}/a.txt", text)
     heard: list[str] = []
@@ -60,7 +60,7 @@ def test_what_is_sent_comes_back_byte_for_byte(place: str, tmp_path: Path) -> No
     assert heard == ["fetching a.txt (8,000,000 bytes)"]
 
 
-def test_a_folders_files_come_under_their_own_names_and_stay_below_the_folder(place: str, tmp_path: Path) -> None:
+def test_files_of_a_remote_folder_keep_their_names_below_the_target(place: str, tmp_path: Path) -> None:
     with outgoing(f"{place}/parts") as folder:
         (folder / "more").mkdir(parents=True)
         for name in ("a.txt", "more/a.txt", "more/b.txt"):
@@ -72,7 +72,7 @@ def test_a_folders_files_come_under_their_own_names_and_stay_below_the_folder(pl
     assert all(copy.parent == tmp_path / "near" for copy in copies)
 
 
-def test_two_files_of_one_name_on_this_side_are_both_kept(place: str, tmp_path: Path) -> None:
+def test_files_that_would_get_the_same_name_are_all_kept(place: str, tmp_path: Path) -> None:
     with outgoing(f"{place}/parts") as folder:
         for name in ("2020/01.txt", "2020_01.txt", "2020_01 (2).txt"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def test_a_corpus_is_added_from_an_address_and_no_copy_stays(place: str, home: P
     assert not [file for file in home.rglob("*.json*") if place in file.read_text(errors="replace")]
 
 
-def test_a_choice_is_written_to_an_address(place: str, home: Path, tmp_path: Path) -> None:
+def test_a_selection_is_written_to_an_address(place: str, home: Path, tmp_path: Path) -> None:
     for name, lines in (("task", LINES), ("domain", [*contracts(60, seed=2), *kitchen(60)])):
         (tmp_path / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
         ask("corpus", "add", str(tmp_path / f"{name}.txt"))
@@ -106,7 +106,7 @@ def test_a_choice_is_written_to_an_address(place: str, home: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["nothing.txt", "no/folder"])
-def test_what_is_not_there_is_a_sentence_and_leaves_nothing(place: str, name: str, home: Path) -> None:
+def test_a_missing_file_is_a_clear_error_and_leaves_nothing(place: str, name: str, home: Path) -> None:
     with pytest.raises(PathError, match="there is no such file or folder"):
         ask("corpus", "add", f"{place}/{name}")
     assert not list((home / "uploads").iterdir())
@@ -132,7 +132,7 @@ def test_no_part_of_a_key_with_a_slash_is_shown(tmp_path: Path, monkeypatch: pyt
     assert named("s3://texts/a@b.txt") == "s3://texts/a@b.txt"
 
 
-def test_where_it_is_not_supported_an_address_is_refused_before_anything_is_computed(
+def test_commands_without_remote_output_refuse_an_address_before_they_compute(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -163,13 +163,13 @@ def test_an_output_that_cannot_be_reached_is_refused_before_the_work(
         pytest.fail("written all the same")
 
 
-def test_an_app_takes_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_app_refuses_remote_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.corpora.remote.confined", lambda: True)
     with pytest.raises(PathError, match="command line only"):
         fetch(f"file://{tmp_path}", tmp_path / "near")
 
 
-def test_a_machine_kept_offline_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_mode_refuses_remote_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_OFFLINE", "1")
     monkeypatch.setattr("pyarrow.fs.FileSystem", None)
     with pytest.raises(PathError, match=r"s3://texts/a\.txt: this machine is set to stay offline"):
@@ -178,7 +178,7 @@ def test_a_machine_kept_offline_asks_nobody(tmp_path: Path, monkeypatch: pytest.
         pytest.fail("written all the same")
 
 
-def test_addresses_and_paths_are_told_apart(home: Path, tmp_path: Path) -> None:
+def test_addresses_and_paths_are_distinguished(home: Path, tmp_path: Path) -> None:
     assert all(map(is_address, ("s3://a/b.txt", "gs://a", "hdfs://n:9000/a", "GS://a", "file:///a")))
     assert not any(map(is_address, ("a.txt", "/s3://a", "https://example.org/a.txt", "C:/a.txt")))
     with pytest.raises(ConfigError, match="not both"):

@@ -1,4 +1,4 @@
-"""Tables of labelled tokens: a token per row, or lists within cells."""
+"""Tables of labelled tokens: one token per row, or lists in cells."""
 
 import json
 from pathlib import Path
@@ -12,20 +12,20 @@ from core.corpora.readers import ReadOptions, read, sniff
 from core.errors import OptionsError, ReadError
 from core.text.sentence import Sentence
 from tests.conftest import entities_of
+from tests.corpora.reading import load, spans, write
 
 HEAD = "Sentence #,Word,Tag,Source\n"
 BODY = "1,Ann,B-PER,mail\n,owes,O,mail\n,rent,O,mail\n2,Bo,B-PER,letter\n,pays,O,letter\n"
 
 
 def loaded(path: Path, text: str) -> list[Sentence]:
-    path.write_text(text, encoding="utf-8")
-    return list(read(path, ReadOptions()))
+    return load(write(path, text))[0]
 
 
 def test_a_token_per_row_keeps_sentences_and_further_columns(tmp_path: Path) -> None:
     first, second = loaded(tmp_path / "a.csv", HEAD + BODY)
     assert (first.tokens, second.tokens) == (("Ann", "owes", "rent"), ("Bo", "pays"))
-    assert [(e.start, e.end, e.type) for e in entities_of(second)] == [(0, 1, "PER")]
+    assert spans(second) == [(0, 1, "PER")]
     assert (dict(first.columns), dict(second.columns)) == ({"Source": "mail"}, {"Source": "letter"})
 
     assert len(loaded(tmp_path / "a.csv", HEAD + BODY * 3)) == 6  # sentence numbers start again
@@ -41,14 +41,13 @@ def test_one_token_per_row_without_sentences_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "name,blood\nAnn,O\nBo,A\nCy,B\nDi,O\n",  # a column of letters that no name calls tags
+        "name,blood\nAnn,O\nBo,A\nCy,B\nDi,O\n",  # a column of letters whose name does not say tags
         "id,text,label\n1,the rent is due,legal\n2,a good film,other\n",
         "text,labels\nthe rent is due,a b\nno rent,c\n",
     ],
 )
 def test_other_tables_stay_unlabelled(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-    assert not sniff(tmp_path / "a.csv").labelled
+    assert not sniff(write(tmp_path / "a.csv", text)).labelled
 
 
 def test_numbered_tags_in_a_cell_need_their_names(tmp_path: Path) -> None:
@@ -57,9 +56,9 @@ def test_numbered_tags_in_a_cell_need_their_names(tmp_path: Path) -> None:
         loaded(tmp_path / "a.csv", text)
     info = {"features": {"ner_tags": {"feature": {"names": ["O", "B-PER"]}}}}
     (tmp_path / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
-    first, _ = list(read(tmp_path / "a.csv", ReadOptions()))
+    first, _ = read(tmp_path / "a.csv")
     assert first.tokens == ("Ann", "owes")
-    assert [e.type for e in entities_of(first)] == ["PER"]
+    assert spans(first) == [(0, 1, "PER")]
 
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8), min_size=1, max_size=6)
@@ -76,7 +75,7 @@ def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
     row = {"tokens": ["Ann", "\n\n", "Lee", "owes", " "], "tags": ["B-PER", "I-PER", "I-PER", "O", "O"]}
     (sentence,) = loaded(tmp_path / "a.jsonl", json.dumps(row) + "\n")
     assert sentence.tokens == ("Ann", "Lee", "owes")
-    assert [(e.start, e.end) for e in entities_of(sentence)] == [(0, 2)]
+    assert spans(sentence) == [(0, 2, "PER")]
 
 
 def test_empty_lines_do_not_split_a_csv_of_text_and_a_tag_in_the_first_row_is_no_header(tmp_path: Path) -> None:
@@ -88,9 +87,9 @@ def test_empty_lines_do_not_split_a_csv_of_text_and_a_tag_in_the_first_row_is_no
 
 
 @pytest.mark.parametrize("tags", [["b-per", "i-per", "o"], ["PER_B", "PER_I", "O"], ["B.PER", "I.PER", "O"]])
-def test_lists_of_tags_are_translated_however_they_are_spelt(tmp_path: Path, tags: list[str]) -> None:
+def test_every_spelling_of_tag_lists_is_translated(tmp_path: Path, tags: list[str]) -> None:
     for sentence in read(rows_of(tmp_path / "a.jsonl", ner_tags=tags)):
-        assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]
+        assert spans(sentence) == [(0, 2, "PER")]
 
 
 POS = ["NNP", "NNP", "VBZ"]
@@ -114,11 +113,11 @@ def rows_of(path: Path, **columns: object) -> Path:
         ({"tags": POS, "ner": ["PER", "PER", "O"]}, "", "PER"),
     ],
 )
-def test_the_list_that_holds_entities_is_read(
+def test_the_list_with_entities_is_read(
     tmp_path: Path, columns: dict[str, list[str]], asked: str, expected: str
 ) -> None:
     for sentence in read(rows_of(tmp_path / "a.jsonl", **columns), ReadOptions(tag_column=asked)):
-        assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, expected)]
+        assert spans(sentence) == [(0, 2, expected)]
 
 
 @pytest.mark.parametrize(
@@ -143,8 +142,8 @@ def test_lists_without_entities_are_asked_about(
     assert [sentence.text for sentence in read(path)] == ["Ann Lee owes"] * 2  # a text beside the lists is read
 
 
-def test_names_beside_the_file_are_those_of_the_tags_alone(tmp_path: Path) -> None:
+def test_tag_names_beside_the_file_apply_to_the_tags_alone(tmp_path: Path) -> None:
     (tmp_path / "label.json").write_text(json.dumps({"O": 0, "B-PER": 1, "I-PER": 2}), encoding="utf-8")
     for sentence in read(path := rows_of(tmp_path / "a.jsonl", head=[0, 1, 2], tags=[1, 2, 0])):
-        assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]
+        assert spans(sentence) == [(0, 2, "PER")]
     assert sniff(path).notes == ()

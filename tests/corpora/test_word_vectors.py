@@ -1,4 +1,4 @@
-"""Word vectors in text: word2vec's, GloVe's and fastText's shapes, and what is wrong with a line."""
+"""Word vectors in the text formats of word2vec, GloVe and fastText, and errors that name the line."""
 
 import gzip
 import io
@@ -35,7 +35,7 @@ def test_each_format_is_read(tmp_path: Path, name: str, content: bytes) -> None:
     assert np.allclose(values, [[1, -2.5], [0.25, 0.1]])
 
 
-def test_words_that_no_token_can_be_and_words_met_again_are_counted(tmp_path: Path) -> None:
+def test_unusable_and_repeated_words_are_counted(tmp_path: Path) -> None:
     lines = [
         "und 1 2",
         ". . . 3 4",
@@ -77,14 +77,14 @@ def test_words_that_no_token_can_be_and_words_met_again_are_counted(tmp_path: Pa
         (gzip.compress(b"a 1 2\n" * 99, mtime=0)[:-9], "few.txt: the packed data are damaged or end"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+def test_an_error_names_the_wrong_line(tmp_path: Path, content: bytes, says: str) -> None:
     with pytest.raises(ReadError) as caught:
         read(tmp_path / "few.txt", content)
     assert str(caught.value).startswith(says)
     assert str(caught.value).endswith(".")
 
 
-def test_what_unpacks_without_end_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_and_binary_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "BOMB_BYTES", 1 << 20)
     with pytest.raises(ReadError, match=r"few.txt: unpacks to more than 200 times its size .* as a gzip bomb does"):
         read(tmp_path / "few.txt", gzip.compress(b"a 1 2\n" * 500_000, mtime=0))

@@ -1,4 +1,4 @@
-"""What leaves: five columns in every format, harmless to spreadsheets, whole or not at all."""
+"""Exports: five columns in every format, no formulas for spreadsheets, and complete files or none."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ def expected() -> list[dict[str, object]]:
     return [{**row, "score": None if row["score"] != row["score"] else row["score"]} for row in ROWS]
 
 
-def test_every_format_holds_every_row(tmp_path: Path) -> None:
+def test_every_export_format_has_every_row(tmp_path: Path) -> None:
     for ending in ("txt", "jsonl", "parquet", "csv"):
         path = tmp_path / "deep" / f"s.{ending}"
         assert write_selection(iter(ROWS), path) == len(ROWS)
@@ -71,13 +71,13 @@ def test_no_formula_survives_in_a_csv(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["He paid ;=1+1; and left", "x; +cmd", "a;\t@b", "=1", "；no"])
-def test_no_cell_is_a_formula_where_the_semicolon_separates(text: str) -> None:
+def test_no_cell_is_a_formula_if_semicolons_separate_cells(text: str) -> None:
     cells = next(csv.reader([str(harmless(text))], delimiter=";"))
     assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
     assert harmless("a; b; c - d") == "a; b; c - d"
 
 
-def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_export_leaves_nothing_and_keeps_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="not labelled"):
         write_conll([Sentence(id="0" * 16, tokens=("a",), text="a")], tmp_path / "a.conll")
     broken: Row = {"id": "x"}  # type: ignore[typeddict-item]  # has no text
