@@ -60,7 +60,7 @@ def found(corpora: Pair, **options: object) -> Run:
     return made("skl", **{"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options})
 
 
-def test_scores_are_those_of_the_measure(corpora: Pair) -> None:
+def test_stored_scores_equal_the_measure(corpora: Pair) -> None:
     run = found(corpora)
     rows = pq.read_table(run.artifacts / "scores.parquet").to_pylist()
     drift = skl.compare(skl.count_types(HOME, "token"), skl.count_types(AWAY, "token"), skl.SklOptions())
@@ -73,7 +73,7 @@ def test_scores_are_those_of_the_measure(corpora: Pair) -> None:
     assert result["entities"] == {"primary": 4, "assisting": 5, "drifting": 2}
 
 
-def test_a_threshold_keeps_and_says_what_shares_nothing(corpora: Pair) -> None:
+def test_threshold_keeps_sentences_and_counts_those_without_overlap(corpora: Pair) -> None:
     run = found(corpora)
     assert assisting.kept(run.id, 1.0) == Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
     assert assisting.kept(run.id, 9.5).kept == 5
@@ -85,7 +85,7 @@ def test_a_threshold_keeps_and_says_what_shares_nothing(corpora: Pair) -> None:
     assert (mark.type, mark.usual, mark.skl > 9) == ("LOC", "PER", True)
 
 
-def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora: Pair, tmp_path: Path) -> None:
+def test_kept_sentences_are_exported_and_sealed(corpora: Pair, tmp_path: Path) -> None:
     run = found(corpora, type_map=("PER=person",))
     assert assisting.export(run.id, 1.0, tmp_path / "kept.conll") == 3
     again = list(readers.read(tmp_path / "kept.conll", readers.ReadOptions(scheme="iob2")))
@@ -99,7 +99,7 @@ def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora: Pair, tmp_path: P
     assert not (tmp_path / "none.conll").exists()
 
 
-def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal: Seal) -> None:
+def test_drift_table_is_filtered_and_exported_without_formulas(seal: Seal) -> None:
     odd = [replace(sentence("X and Ada", [(0, 1, "PER"), (2, 3, "PER")]), tokens=("=SUM(A1)", "and", "Ada"))]
     spans = [(0, 1, "ORG"), (2, 3, "PER"), (4, 5, "ORG")]
     other = [replace(sentence("X and Ada , Ada", spans), tokens=("=SUM(A1)", "and", "Ada", ",", "Ada"))]
@@ -124,14 +124,14 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal: Seal) -
         ([sentence("Ada came .")], "is not labelled"),
     ],
 )
-def test_nothing_to_compare_is_one_sentence(seal: Seal, theirs: list[Sentence], words: str) -> None:
+def test_corpora_without_shared_entities_are_refused(seal: Seal, theirs: list[Sentence], words: str) -> None:
     other = seal(theirs, "theirs", labelled=theirs[0].entities is not None)
     with pytest.raises(CorpusError, match=words) as caught:
         found((seal(HOME, "home", labelled=True), other))
     assert "\n" not in str(caught.value)
 
 
-def test_types_of_one_corpus_are_noted_unless_mapped(seal: Seal, tmp_path: Path) -> None:
+def test_unshared_types_are_noted_unless_mapped(seal: Seal, tmp_path: Path) -> None:
     theirs = seal([sentence("Ada of Oslo", [(0, 1, "PER"), (2, 3, "GPE")])], "theirs", labelled=True)
     mine = seal(HOME, "home", labelled=True)
     run = found((mine, theirs))
@@ -146,7 +146,7 @@ def test_types_of_one_corpus_are_noted_unless_mapped(seal: Seal, tmp_path: Path)
         assisting.read_type_map(tmp_path / "gone")
 
 
-def test_the_command_says_what_it_kept(corpora: Pair, tmp_path: Path, command: Command) -> None:
+def test_skl_command_prints_and_writes_kept_sentences(corpora: Pair, tmp_path: Path, command: Command) -> None:
     words = ("skl", "--primary", "home", "--assisting", "away", "--json", "--threshold")
     for threshold in ("inf", "nan", "0"):
         code, _, err = command(*words, threshold)
@@ -161,7 +161,7 @@ def test_the_command_says_what_it_kept(corpora: Pair, tmp_path: Path, command: C
     assert (code, "cannot be written" in err) == (2, True)
 
 
-def test_dev_chooses_the_threshold_and_test_does_not() -> None:
+def test_dev_set_chooses_the_threshold() -> None:
     def row(arm: str, threshold: float | None, dev: float, test: float) -> AssistRow:
         share = "none" if arm == "monolingual" else "all"
         f1s: dict[str, Any] = {
@@ -191,7 +191,7 @@ def test_dev_chooses_the_threshold_and_test_does_not() -> None:
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
-def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, untrained: None) -> None:
+def test_sweep_trains_every_variant_once(corpora: Pair, seal: Seal, share: str, untrained: None) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
     home, small = corpora[0].fingerprint, {"hidden": 4, "epochs": 1, "assisting_weight": 0.3}
     parts = {"primary": home, "assisting": theirs.fingerprint, "dev": home, "test": home}
@@ -211,14 +211,14 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, un
     assert "the dev set chose the threshold" in in_words(table)
 
 
-def test_an_encoder_borrows_sentences(corpora: Pair) -> None:
+def test_encoder_trains_on_borrowed_sentences(corpora: Pair) -> None:
     home, away = (corpus.fingerprint for corpus in corpora)
     options = {"train": home, "dev": home, "assisting": away, "init": "tiny", "seeds": (1,), "epochs": 1}
     assert made("finetune", **options).result()["epochs"] == [1]
 
 
 @pytest.mark.real
-def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path) -> None:
+def test_drift_of_music_and_news_is_plausible(real_data: Path, home: Path) -> None:
     music, news = (
         made("add", path=str(real_data / path), scheme="iob2").result()["corpus"]
         for path in ("crossner-music/train.conll", "conll2003/train.conll")
@@ -270,7 +270,7 @@ def borrowed(row: Mapping[str, str]) -> set[str]:
     return {s.id for block in corpus.batches() for s in block}
 
 
-def test_a_borrowed_corpus_keeps_its_name_and_renamed_types_make_another(
+def test_borrowed_corpus_keeps_its_name_unless_types_are_renamed(
     given: dict[str, str], seal: Seal, untrained: None
 ) -> None:
     theirs = seal(AWAY, "theirs", labelled=True)
@@ -284,7 +284,7 @@ def test_a_borrowed_corpus_keeps_its_name_and_renamed_types_make_another(
     assert facade_corpora.find(more.fingerprint).name == "more"
 
 
-def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict[str, str], untrained: None) -> None:
+def test_no_variant_trains_on_dev_or_test_sentences(given: dict[str, str], untrained: None) -> None:
     looked = made("skl", primary=given["primary"], assisting=given["assisting"])
     run = swept(given)
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
@@ -293,7 +293,7 @@ def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict
     assert swept(given, type_map=("ORG=",)).state().state == "succeeded"  # a type left out of the comparison
 
 
-def test_what_cannot_be_trained_on_is_refused_before_the_first_training(given: dict[str, str], seal: Seal) -> None:
+def test_unusable_corpora_are_refused_before_training(given: dict[str, str], seal: Seal) -> None:
     drifting = seal([AWAY[0], AWAY[3]], "drifting", labelled=True).fingerprint
     bare = seal([AWAY[0], sentence("It rained .", [])], "bare", labelled=True).fingerprint
     odd = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "odd", labelled=True).fingerprint
@@ -310,9 +310,7 @@ def test_what_cannot_be_trained_on_is_refused_before_the_first_training(given: d
         refused(given, "renames a type of home, and training uses", type_map=pairs)
 
 
-def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_random(
-    given: dict[str, str], untrained: None
-) -> None:
+def test_variants_train_equal_steps_beside_a_random_baseline(given: dict[str, str], untrained: None) -> None:
     """The only threshold keeps three of five sentences."""
     run = swept(given, thresholds=(1,), hidden=None, seeds=(1, 2))
     rows = run.result()["rows"]
@@ -331,7 +329,7 @@ def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_rando
     assert "against as many at random (" in in_words(table)
 
 
-def test_the_paper_preset_takes_one_sentence_per_step_from_each_corpus_in_turn(
+def test_paper_preset_alternates_single_sentences_of_both_corpora(
     given: dict[str, str], seal: Seal, untrained: None
 ) -> None:
     own, other = (seal([sentence(text)] * 5, text).fingerprint for text in ("Ada won", "Lena vant"))
@@ -346,7 +344,7 @@ def test_the_paper_preset_takes_one_sentence_per_step_from_each_corpus_in_turn(
     assert [row["passes"] for row in rows] == pytest.approx([2.0, 3.3, 3.3])
 
 
-def test_words_go_by_holm_over_the_shares(
+def test_holm_correction_covers_the_shares_of_a_comparison(
     given: dict[str, str], monkeypatch: pytest.MonkeyPatch, untrained: None
 ) -> None:
     """Each comparison is one family, with a test a share."""
@@ -361,7 +359,7 @@ def test_words_go_by_holm_over_the_shares(
     assert families == [("all", "sub-word"), ("all", "sub-word"), ()]  # the threshold keeps all: nothing at random
 
 
-def test_every_threshold_trains_the_same_layers(given: dict[str, str], seal: Seal) -> None:
+def test_every_threshold_trains_the_same_output_layers(given: dict[str, str], seal: Seal) -> None:
     """The sentences below a threshold may lack a type, or have only types that the primary corpus lacks."""
     for extra, layer in (("LOC", None), ("GPE", ("GPE", "LOC", "ORG", "PER"))):
         odd = sentence("Talks in Chicago ended .", [(2, 3, extra)])

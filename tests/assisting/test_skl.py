@@ -32,13 +32,13 @@ PEOPLE = {"ada": Counter(PER=3)}  # the corpora know four types; China is never 
         (SklOptions(add_k=1, log="base2"), 1.45687),
     ],
 )
-def test_china_to_five_digits(options: SklOptions, expected: float) -> None:
+def test_skl_of_china_equals_the_golden_numbers(options: SklOptions, expected: float) -> None:
     found = skl.compare(SPANISH | PEOPLE, ENGLISH, options)
     assert found.types == ("LOC", "MISC", "ORG", "PER")
     assert float(found.skl[found.names.index("china")]) == pytest.approx(expected, abs=5e-6)
 
 
-def test_both_directions_of_china_and_a_disjoint_pair() -> None:
+def test_kl_in_both_directions_and_of_disjoint_types() -> None:
     spanish, english = (skl.distributions(np.array([row]), SklOptions()) for row in ([20, 1, 49, 0], [91, 0, 7, 0]))
     assert (spanish * np.log(spanish / english)).sum() == pytest.approx(1.33176, abs=5e-6)
     assert (english * np.log(english / spanish)).sum() == pytest.approx(0.93066, abs=5e-6)
@@ -59,7 +59,9 @@ options = st.builds(
 
 
 @given(tables, tables, options)
-def test_symmetric_and_bounded_by_the_floor(primary: skl.Counts, assisting: skl.Counts, chosen: SklOptions) -> None:
+def test_skl_is_symmetric_and_bounded_by_the_floor(
+    primary: skl.Counts, assisting: skl.Counts, chosen: SklOptions
+) -> None:
     here, there = skl.compare(primary, assisting, chosen), skl.compare(assisting, primary, chosen)
     assert here.names == there.names
     assert here.skl == pytest.approx(there.skl)
@@ -69,14 +71,14 @@ def test_symmetric_and_bounded_by_the_floor(primary: skl.Counts, assisting: skl.
 
 
 @given(tables, options, st.integers(1, 5))
-def test_equal_distributions_are_at_zero_whatever_their_size(table: skl.Counts, chosen: SklOptions, times: int) -> None:
+def test_equal_distributions_have_zero_skl(table: skl.Counts, chosen: SklOptions, times: int) -> None:
     plain = chosen.model_copy(update={"shrinkage": 0.0, "add_k": 0.0})
     larger = {name: Counter({kind: n * times for kind, n in each.items()}) for name, each in table.items()}
     assert skl.compare(table, larger, plain).skl == pytest.approx(0, abs=1e-12)
 
 
 @given(tables, tables, options)
-def test_a_second_reckoning_agrees(primary: skl.Counts, assisting: skl.Counts, chosen: SklOptions) -> None:
+def test_skl_equals_a_slow_implementation(primary: skl.Counts, assisting: skl.Counts, chosen: SklOptions) -> None:
     found = skl.compare(primary, assisting, chosen)
     shared = {
         name
@@ -103,7 +105,7 @@ def test_a_second_reckoning_agrees(primary: skl.Counts, assisting: skl.Counts, c
         assert value == pytest.approx(expected, abs=1e-12)
 
 
-def test_shrinkage_quiets_the_rare_and_leaves_the_frequent() -> None:
+def test_shrinkage_lowers_skl_of_rare_names_only() -> None:
     primary = {"rare": Counter(A=1), "often": Counter(A=900)}
     assisting = {"rare": Counter(B=1), "often": Counter(B=900)}
     loud = skl.compare(primary, assisting, SklOptions()).skl
@@ -112,7 +114,7 @@ def test_shrinkage_quiets_the_rare_and_leaves_the_frequent() -> None:
     assert rare < 1 < often
 
 
-def test_a_sentence_has_the_mean_of_its_shared_occurrences_by_token_or_surface() -> None:
+def test_sentence_score_is_the_mean_of_its_shared_occurrences() -> None:
     one = sentence("China met China Airlines in Rome .", [(0, 1, "LOC"), (2, 4, "ORG"), (5, 6, "LOC")])
     here, there = ({"china": Counter({kind: 1}), "rome": Counter(LOC=1)} for kind in ("LOC", "ORG"))
     drift = skl.compare(here, there, SklOptions())
@@ -132,7 +134,7 @@ def test_kept_sets_are_nested(scores: list[float], one: float, other: float) -> 
     assert low[values == 0].all()  # a sentence without overlap is always kept
 
 
-def test_types_are_renamed_and_left_out_and_a_wrong_pair_is_an_error() -> None:
+def test_type_map_renames_and_drops_types() -> None:
     row = sentence("Ada of Rome , 1815", [(0, 1, "PER"), (2, 3, "LOC"), (4, 5, "DATE")])
     found = skl.renamed(row, skl.parse_map(["PER=person", "DATE="]))
     assert [(e.start, e.end, e.type) for e in found.entities or ()] == [(0, 1, "person"), (2, 3, "LOC")]
@@ -143,7 +145,7 @@ def test_types_are_renamed_and_left_out_and_a_wrong_pair_is_an_error() -> None:
 
 
 @pytest.mark.real
-def test_the_counts_of_english_for_spanish(real_data: Path) -> None:
+def test_counts_of_english_and_spanish_equal_the_golden_numbers(real_data: Path) -> None:
     """All golden counts. The 6,860 Spanish types are those of the authors' own copy, which has lost every letter
     outside ASCII to U+FFFD (barberà is barberá there, ¡ is ¿); with the letters in place there are 6,864."""
     english, spanish = (

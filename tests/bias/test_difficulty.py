@@ -56,7 +56,7 @@ def mentions(run: Run) -> list[Mention]:
     return read_mentions(run.artifacts / "mentions.parquet")
 
 
-def test_a_name_that_is_the_label_has_its_entropy_and_noise_has_nothing(seal: Seal) -> None:
+def test_name_equal_to_the_label_has_full_information_and_noise_none(seal: Seal) -> None:
     sentences = planted(160, {"A": ("a", "xyz"), "B": ("b", "xyz")})
     run = found(seal(sentences, labelled=True))
     told, rows = run.result(), mentions(run)
@@ -75,7 +75,7 @@ def test_a_name_that_is_the_label_has_its_entropy_and_noise_has_nothing(seal: Se
 
 
 @pytest.mark.full
-def test_each_type_s_bits_say_what_gives_it_away(seal: Seal) -> None:
+def test_information_per_type_shows_whether_name_or_context_reveals_it(seal: Seal) -> None:
     """N and M by their names; C and D share their names, and only the word before them tells."""
     kinds = {"N": ("n", "xy"), "M": ("m", "xy"), "C": ("k", "c"), "D": ("k", "d")}
     run = found(seal(planted(240, kinds), labelled=True), context_epochs=10, entity_epochs=10)
@@ -87,7 +87,7 @@ def test_each_type_s_bits_say_what_gives_it_away(seal: Seal) -> None:
         assert max(told[kind]["bins"], key=told[kind]["bins"].get) == ("high" if kind in "NM" else "low")
 
 
-def test_the_same_seed_gives_the_same_bytes_and_loss_and_progress_are_told(seal: Seal) -> None:
+def test_same_seed_gives_the_same_bytes_and_loss_is_recorded(seal: Seal) -> None:
     corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     once: dict[str, Any] = {"repeats": 2, **SHORT}
     first = found(corpus, **once)
@@ -113,7 +113,7 @@ def test_the_same_seed_gives_the_same_bytes_and_loss_and_progress_are_told(seal:
 
 
 @pytest.mark.full
-def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal) -> None:
+def test_trained_null_model_approximates_the_prior_and_leaves_ceim_unchanged(seal: Seal) -> None:
     sentences = [one(i, "a", "x", "B" if i % 4 == 0 else "A") for i in range(80)]
     corpus = seal(sentences, labelled=True)
     options = {"calibrate": "no", "batch_size": 2, "learning_rate": 1e-5, "head_learning_rate": 1e-3, **SHORT}
@@ -144,7 +144,7 @@ def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal
     ],
     ids=["one mention", "one type", "long name", "long context", "few sentences"],
 )
-def test_odd_files_are_noted_and_the_rest_is_computed(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
+def test_odd_mentions_are_noted_and_the_rest_is_measured(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
     options = {**SHORT, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
     run = found(seal(sentences, labelled=True), **options)
     told = run.result()
@@ -157,7 +157,7 @@ def test_odd_files_are_noted_and_the_rest_is_computed(seal: Seal, sentences: Seq
         assert told["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
 
 
-def test_labels_that_no_model_could_judge_are_refused(seal: Seal) -> None:
+def test_labels_without_usable_mentions_are_refused(seal: Seal) -> None:
     empty = Sentence(id="0" * 16, tokens=("x",), text="x", entities=())
     for sentences, words in (
         ([empty], "no sentence holds an entity, so there is"),
@@ -177,7 +177,7 @@ def test_labels_that_no_model_could_judge_are_refused(seal: Seal) -> None:
     ],
     ids=["conll2003", "wnut2017", "twitter"],
 )
-def test_a_table_of_bins_is_that_of_ma_et_al(
+def test_summary_of_bins_equals_ma_et_al_2023(
     counts: tuple[int, ...], means: tuple[float, ...], expected: float
 ) -> None:
     place: dict[str, Any] = {"sentence": "0" * 16, "start": 0, "end": 1, "type": "T", "surface": "x", "fold": 0}
@@ -192,7 +192,9 @@ def test_a_table_of_bins_is_that_of_ma_et_al(
     assert [told.mean_pvi[name].entity for name in BINS] == pytest.approx(means)
 
 
-def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Path, command: Command) -> None:
+def test_difficulty_command_prints_the_result_and_writes_the_mentions(
+    seal: Seal, tmp_path: Path, command: Command
+) -> None:
     sentences = planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")})
     corpus, output = seal(sentences, labelled=True), tmp_path / "D.parquet"
     options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, **SHORT, "mentions": 20}.items()]

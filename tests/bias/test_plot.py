@@ -25,7 +25,7 @@ def test_every_mention_is_in_a_bar_of_its_bin(values: list[float]) -> None:
     assert words == ["−0.75 to −0.50 bits", "5.75 bits or more", "−5.75 bits or less"]
 
 
-def test_panels_are_named_letter_by_letter_and_the_weak_ones_pale() -> None:
+def test_panel_titles_are_escaped_and_weak_panels_are_pale() -> None:
     bars = np.array([0, 0, 3])
     panels = [
         plot.CeimPanel(name="<b>ORG</b>", bars=bars, bins=["near_zero", "near_zero", "high"]),
@@ -41,7 +41,7 @@ def test_panels_are_named_letter_by_letter_and_the_weak_ones_pale() -> None:
     assert [shape.x0 for shape in fig.layout.shapes].count(-0.5) == 2
 
 
-def test_information_stands_beside_each_other_with_intervals() -> None:
+def test_v_information_bars_have_intervals() -> None:
     intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
     rows = [plot.Informed(name="a", bits=Bits(entity=1.5, context=1.0), intervals=intervals)]
     context, entity = plot.v_information_bars(rows).data
@@ -52,7 +52,7 @@ def test_information_stands_beside_each_other_with_intervals() -> None:
     assert entity.marker.pattern.shape != context.marker.pattern.shape
 
 
-def test_a_scatter_sends_the_mentions_numbers_back() -> None:
+def test_scatter_returns_mention_numbers() -> None:
     fig = plot.pvi_scatter(np.array([0.1, 0.2]), np.array([0.9, 0.1]), ["high", "near_zero"], np.array([7, 9]))
     assert {trace.type for trace in fig.data} == {"scattergl"}
     assert sorted(number for trace in fig.data for number in trace.customdata) == [7, 9]
@@ -60,13 +60,13 @@ def test_a_scatter_sends_the_mentions_numbers_back() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
-def test_the_frontier_is_who_nobody_beats_on_both(f1s: list[tuple[int, int]]) -> None:
+def test_frontier_is_the_set_of_undominated_taggers(f1s: list[tuple[int, int]]) -> None:
     first, second = (np.array(side, dtype=float) for side in zip(*f1s, strict=True))
     beaten = [any(a >= x and b >= y and (a, b) != (x, y) for a, b in f1s) for x, y in f1s]
     assert plot.best_of_both(first, second).tolist() == [not one for one in beaten]
 
 
-def test_a_frontier_shows_every_tagger_once() -> None:
+def test_frontier_figure_shows_every_tagger_once() -> None:
     points = [
         plot.TaggerPoint(name="<i>none</i>", plain=[60.0, 62.0], hard=[40.0, 44.0], best=False),
         plot.TaggerPoint(name="rebuilt", plain=[63.0], hard=[50.0], best=True),

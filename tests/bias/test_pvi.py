@@ -42,7 +42,7 @@ def bits(counts: dict[str, int]) -> float:
 
 
 @pytest.mark.parametrize(("p", "expected"), [(0.8, 1.678072), (0.1, -1.321928), (0.25, 0)])
-def test_g11_pvi_and_g7_entropies_from_counts(p: float, expected: float) -> None:
+def test_pvi_and_entropy_equal_the_golden_numbers(p: float, expected: float) -> None:
     assert bits(CONLL) == pytest.approx(1.9520, abs=5e-5)
     labels = np.repeat(np.arange(4), list(CONLL.values()))
     assert -log2_prior(labels, 4) == pytest.approx([1.7186, 1.8321, 1.8944, 2.7730], abs=2e-4)
@@ -51,7 +51,9 @@ def test_g11_pvi_and_g7_entropies_from_counts(p: float, expected: float) -> None
 
 @pytest.mark.real
 @pytest.mark.parametrize(("name", "n", "expected"), [("conll2003", 23_499, 1.9520), ("crossner-literature", 541, None)])
-def test_g7_entropies_from_files(real_data: Path, name: str, n: int, expected: float | None) -> None:
+def test_entropy_of_real_corpora_equals_the_golden_numbers(
+    real_data: Path, name: str, n: int, expected: float | None
+) -> None:
     tags = [line.split("\t")[1] for line in (real_data / name / "train.conll").read_text("utf-8").splitlines() if line]
     counts = Counter(tag[2:] for tag in tags if tag.startswith("B-"))
     assert sum(counts.values()) == n
@@ -63,7 +65,7 @@ def test_g7_entropies_from_files(real_data: Path, name: str, n: int, expected: f
 
 
 @given(LABELS)
-def test_the_prior_is_a_distribution_that_counts_half_a_mention_more(labels: np.ndarray) -> None:
+def test_prior_adds_half_a_mention_per_type(labels: np.ndarray) -> None:
     logs = log2_prior(labels, 6)
     assert np.exp2(logs).sum() == pytest.approx(1)
     for kind in range(6):
@@ -71,21 +73,21 @@ def test_the_prior_is_a_distribution_that_counts_half_a_mention_more(labels: np.
 
 
 @given(LABELS)
-def test_a_feature_that_is_the_label_has_the_label_s_entropy(labels: np.ndarray) -> None:
+def test_pvi_of_a_perfect_feature_is_the_label_entropy(labels: np.ndarray) -> None:
     shares = np.bincount(labels) / len(labels)
     null = np.log2(shares[labels])
     assert pvi(np.zeros(len(labels)), null).mean() == pytest.approx(entropy(labels), abs=1e-9)
 
 
 @given(LABELS, st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
-def test_what_does_not_look_at_its_input_has_at_most_0(labels: np.ndarray, weights: list[float]) -> None:
+def test_pvi_of_a_fixed_guess_is_at_most_zero(labels: np.ndarray, weights: list[float]) -> None:
     """Any fixed guess against the true shares: no guess is better (Gibbs)."""
     shares = np.bincount(labels, minlength=5) / len(labels)
     guess = np.array(weights) / sum(weights)
     assert pvi(np.log2(guess[labels]), np.log2(shares[labels])).mean() <= 1e-9
 
 
-def test_tempering_goes_from_the_null_to_the_model_and_stays_a_distribution() -> None:
+def test_tempering_interpolates_between_null_and_model() -> None:
     rng = np.random.default_rng(0)
     model, null = (np.log2(rng.dirichlet(np.ones(4), 6)) for _ in range(2))
     assert tempered(model, null, 0) == pytest.approx(null)
@@ -93,7 +95,7 @@ def test_tempering_goes_from_the_null_to_the_model_and_stays_a_distribution() ->
     assert np.exp2(tempered(model, null, 1.7)).sum(1) == pytest.approx(np.ones(6))
 
 
-def test_a_model_too_sure_of_itself_is_brought_back_by_what_is_predicted_for_the_other_folds() -> None:
+def test_calibration_corrects_an_overconfident_model() -> None:
     """Right in 70% of the cases and sure of 99.9%: worse than nothing; calibrated it tells what 70% are worth.
 
     With predictions given, a fold's labels do not move its strength; where models are trained, they trained those of
@@ -116,7 +118,7 @@ def test_a_model_too_sure_of_itself_is_brought_back_by_what_is_predicted_for_the
     assert (calibrated(model, null, turned, folds)[0][held] == better[held]).all()
 
 
-def test_noise_is_calibrated_away_and_what_is_right_is_left_alone() -> None:
+def test_calibration_removes_noise_and_keeps_correct_probabilities() -> None:
     rng = np.random.default_rng(2)
     labels, folds, rows = rng.integers(0, 3, 3000), rng.integers(0, 5, 3000), np.arange(3000)
     null = np.full((3000, 3), -np.log2(3))
@@ -129,7 +131,7 @@ def test_noise_is_calibrated_away_and_what_is_right_is_left_alone() -> None:
     assert 1 in STRENGTHS
 
 
-def test_an_interval_is_that_of_all_resamples_of_whole_groups() -> None:
+def test_interval_equals_enumeration_of_group_resamples() -> None:
     values = np.array([[0.0, 5.0], [1.0, 5.0], [4.0, 5.0], [2.0, 5.0], [2.0, 5.0], [2.0, 5.0]])
     groups = np.array([7, 7, 3, 9, 9, 9])
     by_group = [values[groups == group] for group in (3, 7, 9)]
@@ -143,7 +145,7 @@ def test_an_interval_is_that_of_all_resamples_of_whole_groups() -> None:
     assert low == again != other
 
 
-def test_a_mention_is_an_instance_with_one_mask_whatever_its_length() -> None:
+def test_mention_of_any_length_is_one_instance() -> None:
     words = ("the", "Bank", "of", "Ruritania", "met", "Ada")
     entities = (Entity(start=5, end=6, type="PER"), Entity(start=1, end=4, type="ORG"))
     text = Sentence(id="0" * 16, tokens=words, text=" ".join(words), entities=entities)
@@ -171,7 +173,7 @@ def mentions(*documents: str | None, per: int = 1, copies: int = 1) -> list[Inst
 
 
 @given(PAIRS, st.integers(2, 6), st.integers(0, 3))
-def test_a_group_is_on_one_side_and_no_fold_is_left_empty(pairs: list[tuple[int, int]], n: int, seed: int) -> None:
+def test_folds_keep_groups_together_and_are_not_empty(pairs: list[tuple[int, int]], n: int, seed: int) -> None:
     number, types = numbered([group for group, _ in pairs]), numbered([kind for _, kind in pairs])
     found = folds(number, types, n, seed)
     assert all(len(set(found[number == group])) == 1 for group in set(number))
@@ -180,7 +182,7 @@ def test_a_group_is_on_one_side_and_no_fold_is_left_empty(pairs: list[tuple[int,
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=80), st.integers(2, 6), st.integers(0, 3))
-def test_mentions_that_stand_alone_are_spread_evenly_by_type_and_in_all(labels: list[int], n: int, seed: int) -> None:
+def test_ungrouped_mentions_are_spread_evenly_by_type(labels: list[int], n: int, seed: int) -> None:
     types = numbered(labels)
     table = np.zeros((n, types.max() + 1), dtype=int)
     np.add.at(table, (folds(np.arange(len(types)), types, n, seed), types), 1)
@@ -199,7 +201,7 @@ def test_mentions_that_stand_alone_are_spread_evenly_by_type_and_in_all(labels: 
         ("document", "aabb", "document", 2),
     ],
 )
-def test_documents_are_taken_where_there_are_enough(by: str, documents: str, expected: str, n: int) -> None:
+def test_folds_group_by_document_if_there_are_enough(by: str, documents: str, expected: str, n: int) -> None:
     number, chosen = groups(mentions(*documents, per=2), by, folds=3)  # type: ignore[arg-type]
     assert (chosen, len(set(number.tolist()))) == (expected, n)
     number, chosen = groups(mentions(None, "a", per=2, copies=3), "", folds=2)
@@ -207,7 +209,7 @@ def test_documents_are_taken_where_there_are_enough(by: str, documents: str, exp
 
 
 @given(st.integers(0, 40), st.integers(0, 3))
-def test_a_sample_is_of_whole_sentences_and_hardly_more_than_asked(n: int, seed: int) -> None:
+def test_sample_takes_whole_sentences_up_to_the_limit(n: int, seed: int) -> None:
     every = mentions(*[None] * 10, per=3)
     kept = sampled(every, n, seed)
     assert len(kept) == (30 if n == 0 else min(30, -(-n // 3) * 3))
@@ -235,7 +237,7 @@ MENTION = st.builds(
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(MENTION, max_size=5))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, mentions: list[Mention]) -> None:
+def test_written_mentions_are_read_back(tmp_path_factory: pytest.TempPathFactory, mentions: list[Mention]) -> None:
     path: Path = tmp_path_factory.getbasetemp() / "mentions.parquet"
     write_mentions(mentions, path)
     assert read_mentions(path) == mentions
@@ -245,7 +247,7 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, menti
     ("ceim", "name"),
     [(-7, "low"), (-0.5, "low"), (-0.4999, "near_zero"), (0, "near_zero"), (0.4999, "near_zero"), (0.5, "high")],
 )
-def test_bins_of_the_specification(ceim: float, name: str) -> None:
+def test_bin_edges_are_those_of_the_specification(ceim: float, name: str) -> None:
     assert bin_of(ceim) == name
 
 
@@ -278,7 +280,7 @@ def told(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArra
 
 
 @pytest.mark.full
-def test_the_legal_sample_has_types_told_by_their_names_and_one_told_by_its_context() -> None:
+def test_legal_sample_has_the_planted_name_and_context_types() -> None:
     """What its ABOUT.md says was planted; nothing was planted for LAW, which has a bit of both."""
     (sample,) = (one for one in sample_sets() if one.name == "legal")
     found = instances(read(sample.train, ReadOptions(scheme="iob2")))

@@ -60,7 +60,7 @@ def notes(run: Run) -> list[str]:
     return [event.data["text"] for event in run.events()[0] if event.kind == "note"]
 
 
-def test_every_method_leaves_a_corpus_a_file_and_a_log(made: Given, home: Path) -> None:
+def test_every_method_writes_a_corpus_a_file_and_a_log(made: Given, home: Path) -> None:
     for method in ("random2low", "highc2low", "redundant2low", "random2high", "low2high", "dataaug"):
         run = rebuilt(made, method, holdout=(made["test"].fingerprint,), encoder="tiny")
         result = run.result()
@@ -85,7 +85,7 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made: Given, home: Path) 
             assert told.of == told.measured
 
 
-def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made: Given, seal: Seal) -> None:
+def test_same_seed_rebuilds_the_same_bytes_and_rate_zero_changes_nothing(made: Given, seal: Seal) -> None:
     first = rebuilt(made)
     assert any("No held-out set was given" in note for note in notes(first))
     bytes_ = [(first.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")]
@@ -102,7 +102,7 @@ def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made
     assert not {0, 1, 2} & {edit.copy_of for edit in read_edits(run)}
 
 
-def test_the_preview_counts_all_mentions_where_some_were_measured(home: Path, seal: Seal) -> None:
+def test_preview_counts_unmeasured_mentions_too(home: Path, seal: Seal) -> None:
     train = seal(sentences(60, 1), "train", labelled=True)
     made: Given = {"train": train, "run": measured_at_random(home, train, every=2)}
     total = sum(train.types.values())
@@ -115,7 +115,7 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(home: Path, se
 
 
 @pytest.mark.parametrize("options", [{"rate": 0.0}, {"rate": 0.3}, {"rate": 0.9}, {"add_bin": "high"}])
-def test_shares_are_drawn_from_the_pools_that_the_preview_counts(made: Given, options: dict[str, object]) -> None:
+def test_low_share_sets_match_the_counts_of_the_preview(made: Given, options: dict[str, object]) -> None:
     rows = list(next(made["train"].batches()))
     mentions = read_mentions(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
@@ -137,7 +137,7 @@ def test_shares_are_drawn_from_the_pools_that_the_preview_counts(made: Given, op
     assert [note for note in notes(run) if note.startswith(share)]
 
 
-def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made: Given, home: Path) -> None:
+def test_robustness_sets_and_test_sets_are_not_rebuilt(made: Given, home: Path) -> None:
     def refused(corpus: str, match: str) -> None:
         given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
         assert match in view.preview(given).empty
@@ -176,7 +176,7 @@ def numbered(first: int, n: int) -> list[Sentence]:
         (200, 21, 200, True),
     ],
 )
-def test_a_held_out_split_is_refused_and_shared_stock_sentences_are_left_out(
+def test_held_out_split_is_refused_and_shared_sentences_are_left_out(
     seal: Seal, n: int, shared: int, of: int, *, split: bool
 ) -> None:
     train = seal(numbered(0, n), "train", labelled=True).fingerprint
@@ -191,7 +191,7 @@ def test_a_held_out_split_is_refused_and_shared_stock_sentences_are_left_out(
         assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run)}
 
 
-def test_a_rebuilt_set_is_named_by_its_options(made: Given, seal: Seal, home: Path) -> None:
+def test_rebuilt_set_is_named_by_its_options(made: Given, seal: Seal, home: Path) -> None:
     def name(run: Run) -> str:
         return Library(home).find(run.result()["corpus"]).name
 
@@ -218,7 +218,7 @@ def test_a_rebuilt_set_is_named_by_its_options(made: Given, seal: Seal, home: Pa
     assert any("No name of mine could be changed" in note for note in notes(run))
 
 
-def test_wrong_input_is_one_sentence(made: Given, seal: Seal, home: Path, biased: Names) -> None:
+def test_wrong_input_raises_a_readable_error(made: Given, seal: Seal, home: Path, biased: Names) -> None:
     bare = seal([sentence("it rained", [])], "bare", labelled=True).fingerprint
     plain = seal(["it rained"], "plain").fingerprint
     for method, options, words in (
@@ -243,7 +243,7 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal, home: Path, biased
         rebuilt({"train": train, "run": measured_at_random(home, train, ("PER",))})
 
 
-def test_robust_sets_are_scored_beside_the_plain_one(made: Given, home: Path, untrained: None) -> None:
+def test_frontier_scores_robustness_sets_beside_the_test_set(made: Given, home: Path, untrained: None) -> None:
     runs = [robust(kind) for kind in ("oov", "cross-category", "typos")]
     for run in runs:
         result, slots = run.result(), read_slots(run)
@@ -271,9 +271,7 @@ def test_robust_sets_are_scored_beside_the_plain_one(made: Given, home: Path, un
         view.frontier([begun.id])
 
 
-def test_ambiguity_does_not_depend_on_the_order_of_the_taggers(
-    made: Given, seal: Seal, home: Path, untrained: None
-) -> None:
+def test_ambiguity_is_independent_of_the_order_of_taggers(made: Given, seal: Seal, home: Path, untrained: None) -> None:
     whole = made["train"]
     part = Library(home).subset(whole, np.arange(20), name="part", origin={"from": whole.fingerprint})
     more = Library(home).find(rebuilt(made, rate=0.4).result()["corpus"])
@@ -289,7 +287,7 @@ def test_ambiguity_does_not_depend_on_the_order_of_the_taggers(
     assert {row.known for row in view.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
-def test_two_stages_are_an_option_and_one_is_the_default(made: Given) -> None:
+def test_tagger_trains_in_one_stage_by_default_and_in_two_by_option(made: Given) -> None:
     options = {"train": made["train"].fingerprint, "dev": made["test"].fingerprint}
     assert FinetuneConfig.parse(options).stages == "joint"
     staged = tuned(**options, stages="lpft")
@@ -298,7 +296,7 @@ def test_two_stages_are_an_option_and_one_is_the_default(made: Given) -> None:
         tuned(**options, stages="lpft", network="bilstm")
 
 
-def test_the_commands_write_the_file_and_the_log_beside_it(made: Given, tmp_path: Path, command: Command) -> None:
+def test_commands_write_the_file_and_its_log(made: Given, tmp_path: Path, command: Command) -> None:
     out, low = tmp_path / "low.conll", ("rebuild", "--train", "train", "--method", "low2high")
     measured = (*low, "--difficulty", made["run"].id, "--json")
     code, told, _ = command(*measured, "--rate", "20%", "--output", out)

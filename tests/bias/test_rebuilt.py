@@ -42,7 +42,7 @@ def halves(word: str) -> list[tuple[str, str]]:
     kinds=st.sampled_from([("PER",), ("LOC", "ORG", "PER")]),
 )
 @settings(max_examples=12, deadline=None)
-def test_every_sentence_is_whole_and_new_and_the_log_is_true(
+def test_rebuilt_sentences_are_new_and_match_the_log(
     method: Method, n: int, seed: int, rate: float, high: str, kinds: tuple[str, ...]
 ) -> None:
     found = training(n, seed, [one.text for one in sentences(n, seed, kinds)[: n // 10]], kinds)
@@ -56,7 +56,7 @@ def test_every_sentence_is_whole_and_new_and_the_log_is_true(
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=6, deadline=None)
-def test_augmented_copies_are_whole_and_new_and_the_log_is_true(seed: int) -> None:
+def test_augmented_copies_are_new_and_match_the_log(seed: int) -> None:
     found = training(seed=seed, held_out=[s.text for s in sentences(60, seed)[:6]])
     made = dataaug(found, halves, seed)
     assert made.sentences[:60] == list(found.sentences)
@@ -83,7 +83,7 @@ def real(request: pytest.FixtureRequest, real_data: Path) -> tuple[str, Training
 
 @pytest.mark.real
 @pytest.mark.parametrize("method", ALL)
-def test_every_method_does_what_is_asked_of_it_on_real_text(real: tuple[str, Training], method: Method) -> None:
+def test_every_method_reaches_its_rate_on_real_text(real: tuple[str, Training], method: Method) -> None:
     corpus, found = real
     drawn = rungs(found)
     for rate in (0.1, 0.2, 0.3, 0.4):
@@ -98,7 +98,7 @@ def test_every_method_does_what_is_asked_of_it_on_real_text(real: tuple[str, Tra
 
 
 @pytest.mark.parametrize("method", ALL)
-def test_the_rate_is_reached(method: Method) -> None:
+def test_every_method_reaches_its_rate_on_planted_text(method: Method) -> None:
     found = training(300, 2)
     drawn = rungs(found)
     for rate in (0.1, 0.3):
@@ -114,7 +114,7 @@ def test_the_rate_is_reached(method: Method) -> None:
         assert method(one, [pools(one, entity_low="0", entity_high="1")], 1.0, 1).edits == []
 
 
-def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -> None:
+def test_redundant_names_are_replaced_by_frequency_then_by_shared_word() -> None:
     found = training(400)
     drawn = pools(found, entity_low="20%", entity_high="50%")
     mask = zip(found.kinds, found.names, drawn.entity_high, strict=True)
@@ -138,7 +138,7 @@ def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -
     assert all(shared[kind, name[0]] or shared[kind, name[-1]] for kind, name in every)
 
 
-def test_what_stays_for_a_word_stays_for_its_other_words_too() -> None:
+def test_kept_name_covers_all_its_words() -> None:
     names = ("New York", "New Jersey", "York Minster")
     found = Training.of([sentence(name, [(0, 2, "LOC")]) for name in names])
     stay = [{0, 1, 2}.difference(replacements._redundant(found, range(3), Random(seed))) for seed in range(12)]
@@ -146,7 +146,7 @@ def test_what_stays_for_a_word_stays_for_its_other_words_too() -> None:
     assert all(left in ({0}, {1, 2}) for left in stay)
 
 
-def test_deleted_contexts_are_the_lowest() -> None:
+def test_low2high_deletes_the_lowest_contexts() -> None:
     found = training(400, types=("PER",))
     drawn = rungs(found)
     made = replacements.low2high(found, drawn, 0.2, 1)
@@ -157,7 +157,7 @@ def test_deleted_contexts_are_the_lowest() -> None:
     assert max(means[row] for row in gone) <= np.quantile([means[row] for row in singles], 0.35)
 
 
-def test_where_no_sentence_has_the_same_types_a_mention_gives_way_alone() -> None:
+def test_single_mention_is_moved_if_no_sentence_has_the_same_types() -> None:
     """Of two names of a sentence the one whose context is poor stands in the words around a name of its type."""
     rows = [
         sentence("Ada met Bo , who left Ulm", [(0, 1, "PER"), (2, 3, "PER"), (6, 7, "LOC")]),
@@ -180,7 +180,7 @@ def test_where_no_sentence_has_the_same_types_a_mention_gives_way_alone() -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_last_context_of_a_type_is_not_deleted(seed: int) -> None:
+def test_last_context_of_a_type_is_not_deleted(seed: int) -> None:
     """Whatever is drawn first: by Rome's the one that was deleted goes."""
     rows = [
         sentence("the town of Rome lies far south , and there came Cy at noon", [(3, 4, "LOC"), (10, 11, "PER")]),
@@ -194,7 +194,7 @@ def test_the_last_context_of_a_type_is_not_deleted(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sentences_give_way_whole_as_long_as_one_is_left_for_them(seed: int) -> None:
+def test_whole_sentences_are_replaced_while_a_donor_is_left(seed: int) -> None:
     """Names of both types could be lent one by one: the last sentence with both stays all the same."""
     rows = [sentence(f"A{i} came here and saw x{i} of B{i}", [(0, 1, "A"), (7, 8, "B")]) for i in range(4)]
     rows += [sentence(f"there was {kind}{i} once more y{i}", [(2, 3, kind)]) for kind in "AB" for i in range(9)]
@@ -206,7 +206,7 @@ def test_sentences_give_way_whole_as_long_as_one_is_left_for_them(seed: int) -> 
     assert all(edit.copy_of is not None for edit in both)
 
 
-def test_a_stretch_ends_at_the_mark_nearest_the_middle_else_there() -> None:
+def test_stretch_ends_at_the_punctuation_nearest_the_middle() -> None:
     spans = [(1, 2, "A"), (7, 8, "A"), (10, 11, "B"), (11, 12, "B")]
     one = sentence("the X , he said so ( Y of old Z Q", spans)
     assert stretches(one) == [(0, 3), (3, 9), (9, 11), (11, 12)]
@@ -218,7 +218,7 @@ def test_a_stretch_ends_at_the_mark_nearest_the_middle_else_there() -> None:
     assert entities_of(lent) == entities_of(sentence(lent.text, [(4, 5, "A"), (8, 9, "B")]))
 
 
-def test_the_ladder_is_nested_and_ends_at_all_that_is_not_low() -> None:
+def test_threshold_ladder_is_nested_and_ends_at_every_mention_not_low() -> None:
     found = training(100)
     for given_ in ("50%", "90%", "0.7"):
         drawn = rungs(found, entity_high=given_, context_high=given_)
@@ -234,7 +234,7 @@ def test_the_ladder_is_nested_and_ends_at_all_that_is_not_low() -> None:
         assert (drawn[-1].entity_high == ~drawn[-1].entity_low).all()
 
 
-def test_the_asked_share_of_sentences_holds_a_low_mention_and_the_others_hold_none() -> None:
+def test_low_share_set_has_the_asked_share_of_low_sentences() -> None:
     found = training(300)
     low = Counter(found.sentences[int(found.rows[m])].id for m, bin in enumerate(found.bins) if bin == "low")
     measured = Counter(found.sentences[int(found.rows[m])].id for m, bin in enumerate(found.bins) if bin)
@@ -254,7 +254,7 @@ def test_the_asked_share_of_sentences_holds_a_low_mention_and_the_others_hold_no
 
 
 @pytest.mark.parametrize(("bin", "size"), [("low", 50), ("high", 30)])
-def test_sentences_added_to_a_random_base_are_of_the_bin_that_names_the_set(bin: str, size: int) -> None:
+def test_sentences_added_to_a_random_base_have_the_named_bin(bin: str, size: int) -> None:
     found = training(300)
     base = {sentence.id for sentence in base_and(found, "none", size, 5).sentences}
     both = {sentence.id for sentence in base_and(found, bin, size, 5).sentences}
@@ -268,7 +268,7 @@ def test_sentences_added_to_a_random_base_are_of_the_bin_that_names_the_set(bin:
         assert not any("low" in bins[id] for id in both - base)
 
 
-def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() -> None:
+def test_pools_are_per_type_with_a_fallback_for_few_low_names() -> None:
     entity = np.array([-1.0, 1, 2, 3, 4, *range(1, 31), np.nan])
     kinds = ["A"] * 5 + ["B"] * 30 + ["A"]
     found = find_pools(kinds, entity, np.zeros(36), Thresholds())
@@ -282,7 +282,7 @@ def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() ->
             check(wrong)
 
 
-def test_distances_are_levenshteins() -> None:
+def test_edit_distance_equals_a_slow_implementation() -> None:
     def slow(a: str, b: str) -> int:
         table = [[i + j if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
         for i in range(1, len(a) + 1):
@@ -297,7 +297,7 @@ def test_distances_are_levenshteins() -> None:
         assert levenshtein(word, _letters(words)).tolist() == [slow(word, other) for other in words]
 
 
-def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence() -> None:
+def test_dataaug_keeps_typical_pieces_and_adds_one_copy_per_sentence() -> None:
     found = training(120)
     spared = guard(found, halves)
     assert {"LOC", "ORG", "PER", "O"} == set(spared)
@@ -317,7 +317,7 @@ def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence
 
 
 @pytest.mark.parametrize("method", ADDED)
-def test_a_copy_is_made_once_and_no_held_out_sentence_is(method: Method) -> None:
+def test_copies_repeat_neither_existing_nor_held_out_sentences(method: Method) -> None:
     """Ada can become Bo, Cy or Di; that Cy came is there already, that Di came is held out."""
     rows = [sentence("Ada came", [(0, 1, "PER")])] * 3
     rows += [

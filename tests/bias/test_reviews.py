@@ -38,7 +38,7 @@ MENTIONS = [mention(0, 0, 1, "PER"), mention(0, 2, 3, "ORG"), mention(2, 0, 1, "
 
 @settings(deadline=None, max_examples=30)  # a disk's sync has no deadline
 @given(st.lists(ACTION, max_size=12))
-def test_the_fold_is_replaying_what_was_not_undone(
+def test_review_history_equals_actions_that_were_not_undone(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
@@ -58,7 +58,7 @@ def test_the_fold_is_replaying_what_was_not_undone(
     )
 
 
-def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
+def test_incomplete_line_is_skipped(tmp_path: Path) -> None:
     append_review(tmp_path, "accept", 1)
     with (tmp_path / REVIEWS).open("ab") as file:
         file.write(b'{"action": "fix", "ment')
@@ -71,7 +71,7 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_changes_touch_their_own_labels_alone(seal: Seal, tmp_path: Path) -> None:
+def test_changes_affect_only_their_own_labels(seal: Seal, tmp_path: Path) -> None:
     corpus = seal(SENTENCES, labelled=True)
     assert list(corrected(corpus, MENTIONS, [])) == list(next(corpus.batches()))
     for action, number, kind in (("fix", 1, "LOC"), ("remove", 3, ""), ("accept", 0, ""), ("skip", 2, "")):

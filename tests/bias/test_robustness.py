@@ -79,7 +79,7 @@ def hold(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sent
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_promises_hold(kind: str) -> None:
+def test_robustness_sets_keep_their_promises(kind: str) -> None:
     made = MAKE[kind](TEST, KNOWN)
     hold(kind, made, TEST, TRAIN)
     assert made == MAKE[kind](TEST, KNOWN)
@@ -90,7 +90,7 @@ def test_promises_hold(kind: str) -> None:
 @pytest.mark.parametrize(
     "corpus", [pytest.param("conll2003", marks=pytest.mark.full), "crossner-ai", "crossner-literature"]
 )
-def test_promises_hold_on_real_data(real_data: Path, corpus: str) -> None:
+def test_robustness_sets_keep_their_promises_on_real_data(real_data: Path, corpus: str) -> None:
     train, test = (
         list(read(real_data / corpus / f"{part}.conll", ReadOptions(scheme="iob2"))) for part in ("train", "test")
     )
@@ -101,7 +101,7 @@ def test_promises_hold_on_real_data(real_data: Path, corpus: str) -> None:
         assert len(made.edits) >= 0.98 * len(made.slots)  # of a name of one letter (C, R) no typo is made
 
 
-def test_new_names_come_from_finds_then_lists_then_are_generated() -> None:
+def test_new_names_come_from_finds_then_gazetteers_then_a_generator() -> None:
     names = {"PER": [("Zora", "Quill"), ("Bex",)], "LOC": [TRAIN[0].tokens[:1]]}
     made = unseen(TEST, KNOWN, names, 1)
     hold("oov", made, TEST, TRAIN)
@@ -116,7 +116,7 @@ def test_new_names_come_from_finds_then_lists_then_are_generated() -> None:
     assert sources == {"PER": {"finds"}, "LOC": {"gazetteer"}, "ORG": {"generated"}}
 
 
-def test_generated_names_look_like_those_of_the_type() -> None:
+def test_generated_names_follow_the_patterns_of_the_type() -> None:
     maker = NameMaker([("Bank", "of", "Norland"), ("Bank", "of", "Sudland"), ("ACME", "1996", ".")])
     known = Known.of([sentence("Bank of Norland and ACME 1996", [(0, 3, "ORG")])])
     made = [maker.make(known, Random(seed)) for seed in range(40)]
@@ -125,7 +125,7 @@ def test_generated_names_look_like_those_of_the_type() -> None:
     assert all(known.is_new(name) for name in made)
 
 
-def test_slots_that_cannot_be_told_are_marked() -> None:
+def test_ambiguous_slots_are_marked() -> None:
     train = [sentence("Ford sold Ford shares", [(0, 1, "ORG"), (2, 3, "PER")]), sentence("Rome fell", [(0, 1, "LOC")])]
     known = Known.of(train)
     test = sentence("FORD 1996 and Rome", [(0, 1, "ORG"), (3, 4, "LOC")])
@@ -136,7 +136,7 @@ def test_slots_that_cannot_be_told_are_marked() -> None:
     assert made.slots[0].ambiguous == "name"
 
 
-def test_one_type_has_no_names_of_another() -> None:
+def test_cross_category_needs_names_of_another_type() -> None:
     one = [sentence("Ada came", [(0, 1, "PER")])]
     with pytest.raises(CorpusError, match="names of another type are needed"):
         cross_category(one, Known.of(one), strict=True, seed=1)
@@ -146,7 +146,7 @@ def test_one_type_has_no_names_of_another() -> None:
 
 
 @pytest.mark.parametrize(("word", "script"), [("Москва", "CYRILLIC"), ("दिल्ली", "DEVANAGARI"), ("北京市", "CJK")])
-def test_a_slip_stays_in_the_script_of_the_word(word: str, script: str) -> None:
+def test_typo_stays_in_the_script_of_the_word(word: str, script: str) -> None:
     slips = {slip(word, Random(seed), "abcбгджकखगघ東西") or "" for seed in range(40)}
     assert {unicodedata.name(letter).split()[0] for made in slips for letter in made} == {script}
     assert any(set(made) - set(word) for made in slips)  # letters that it had not, too
@@ -154,7 +154,7 @@ def test_a_slip_stays_in_the_script_of_the_word(word: str, script: str) -> None:
 
 @given(st.text("abcXY19é-", min_size=2, max_size=12), st.integers(0, 10**6))
 @settings(deadline=None)
-def test_a_slip_is_one_edit_and_spares_the_first_character(word: str, seed: int) -> None:
+def test_typo_is_one_edit_after_the_first_character(word: str, seed: int) -> None:
     made = slip(word, Random(seed))
     if made is None:
         return
@@ -167,7 +167,7 @@ def test_a_slip_is_one_edit_and_spares_the_first_character(word: str, seed: int)
 THREE_NAMES = Known.of([sentence("Ada Lee met Acme in Rome", [(0, 2, "PER"), (3, 4, "ORG"), (5, 6, "LOC")])])
 
 
-def test_new_and_sure_names_under_their_likeliest_type() -> None:
+def test_new_names_are_confident_and_have_their_likeliest_type() -> None:
     finds = [
         (("Bo", "Quill"), "PER", 0.9),
         (("bo", "quill"), "PER", 0.8),
@@ -186,7 +186,7 @@ def test_new_and_sure_names_under_their_likeliest_type() -> None:
     assert new_names([], THREE_NAMES, 0.8) == {}
 
 
-def test_a_line_a_name(tmp_path: Path) -> None:
+def test_name_list_has_one_name_per_line(tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_bytes("\ufeffNew  York\tLOC\r\n\r\n Ørsted A/S \t ORG \n".encode())
     assert [(one.tokens, one.text, one.entities) for one in read_names(path)] == [
@@ -233,7 +233,7 @@ def sealed(home: Path, name: str, rows: list[Any]) -> Corpus:
     return Library(home).seal([sentence(*row) for row in rows], name=name, origin={}, labelled=True)
 
 
-def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(home: Path) -> None:
+def test_certain_f1_leaves_out_ambiguous_slots_and_predictions_over_them(home: Path) -> None:
     """Paris is a person and a place in training, so its slot is left out: 1 of 4, right or wrong. Right are 2 of 4
     said and 4 there are (seed 1), 3 of 4 and 4 (seed 2); without Paris 2 of 3 and 3 by either."""
     train, test = sealed(home, "train", LABELLED), sealed(home, "test", ASKED)

@@ -26,9 +26,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return index
 
 
-def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(
-    index: Index, home: Path, command: Command
-) -> None:
+def test_encoder_commands_list_and_fetch_with_progress(index: Index, home: Path, command: Command) -> None:
     assert commands.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
     bundled, small = encoders.known()
     assert (bundled.name, bundled.here, small.name, small.here) == ("minilm", True, NAME, False)
@@ -53,7 +51,7 @@ def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(
     assert (shared_home(home) / "encoders" / NAME).is_dir()
 
 
-def test_it_is_refused_without_consent_for_another_name_and_offline(
+def test_fetch_needs_consent_a_known_name_and_a_network(
     index: Index, home: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     for options, says in (
@@ -73,7 +71,7 @@ def test_it_is_refused_without_consent_for_another_name_and_offline(
     assert not (shared_home(home) / "encoders").exists()
 
 
-def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_fetch_resumes(index: Index, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop_while_checking(event: Event) -> None:
         if event.kind == "stage" and event.data["name"].startswith("checking"):
             runs.listed("fetch")[0].cancel_file.touch()
@@ -91,7 +89,7 @@ def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pyt
     assert (shared_home(home) / "encoders" / NAME / "model.safetensors").exists()
 
 
-def test_one_that_failed_leaves_no_weights_and_may_be_tried_again(index: Index, home: Path) -> None:
+def test_failed_fetch_leaves_no_weights_and_can_be_retried(index: Index, home: Path) -> None:
     spoilt = bytearray(index.files["model.safetensors"])
     spoilt[100] ^= 1
     index.lay({"model.safetensors": bytes(spoilt)})

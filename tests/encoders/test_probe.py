@@ -34,13 +34,13 @@ def states(rows: Sequence[Sentence], signal: float, seed: int) -> FloatArray:
 
 
 @pytest.mark.parametrize(("signal", "least", "most"), [(0.0, 0.0, 25.0), (3.0, 95.0, 100.0)])
-def test_a_probe_finds_what_is_there(signal: float, least: float, most: float) -> None:
+def test_probe_f1_follows_the_planted_signal(signal: float, least: float, most: float) -> None:
     train, dev = sentences(60, 1), sentences(40, 2)
     predictions = probed(states(train, signal, 3), train, states(dev, signal, 4), dev, TYPES)
     assert least <= evaluate(dev, predictions, TYPES).f1() <= most
 
 
-def test_within_train_every_sentence_is_judged_by_a_probe_that_did_not_see_it() -> None:
+def test_cross_validated_probe_does_not_memorise_words() -> None:
     """States that are each word's own number tell the tags of the words that were seen, and no others."""
     train = sentences(30, 5)
     n = sum(len(row.tokens) for row in train)
@@ -50,7 +50,7 @@ def test_within_train_every_sentence_is_judged_by_a_probe_that_did_not_see_it() 
     assert within(states(train, 3.0, 6), train, TYPES, 3).f1() > 90
 
 
-def test_codes_are_the_places_of_the_tags_and_a_sentence_without_a_word_gets_nothing() -> None:
+def test_tag_codes_follow_bioes_and_empty_sentences_get_no_entities() -> None:
     train = sentences(20, 7)
     tags = [bioes_tags(TYPES)[i] for i in tag_codes(train[:1], TYPES)]
     assert tags == list(encode(train[0].entities or (), 8, "bioes"))
@@ -59,7 +59,7 @@ def test_codes_are_the_places_of_the_tags_and_a_sentence_without_a_word_gets_not
     assert [bool(each.entities) for each in predictions] == [True, False, True]
 
 
-def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+def test_probe_gain_interval_has_its_nominal_coverage() -> None:
     """Two readers of equal skill: their difference is 0, and an interval of 90% misses it in about a tenth."""
     gold = sentences(60, 9)
 

@@ -39,7 +39,7 @@ def parts(home: Path) -> dict[str, str]:
     return {"train": sealed(home, 40, 1, "train").fingerprint, "dev": sealed(home, 20, 2, "dev").fingerprint}
 
 
-def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str], command: Command) -> None:
+def test_rank_command_scores_every_layer_and_prints_the_vocabulary_fit(parts: dict[str, str], command: Command) -> None:
     words = ("encoders", "rank", "--train", parts["train"], "--dev", parts["dev"], "--encoder", "tiny")
     code, out, _ = command(*words, "--json")
     assert code == 0
@@ -64,7 +64,7 @@ def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str
     assert any("tiny: layers" in line for line in lines)
 
 
-def test_the_better_encoder_comes_first_in_a_run_that_was_stopped_after_another(
+def test_cancelled_ranking_resumes_and_puts_the_better_encoder_first(
     parts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The weaker encoder gives all words nearly the same states."""
@@ -107,7 +107,7 @@ class Quiet:
     ("signals", "layers"),
     [((0.3, 3.0, 3.0, 0.3), "3"), ((3.0, 0.3, 0.3, 0.3), "1"), ((0.3, 0.3, 3.0, 3.0), "last"), ((3.0,), "last")],
 )
-def test_a_layer_is_proposed_where_an_interval_says_so(
+def test_layer_is_proposed_only_if_its_interval_excludes_zero(
     signals: tuple[float, ...], layers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The topmost of those that are ahead of the last; the reason says from what to what, and none below is asked."""
@@ -124,7 +124,7 @@ def test_a_layer_is_proposed_where_an_interval_says_so(
         assert "No layer is reliably better" in proposal.why
 
 
-def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proposal_does_not_use_the_dev_set(monkeypatch: pytest.MonkeyPatch) -> None:
     sample, seen = in_memory(12), list[int]()
 
     def within(states: object, train: list[object], *_: object) -> object:
@@ -136,7 +136,7 @@ def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen == [12, 12]
 
 
-def test_wrong_names_and_labels_without_an_entity_are_refused(home: Path, parts: dict[str, str]) -> None:
+def test_wrong_names_and_unlabelled_entities_are_refused(home: Path, parts: dict[str, str]) -> None:
     for named in (), ("tiny", "tiny"), ("",):
         with pytest.raises(ConfigError, match="name at least one, and each only once"):
             ranked({**parts, "encoders": named})

@@ -57,7 +57,7 @@ def direct_log_me(features: FloatArray, labels: IntArray) -> float:
 
 
 @pytest.mark.parametrize("signal", [0.0, 0.5, 2.0])
-def test_as_the_papers_have_them(signal: float) -> None:
+def test_scores_equal_direct_implementations_of_the_papers(signal: float) -> None:
     features, labels = planted(signal)
     assert h_score(features, labels) == pytest.approx(direct_h_score(features, labels), rel=1e-9)
     assert log_me(features, labels) == pytest.approx(direct_log_me(features, labels), abs=1e-4)
@@ -67,7 +67,7 @@ def test_as_the_papers_have_them(signal: float) -> None:
         assert log_me(wide, labels) == pytest.approx(direct_log_me(wide, labels), abs=1e-3)
 
 
-def test_what_tells_the_labels_apart_is_ahead_of_noise_of_the_same_shape() -> None:
+def test_informative_features_score_above_noise() -> None:
     """In every one of twenty draws, and the more it tells the further."""
     for seed in range(20):
         features = {signal: planted(signal, seed) for signal in (0.0, 0.5, 1.5)}
@@ -77,7 +77,7 @@ def test_what_tells_the_labels_apart_is_ahead_of_noise_of_the_same_shape() -> No
     assert h_score(*planted(50.0)) == pytest.approx(3, abs=0.1)  # the number of classes - 1 is the most
 
 
-def test_a_column_that_never_changes_and_a_single_class_are_no_trouble() -> None:
+def test_constant_columns_and_a_single_class_are_scored() -> None:
     features, labels = planted(1.0)
     still = np.hstack([features, np.ones((len(features), 1), dtype=np.float32)])
     assert np.isfinite([h_score(still, labels), log_me(still, labels)]).all()

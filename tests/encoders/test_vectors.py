@@ -30,7 +30,7 @@ def made(home: Path) -> Run:
     return run
 
 
-def test_files_are_read_as_one_array(made: Run) -> None:
+def test_shards_are_read_as_one_array(made: Run) -> None:
     rows, norms = vectors.read(made)
     assert len(rows) == 11
     np.testing.assert_array_equal(norms, NORMS)
@@ -53,14 +53,14 @@ def test_files_are_read_as_one_array(made: Run) -> None:
             rows[wrong]
 
 
-def test_an_array_of_an_older_version_is_read(made: Run) -> None:
+def test_vectors_in_one_old_file_are_read(made: Run) -> None:
     for path in made.artifacts.glob("vectors-*.npy"):
         path.unlink()
     np.save(made.artifacts / "vectors.npy", VECTORS)
     np.testing.assert_array_equal(vectors.read(made)[0][:], VECTORS)
 
 
-def test_a_file_that_is_gone_or_torn_is_a_sentence(made: Run) -> None:
+def test_missing_or_truncated_shard_raises_a_readable_error(made: Run) -> None:
     first, *_, last = sorted(made.artifacts.glob("vectors-*.npy"))
     rows, _ = vectors.read(made)
     last.write_bytes(last.read_bytes()[:-9])
@@ -74,7 +74,7 @@ def test_a_file_that_is_gone_or_torn_is_a_sentence(made: Run) -> None:
     first.unlink()
 
 
-def test_a_vector_is_written_once(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_stored_once(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a hundred million rows a second copy is 77 GB."""
     monkeypatch.setattr(embed, "CHUNK", 16)
     corpus = seal([f"sentence number {i}" for i in range(40)])

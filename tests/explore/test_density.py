@@ -7,12 +7,12 @@ import pytest
 from core.explore.plot import FEWEST, density_lines, enclosing
 
 
-def test_each_cell_says_how_much_lies_where_it_is_at_least_as_dense() -> None:
+def test_cell_holds_the_mass_of_all_denser_cells() -> None:
     held = enclosing(np.array([[1.0, 5.0], [0.0, 4.0]]))
     assert held.ravel().tolist() == pytest.approx([1.0, 0.5, 1.0, 0.9])
 
 
-def test_a_line_of_half_holds_half_of_the_points() -> None:
+def test_contour_of_half_contains_half_of_the_points() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 20_000)).astype(np.float32)
     fig = go.Figure()
@@ -27,7 +27,7 @@ def test_a_line_of_half_holds_half_of_the_points() -> None:
     assert np.hypot(x[inside], y[inside]).max() < np.hypot(x[~inside], y[~inside]).max()
 
 
-def test_a_class_of_few_has_no_line() -> None:
+def test_class_with_few_points_has_no_contour() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 200))
     kinds = np.repeat([0, 1], [FEWEST - 1, 200 - FEWEST + 1])

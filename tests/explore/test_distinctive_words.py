@@ -17,7 +17,7 @@ def z_of(word: str, ours: Counter[str], theirs: Counter[str], prior: float) -> f
     return ratio / sqrt(1 / a + 1 / b)
 
 
-def test_z_is_the_formula() -> None:
+def test_z_equals_the_formula_of_monroe_et_al() -> None:
     ours = count_words(["The court held the lease void.", "The court adjourned."])
     theirs = count_words(["Stir the soup.", "The soup is hot, the court is not."])
     found = {t.word: t for t in telling_words(ours, theirs, 100, prior=10)}
@@ -29,7 +29,7 @@ def test_z_is_the_formula() -> None:
     assert all(z_of(word, ours, theirs, 10) <= 0 for word in left_out)
 
 
-def test_the_planted_word_comes_first_and_the_frequent_one_does_not() -> None:
+def test_planted_word_ranks_before_frequent_words() -> None:
     ours = count_words([f"the {word} of the clause" for word in "abcdefgh"])
     theirs = count_words([f"the {word} of the day" for word in "ijklmnopqrstuvw"])
     words = [t.word for t in telling_words(ours, theirs)]
@@ -49,14 +49,14 @@ def topics(*texts: tuple[str, ...]) -> list[list[str]]:
     return topic_words(holding, [len(topic) for topic in texts])
 
 
-def test_topics_are_named_by_words_of_their_own_in_any_language() -> None:
+def test_topics_are_named_by_distinctive_words_in_german() -> None:
     rent, soup = topics(*GERMAN)
     assert {"miete", "vermieter"} <= set(rent)
     assert {"suppe", "gast"} <= set(soup)
     assert not {"die", "der", "ist", "an", "den", "zu", "gibt"} & {*rent, *soup}
 
 
-def test_a_topic_of_prose_is_not_named_by_stop_words() -> None:
+def test_topic_names_contain_no_stop_words() -> None:
     law = tuple(f"and it was the {word} clause of the lessee" for word in ("first", "second", "third", "fourth"))
     prose, clauses = topics(PROSE, law)
     assert "dog" in prose
@@ -64,7 +64,7 @@ def test_a_topic_of_prose_is_not_named_by_stop_words() -> None:
     assert not {"and", "it", "was", "the", "2026"} & {*prose, *clauses}
 
 
-def test_nothing_to_compare() -> None:
+def test_empty_comparisons_give_no_words() -> None:
     assert telling_words(Counter(), Counter({"a": 1, "b": 2})) == []
     assert telling_words(Counter({"same": 3}), Counter({"same": 5})) == []
     assert [t.word for t in telling_words(Counter({"one": 3, "two": 1}), Counter())] == []

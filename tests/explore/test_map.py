@@ -46,7 +46,7 @@ def selection(options: Mapping[str, object]) -> Run:
     return runs.execute("select", {**SELECTION, **options})
 
 
-def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_run: str) -> None:
+def test_map_holds_every_sentence_and_equals_its_file(select: str, map_run: str) -> None:
     result, found = runs.get(map_run).result(), maps.get(map_run)
     assert (result["points"], result["of"], result["task_points"], result["fitted"]) == (282, 282, 40, 150)
     assert found.xy.shape == (2, 282)
@@ -68,7 +68,7 @@ def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_ru
     assert inputs == {name: corpora.find(name).fingerprint for name in ("task", "domain")}
 
 
-def test_another_selection_of_the_same_corpora_takes_the_layout_over(
+def test_selection_of_the_same_corpora_reuses_the_layout(
     selected: Names, select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, size = selected["random"], {"sample": 300, "clusters": 4}  # 300: all are fitted, whatever is selected
@@ -89,9 +89,7 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
     assert len({first.result()["layout"], *changed}) == 5
 
 
-def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one_on_it(
-    selected: Names, select: str, map_run: str, seal: Seal
-) -> None:
+def test_existing_map_is_drawn_with_another_selection(selected: Names, select: str, map_run: str, seal: Seal) -> None:
     assert maps.of(select) == map_run
     other = selected["random"]
     laid_over = maps.of(other)
@@ -111,7 +109,7 @@ def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one
     assert maps.of(selection({"max_length": 64, "strategy": "random"}).id) is None
 
 
-def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_map_resumes_with_its_stored_layout(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In three dimensions, of a part of the corpus, and by the fast method, whose second layout would differ."""
     monkeypatch.setattr(recipe, "CHUNK", 64)
     options = maps.options(select, sample=60, limit=100, dimensions=3, seed=5, fast=True, clusters=2)
@@ -136,7 +134,7 @@ def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch
     assert "z" in pq.read_schema(run.artifacts / "map.parquet").names
 
 
-def test_the_same_seed_gives_the_same_map_on_the_command_line(select: str, tmp_path: Path, command: Command) -> None:
+def test_map_command_repeats_the_map_of_the_same_seed(select: str, tmp_path: Path, command: Command) -> None:
     options = maps.options(select, sample=120, seed=3, clusters=2)
     run = mapped(options)
     files = [(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")]
@@ -152,7 +150,7 @@ def test_the_same_seed_gives_the_same_map_on_the_command_line(select: str, tmp_p
         mapped({"selection": made.id})
 
 
-def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
+def test_lasso_and_box_give_points_counts_and_a_sorted_table(select: str, map_run: str) -> None:
     found, kinds = maps.get(map_run), maps.classes(map_run)
     x, y = found.xy
     left, right, low, high = x.min() - 1, float(np.median(x)), y.min() - 1, y.max() + 1
@@ -178,7 +176,7 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
     assert [row["tokens"] for row in longest] == sorted((row["tokens"] for row in table), reverse=True)[:5]
 
 
-def test_what_is_drawn(map_run: str) -> None:
+def test_drawn_points_have_colours_and_tooltips(map_run: str) -> None:
     found, kinds = maps.get(map_run), maps.classes(map_run)
     drawn = found.draw(kinds, 90)
     assert [len(drawn), len(found.draw(kinds, 200)), len(found.draw(kinds, 9999))] == [90, 200, 282]
@@ -199,7 +197,7 @@ def test_what_is_drawn(map_run: str) -> None:
     assert maps.telling_words(map_run, np.empty(0, dtype=np.int64)) == []
 
 
-def test_search_finds_every_row_in_any_case(map_run: str, tmp_path: Path) -> None:
+def test_search_ignores_case_and_finds_every_row(map_run: str, tmp_path: Path) -> None:
     texts = {role: stored(corpora.find(role), "text").to_pylist() for role in ("task", "domain")}
     for query in ("THE GOODS", "roux", "MÜDE", "<img src=x>", "", "nowhere", "."):
         hits = maps.search(map_run, query)
@@ -220,7 +218,7 @@ def test_search_finds_every_row_in_any_case(map_run: str, tmp_path: Path) -> Non
     assert (tmp_path / "x.txt").read_text(encoding="utf-8").splitlines() == [row["text"] for row in rows]
 
 
-def test_hand_edits_are_kept_counted_exported_and_sealed(select: str, map_run: str, tmp_path: Path) -> None:
+def test_hand_edits_are_stored_exported_and_sealed(select: str, map_run: str, tmp_path: Path) -> None:
     chosen = selections.chosen(select).rows
     out = np.setdiff1d(np.arange(242), chosen)[:3]
     selections.edit(select, "add", out)
@@ -248,7 +246,7 @@ def test_hand_edits_are_kept_counted_exported_and_sealed(select: str, map_run: s
     assert selections.chosen(select).rows.tolist() == chosen.tolist()
 
 
-def test_why_tells_each_fate(select: str, map_run: str) -> None:
+def test_explanation_states_why_a_sentence_was_selected_or_not(select: str, map_run: str) -> None:
     chosen = selections.chosen(select).rows
     scored = selections.scored(select)
     best = insights.why(select, int(chosen[0]))
@@ -278,7 +276,7 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
         insights.why(select, 242)
 
 
-def test_two_selections_compared(selected: Names) -> None:
+def test_two_selections_are_compared(selected: Names) -> None:
     select, other = selected["select"], selected["random"]
     ours, theirs = set(selections.chosen(select).rows), set(selections.chosen(other).rows)
     found = insights.sides(select, other)
@@ -294,7 +292,7 @@ def test_two_selections_compared(selected: Names) -> None:
 
 
 @pytest.mark.parametrize("how", ["quota", "mmr"])
-def test_diversity_reorders_and_nothing_else(select: str, how: str) -> None:
+def test_diversity_changes_only_the_order(select: str, how: str) -> None:
     options = {"strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
     diverse = selection(options).id
     assert runs.get(diverse).result()["score_run"] == runs.get(select).result()["score_run"]
@@ -311,7 +309,7 @@ def test_diversity_reorders_and_nothing_else(select: str, how: str) -> None:
         selection({**options, "budget": "threshold:9"})
 
 
-def test_health_of_a_selection(select: str, seal: Seal) -> None:
+def test_health_counts_tokens_coverage_and_new_entities(select: str, seal: Seal) -> None:
     found = insights.health(select)
     assert found.sentences == 40
     assert None not in (found.coverage, found.variety)

@@ -20,7 +20,7 @@ def points_in(fig: go.Figure) -> list[int]:
     return sorted(point for trace in fig.data if trace.customdata is not None for point in trace.customdata.tolist())
 
 
-def test_every_point_is_drawn_once_whatever_it_is_coloured_by() -> None:
+def test_every_point_is_drawn_once_in_every_colouring() -> None:
     some = drawn(99)
     values = np.where(np.arange(99) % 5 == 0, np.nan, np.arange(99.0))
     names = [f"topic {i % 11}" for i in range(99)]
@@ -43,7 +43,7 @@ def test_every_point_is_drawn_once_whatever_it_is_coloured_by() -> None:
     assert fig.layout.coloraxis.cmin == pytest.approx(0.01)
 
 
-def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
+def test_selected_points_are_drawn_above_and_task_points_are_open() -> None:
     for looks in (plot.CLASS_LOOKS, plot.SIDE_LOOKS):
         assert len({look.symbol for look in looks}) == len({look.colour for look in looks}) == len(looks)
         order = [looks.index(look) for kind, _ in _kinds(drawn(9), looks) for look in looks[kind : kind + 1]]
@@ -57,7 +57,7 @@ def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
     assert task.size > selected.size > filtered.size
 
 
-def test_twelve_topics_have_a_colour_each_and_none_is_grey() -> None:
+def test_twelve_topics_have_distinct_colours() -> None:
     names = [f"topic {i % 12}" for i in range(96)]
     fig = plot.by_name(drawn(96), names, View())
     colours = {trace.legendgroup: trace.marker.color for trace in fig.data if trace.legendgroup}
@@ -67,7 +67,7 @@ def test_twelve_topics_have_a_colour_each_and_none_is_grey() -> None:
     assert any(trace.name and trace.name.startswith("3 more (") for trace in more.data)
 
 
-def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
+def test_topic_labels_do_not_overlap() -> None:
     rng = np.random.default_rng(1)
     topics = np.repeat(np.arange(12), 50)
     x, y = (rng.normal(size=(2, 12)) @ np.eye(12)[topics].T * 0.2 + rng.normal(size=(2, 600))).astype(np.float32)
@@ -107,14 +107,14 @@ def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
     assert not fig.layout.annotations
 
 
-def test_the_figure_is_small_and_only_what_has_a_tooltip_catches_the_mouse() -> None:
+def test_figure_is_small_and_only_points_with_tooltips_react() -> None:
     fig = plot.by_class(drawn(50_000), [17_000] * 3, View())
     assert len(fig.to_json()) < 1_500_000
     filtered, task, selected = fig.data
     assert (task.hoverinfo, selected.hoverinfo, filtered.hoverinfo) == ("none", "none", "skip")
 
 
-def test_a_tooltip_says_class_score_and_place_where_there_are_then_the_sentence() -> None:
+def test_tooltip_shows_class_score_place_and_sentence() -> None:
     text = "<b>bold</b> & more"
     rows: list[HoverRow] = [
         {"score": float("nan"), "text": text, "place": ""},
@@ -124,7 +124,7 @@ def test_a_tooltip_says_class_score_and_place_where_there_are_then_the_sentence(
     assert lines == [f"T_C\n{text}", f"selected · score 0.25 · lease.pdf, page 3\n{text}"]
 
 
-def test_overlap_stands_beside_chance() -> None:
+def test_overlap_is_drawn_beside_chance() -> None:
     ours, chance = plot.overlap_lines([(10, 5), (100, 100)], 100).data
     assert list(ours.y) == [0.5, 1.0]
     assert list(chance.y) == [0.1, 1.0]

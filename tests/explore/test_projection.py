@@ -28,7 +28,7 @@ def test_neighbours_equal_brute_force(n: int, q: int, k: int) -> None:
     np.testing.assert_allclose(far, 0, atol=5e-3)  # the others are copies too
 
 
-def test_pca_keeps_what_varies_and_repeats_its_signs() -> None:
+def test_pca_equals_svd_with_fixed_signs() -> None:
     rows, _ = clouds(300)
     wide = rows @ np.diag([9, 4, *[0.01] * 18]).astype(np.float32)
     pca = projection.Pca.fit(wide, 2)
@@ -43,7 +43,7 @@ def test_pca_keeps_what_varies_and_repeats_its_signs() -> None:
     assert projection.Pca.fit(rows[:, :3]).axes.shape == (3, 3)
 
 
-def test_the_layout_keeps_clouds_apart_and_repeats() -> None:
+def test_layout_separates_clusters_and_is_deterministic() -> None:
     rows, label = clouds(150)
     first, second = (projection.fit(rows, seed=1) for _ in range(2))
     assert first.tobytes() == second.tobytes()
@@ -53,7 +53,7 @@ def test_the_layout_keeps_clouds_apart_and_repeats() -> None:
     assert (nearest == label).mean() > 0.97
 
 
-def test_a_further_point_is_placed_among_its_own() -> None:
+def test_further_points_are_placed_in_their_cluster() -> None:
     rows, label = clouds(150)
     coordinates = projection.fit(rows, dimensions=3)
     assert coordinates.shape == (150, 3)
@@ -65,12 +65,12 @@ def test_a_further_point_is_placed_among_its_own() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_too_few_to_lay_out_lie_on_their_axes(n: int) -> None:
+def test_too_few_points_are_padded_instead_of_laid_out(n: int) -> None:
     rows, _ = clouds(n, d=2, k=2)
     np.testing.assert_array_equal(projection.fit(rows, dimensions=3), np.pad(rows, ((0, 0), (0, 1))))
 
 
-def test_a_layout_tells_its_epochs_and_can_be_stopped() -> None:
+def test_layout_reports_epochs_and_can_be_cancelled() -> None:
     class Stop(Silent):
         def __init__(self) -> None:
             self.stages: list[str] = []

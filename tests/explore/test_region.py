@@ -22,7 +22,7 @@ def crosses(x: float, y: float, polygon: Polygon) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(GRID, GRID), min_size=3, max_size=12), st.integers(0, 99))
-def test_the_lasso_is_point_in_polygon(polygon: Polygon, seed: int) -> None:
+def test_lasso_equals_a_slow_point_in_polygon_test(polygon: Polygon, seed: int) -> None:
     """Corners on a grid: horizontal edges, repeated corners, crossings and points on borders all come up."""
     lots = np.random.default_rng(seed)
     points = np.concatenate([lots.uniform(-5, 5, (80, 2)), lots.integers(-5, 6, (80, 2))]).astype(np.float32)
@@ -30,13 +30,13 @@ def test_the_lasso_is_point_in_polygon(polygon: Polygon, seed: int) -> None:
     assert inside(points[:, 0], points[:, 1], polygon).tolist() == wanted
 
 
-def test_less_than_a_triangle_holds_nothing() -> None:
+def test_polygon_with_fewer_than_three_corners_is_empty() -> None:
     x = y = np.zeros(3, dtype=np.float32)
     for polygon in ([], [(0.0, 0.0)], [(-1.0, -1.0), (1.0, 1.0)]):
         assert not len(inside(x, y, polygon))
 
 
-def test_a_box_has_its_borders_whichever_corner_comes_first() -> None:
+def test_box_includes_its_borders_for_any_order_of_corners() -> None:
     x, y = (part.ravel().astype(np.float32) for part in np.meshgrid(np.arange(5), np.arange(5)))
     found = within(x, y, (3, 1), (2, 4))
     assert {(a, b) for a, b in zip(x[found], y[found], strict=True)} == {(a, b) for a in (1, 2, 3) for b in (2, 3, 4)}

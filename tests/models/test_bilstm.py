@@ -37,7 +37,7 @@ def tagger(
     return BiLstmTagger(["LOC", "PER"], "crf", layout, words, assisting_types=assisting_types)
 
 
-def test_reversed_places_give_the_states_of_a_packed_bilstm() -> None:
+def test_bilstm_equals_torch_with_packed_sequences() -> None:
     torch.manual_seed(0)
     ours = BiLstm(5, 7)
     usual = nn.LSTM(5, 7, batch_first=True, bidirectional=True)
@@ -56,7 +56,7 @@ def test_reversed_places_give_the_states_of_a_packed_bilstm() -> None:
         assert torch.allclose(found[row, :n], expected[row, :n], atol=1e-6)
 
 
-def test_a_sentence_has_the_same_emissions_alone_and_in_a_batch() -> None:
+def test_emissions_do_not_depend_on_the_batch() -> None:
     assert (LAYOUTS["charcnn"].filters, LAYOUTS["charcnn"].widths) == (20, tuple(range(1, 10)))  # as in the papers
     assert (LAYOUTS["charcnn"].layers, LAYOUTS["bilstm"].layers) == (1, 2)
     model, odd = tagger().eval(), sentence("字 " + "x" * 500)
@@ -69,7 +69,7 @@ def test_a_sentence_has_the_same_emissions_alone_and_in_a_batch() -> None:
     assert model.predict([odd])[0].entities is not None
 
 
-def test_a_step_makes_the_loss_smaller() -> None:
+def test_training_lowers_the_loss() -> None:
     model = tagger(replace(SMALL, dropout=0.0))
     same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]  # the same types use the same output layer
     assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
@@ -84,7 +84,7 @@ def test_a_step_makes_the_loss_smaller() -> None:
     assert losses[-1] < losses[0] / 3
 
 
-def test_the_chains_may_learn_at_their_own_rate() -> None:
+def test_chains_can_have_their_own_learning_rate() -> None:
     """Both corpora's chains, if each has one."""
     model = tagger(assisting_types=["GPE"])
     assert model.assisting_crf
@@ -99,7 +99,7 @@ def test_the_chains_may_learn_at_their_own_rate() -> None:
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
-def test_corpora_of_other_types_have_output_layers_of_their_own(share: Share) -> None:
+def test_corpora_with_other_types_have_separate_output_layers(share: Share) -> None:
     layout = replace(SMALL, share=share, dropout=0.0)
     texts = [ROWS, OTHERS] if share == "sub-word" else [[*ROWS, *OTHERS]]
     torch.manual_seed(0)
@@ -120,7 +120,7 @@ def test_corpora_of_other_types_have_output_layers_of_their_own(share: Share) ->
     assert any(name.startswith("towers.0") for name in touched) == (share == "all")
 
 
-def test_a_saved_tagger_predicts_the_same_and_torn_weights_are_refused(tmp_path: Path) -> None:
+def test_saved_tagger_predicts_the_same(tmp_path: Path) -> None:
     model = tagger(assisting_types=["GPE"])
     model.write(tmp_path)
     again = load_tagger(tmp_path, device="cpu")
@@ -133,7 +133,7 @@ def test_a_saved_tagger_predicts_the_same_and_torn_weights_are_refused(tmp_path:
         bilstm.load(tmp_path)
 
 
-def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs() -> None:
+def test_vectors_are_looked_up_as_written_or_lower_cased() -> None:
     vectors = Vectors(words=("rome", "Ada", "Paris"), values=np.arange(12, dtype=np.float32).reshape(3, 4))
     vocabulary = build_vocabulary(ROWS, vectors)
     lookup = vocabulary.lookup()
@@ -146,7 +146,7 @@ def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs() 
     assert words.trained.weight.grad is not None
 
 
-def test_a_word_without_a_vector_takes_that_of_its_longest_part_under_the_word_rule() -> None:
+def test_word_without_a_vector_uses_the_vector_of_its_longest_part() -> None:
     values = np.arange(8, dtype=np.float32).reshape(2, 4)
     texts = [replace(sentence("x"), tokens=tokens) for tokens in (("Rome-born", "U.S."), ("pre-Rome", "Rome-like"))]
     rules: dict[Tokens, bool] = {"words": True, "blanks": False}
@@ -158,7 +158,7 @@ def test_a_word_without_a_vector_takes_that_of_its_longest_part_under_the_word_r
         assert (words[1].tolist() == [values[0].tolist()] * 2) == known
 
 
-def test_only_words_seen_once_are_forgotten_while_training() -> None:
+def test_only_words_seen_once_are_dropped_in_training() -> None:
     rows = [sentence("often often once once2")]
     vocabulary = build_vocabulary(rows)
     words = WordVectors(vocabulary, 3)
@@ -173,7 +173,7 @@ def test_only_words_seen_once_are_forgotten_while_training() -> None:
 
 
 @torch.no_grad()
-def test_the_char_cnn_is_a_convolution_and_a_maximum() -> None:
+def test_char_cnn_equals_a_convolution_and_a_maximum() -> None:
     torch.manual_seed(0)
     network = CharCnn(2, 3, 2, (1, 2, 3), 0.0)
     letters = letter_indices(["abc", "a"], {"a": 2, "b": 3})
@@ -191,7 +191,7 @@ def test_the_char_cnn_is_a_convolution_and_a_maximum() -> None:
         assert network(letters)[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_frozen_states_join_at_the_second_layer_and_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frozen_states_are_mixed_into_the_second_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="second BiLSTM"):
         tagger(replace(SMALL, layers=1, states="tiny"))
     model = tagger(replace(SMALL, states="tiny")).eval()

@@ -20,7 +20,7 @@ def letters(words: list[str]) -> list[int]:
 
 
 @given(WORDS, WORDS)
-def test_a_context_keeps_the_words_nearest_to_its_mask(before: list[str], behind: list[str]) -> None:
+def test_context_keeps_the_words_nearest_to_its_mask(before: list[str], behind: list[str]) -> None:
     ids = list(TINY.context(before, behind))
     left, right = letters(before), letters(behind)
     at = ids.index(MASK)
@@ -35,11 +35,11 @@ def test_a_context_keeps_the_words_nearest_to_its_mask(before: list[str], behind
 
 
 @given(WORDS)
-def test_a_name_is_read_from_its_beginning(words: list[str]) -> None:
+def test_long_name_keeps_its_first_pieces(words: list[str]) -> None:
     assert list(TINY.name(words)) == [CLS, *letters(words)[:14], SEP]
 
 
-def test_padding_changes_no_logit_and_an_encoder_without_a_mask_is_refused() -> None:
+def test_padding_does_not_change_logits() -> None:
     TINY.eval()
     short, long = TINY.name(["ab"]), TINY.context(["abc"] * 3, ["cab"])
     with torch.inference_mode():
@@ -65,7 +65,7 @@ def test_padding_changes_no_logit_and_an_encoder_without_a_mask_is_refused() -> 
     ],
     ids=["conll2003", "wnut2017", "twitter", "ace2005", "conll2003 large", "bio but for 3 context epochs"],
 )
-def test_paper_is_table_7_but_for_one_cell(
+def test_paper_preset_equals_table_7_except_one_cell(
     n: int, width: int, context: tuple[int, float, int], entity: tuple[int, float, int]
 ) -> None:
     for view, expected in (("context", context), ("entity", entity)):

@@ -57,7 +57,7 @@ def assert_read(folder: Path, older: Path) -> None:
     assert model.keys() - saved.keys() <= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}  # tied
 
 
-def test_a_pickle_is_converted_once_with_the_same_weights(folder: Path, older: Path, home: Path) -> None:
+def test_pickle_is_converted_once_with_the_same_weights(folder: Path, older: Path, home: Path) -> None:
     before = fingerprint(str(folder))
     assert not kept(home)  # a page that asks which one it is converts nothing
     assert_read(folder, older)
@@ -71,7 +71,7 @@ def test_a_pickle_is_converted_once_with_the_same_weights(folder: Path, older: P
     assert {path.name for path in folder.iterdir()} == {path.name for path in older.iterdir()}
 
 
-def test_one_note_of_the_first_run_tells_of_the_conversion(folder: Path, home: Path, tmp_path: Path) -> None:
+def test_first_run_notes_the_conversion(folder: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(contracts(20)), encoding="utf-8")
     corpus = runs.execute("add", {"path": str(tmp_path / "text.txt")}).result()["corpus"]
     first = runs.execute("embed", {"corpus": corpus, "encoder": str(folder)})
@@ -82,7 +82,7 @@ def test_one_note_of_the_first_run_tells_of_the_conversion(folder: Path, home: P
     assert not [note for note in second.state().notes if PICKLE in note]
 
 
-def test_a_download_fetches_the_pickle_only_without_safetensors_and_converts_it(
+def test_download_fetches_a_pickle_only_if_there_are_no_safetensors(
     folder: Path, older: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[list[str]] = []
@@ -176,7 +176,7 @@ SPOILT: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_a_pickle_of_more_than_tensors_is_refused_and_nothing_runs_or_stays(
+def test_pickle_of_more_than_tensors_is_refused_without_running_it(
     folder: Path, home: Path, tmp_path: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -191,7 +191,7 @@ def test_a_pickle_of_more_than_tensors_is_refused_and_nothing_runs_or_stays(
     assert not kept(home)
 
 
-def test_a_pickle_swapped_while_it_is_read_is_refused_and_safetensors_are_preferred(
+def test_pickle_replaced_during_reading_is_refused(
     folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, other = torch.load, tmp_path / "other"
@@ -213,7 +213,7 @@ def test_a_pickle_swapped_while_it_is_read_is_refused_and_safetensors_are_prefer
     assert not kept(home)
 
 
-def test_a_folder_in_the_published_form_of_deberta_is_read(home: Path, tmp_path: Path) -> None:
+def test_deberta_folder_in_its_published_form_loads(home: Path, tmp_path: Path) -> None:
     """Its pieces in `spm.model` alone, its weights in a pickle."""
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
     config, folder = DebertaV2Config(vocab_size=99, **size), tmp_path / "deberta"

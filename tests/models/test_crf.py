@@ -108,7 +108,7 @@ def same(ours: Sequence[Tensor], theirs: Sequence[Tensor], within: float = 1e-8)
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("options", [{}, {"constrained": True}, {"head": "softmax"}])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n: int, options: Options) -> None:
+def test_loss_viterbi_and_posteriors_equal_enumeration(n: int, options: Options) -> None:
     crf = chain(n, **options)
     emissions = torch.randn(n, len(TAGS), dtype=torch.float64)
     paths, scores = every_path(crf, emissions)
@@ -138,7 +138,7 @@ def word_by_word(crf: LinearChain, emissions: Tensor, path: Sequence[int]) -> li
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("constrained", [False, True])
-def test_a_memm_weighs_each_words_tags_among_themselves_after_the_tag_before_it(constrained: bool) -> None:
+def test_memm_normalises_each_word_given_the_previous_tag(constrained: bool) -> None:
     n, crf = 4, chain(3, head="memm", constrained=constrained)
     assert not crf.start_transitions.any()
     assert not crf.end_transitions.any()
@@ -159,7 +159,7 @@ def test_a_memm_weighs_each_words_tags_among_themselves_after_the_tag_before_it(
 
 @torch.no_grad()
 @pytest.mark.parametrize("constrained", [False, True])
-def test_a_memm_decodes_greedily_alone_and_in_a_batch(constrained: bool) -> None:
+def test_memm_decodes_greedily(constrained: bool) -> None:
     crf = chain(4, head="memm", constrained=constrained)
     emissions, mask = 2 * torch.randn(60, 5, len(TAGS), dtype=torch.float64), words_on([5, 2, 1, 4] * 15)
     best = crf.viterbi(emissions, mask)
@@ -187,7 +187,7 @@ batches = st.tuples(
 @pytest.mark.parametrize("farthest", WAYS.values(), ids=WAYS)
 @settings(max_examples=60, deadline=None)
 @given(batch=batches)
-def test_loss_gradients_and_best_sequences_are_those_of_pytorch_crf(
+def test_loss_gradients_and_best_sequences_equal_pytorch_crf(
     farthest: float, batch: tuple[int, int, list[int], float]
 ) -> None:
     seed, types, lengths, spread = batch
@@ -203,7 +203,7 @@ def test_loss_gradients_and_best_sequences_are_those_of_pytorch_crf(
 
 
 @pytest.mark.usefixtures("way")
-def test_a_long_sentence_beside_a_short_one_in_float32() -> None:
+def test_long_and_short_sentences_in_float32_equal_float64() -> None:
     lengths = [600, 1, 37]
     crf, mask = chain(4, bioes_tags([f"t{i}" for i in range(14)])).float(), words_on(lengths)
     emissions, tags = 5 * torch.randn(*mask.shape, crf.num_tags), torch.randint(crf.num_tags, mask.shape)
@@ -215,7 +215,7 @@ def test_a_long_sentence_beside_a_short_one_in_float32() -> None:
     torch.testing.assert_close(ours, tuple(one.float() for one in exact), rtol=1e-6, atol=1e-4)
 
 
-def test_extreme_scores_give_the_loss_and_gradients_of_pytorch_crf() -> None:
+def test_loss_and_gradients_of_extreme_scores_equal_pytorch_crf() -> None:
     """`exp(-10,000)` underflows beside `exp(10)`, but in the first case every sequence has such a transition."""
     crf = chain(6, bioes_tags(["A", "B"]))
     with torch.no_grad():
@@ -244,7 +244,7 @@ def test_extreme_scores_give_the_loss_and_gradients_of_pytorch_crf() -> None:
 
 
 @pytest.mark.parametrize("forbidden", [-math.inf, -1e4, -1e30])
-def test_forbidden_transitions_leave_the_sequences_without_them(forbidden: float) -> None:
+def test_forbidden_transitions_exclude_their_sequences(forbidden: float) -> None:
     crf = chain(8)
     begin, follow, end = crf_module._illegal(TAGS)
     with torch.no_grad():
@@ -274,7 +274,7 @@ def test_forbidden_transitions_leave_the_sequences_without_them(forbidden: float
 
 
 @pytest.mark.usefixtures("way")
-def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences() -> None:
+def test_constrained_chain_learns_only_legal_sequences() -> None:
     """It equals pytorch-crf with all forbidden sequences made nearly impossible; those are not learnt."""
     crf = chain(10, bioes_tags(["A", "B"]), constrained=True)
     penalised = chain(10, crf.tags)
@@ -295,7 +295,7 @@ def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences() -> Non
 
 @settings(deadline=None)
 @given(spans=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 4), st.sampled_from("AB")), max_size=6))
-def test_the_tags_that_are_trained_on_are_never_forbidden(spans: list[tuple[int, int, str]]) -> None:
+def test_tags_of_training_sentences_are_never_forbidden(spans: list[tuple[int, int, str]]) -> None:
     entities, end = list[tuple[int, int, str]](), 0
     for gap, length, name in spans:
         entities.append((end + gap, end + gap + length, name))
@@ -313,9 +313,7 @@ def test_the_tags_that_are_trained_on_are_never_forbidden(spans: list[tuple[int,
 @pytest.mark.parametrize("constrained", [False, True])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**20), lengths=st.lists(st.integers(1, 30), min_size=1, max_size=3), share=st.floats(0, 1))
-def test_products_are_right_up_to_where_the_chain_leaves_them(
-    constrained: bool, seed: int, lengths: list[int], share: float
-) -> None:
+def test_products_are_exact_up_to_their_limit(constrained: bool, seed: int, lengths: list[int], share: float) -> None:
     """Use scores as far apart as allowed, without steps of medium size."""
     crf, mask = chain(seed, bioes_tags(["A", "B"]), constrained=constrained), words_on(lengths)
     room = 0.999 * FARTHEST / 7 - math.log(crf.num_tags)
@@ -356,7 +354,7 @@ def test_padding_does_not_change_losses_gradients_or_sequences() -> None:
         torch.testing.assert_close(sum(each), together_all)
 
 
-def test_a_constrained_chain_writes_legal_tags_only_and_softmax_learns_no_transitions() -> None:
+def test_constrained_chain_predicts_only_legal_tags() -> None:
     crf = chain(2, constrained=True)
     free = LinearChain(TAGS).double()
     free.load_state_dict(crf.state_dict())

@@ -19,7 +19,7 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_an_idle_thread_of_a_pool_keeps_one_thread() -> None:
+def test_idle_pool_thread_keeps_one_torch_thread() -> None:
     """A thread of a pool may stay idle for a step, while dev is evaluated; its sums must not depend on that."""
     with single_threads(1) as pool:
         pool.submit(lambda: None).result()  # the thread is there and has computed nothing
@@ -28,7 +28,7 @@ def test_an_idle_thread_of_a_pool_keeps_one_thread() -> None:
         assert torch.get_num_threads() == 2
 
 
-def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_starts_the_next_batch_before_fetching_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     happened, card = list[str](), torch.device("cuda")
 
     def work(i: int) -> tuple[int, torch.Tensor]:
@@ -47,7 +47,7 @@ def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pyt
     assert pick_dtype("auto", card) == pick_dtype("fp32", card, frozen=True) == torch.float32
 
 
-def test_text_is_tokenized_ahead_of_the_batch_that_is_computed() -> None:
+def test_text_is_tokenised_ahead_of_the_current_batch() -> None:
     """One block at a time, in one thread, in the order of the requests."""
     begun, at_work = Event(), list[tuple[int, int]]()
 

@@ -58,7 +58,7 @@ def cosine(a: FloatArray, b: FloatArray) -> float:
 
 
 @pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("mean", 1), ("mean", 0), ("cls", -1), ("last4", -1)])
-def test_vectors_equal_those_of_the_definition(pooling: Pooling, layer: int) -> None:
+def test_vectors_equal_the_definition_of_pooling(pooling: Pooling, layer: int) -> None:
     encoder = Encoder.load("tiny", precision="fp32", pooling=pooling, layer=layer)
     unit, norms = encoder.encode(TEXTS)
     assert unit.dtype == np.float16
@@ -72,9 +72,7 @@ def test_vectors_equal_those_of_the_definition(pooling: Pooling, layer: int) -> 
         encoder.encode(["a", "b"], Canceller())
 
 
-def test_a_sentence_that_needs_no_windows_keeps_its_bytes_beside_one_that_does(
-    tiny: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_change_only_vectors_of_long_sentences(tiny: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*TEXTS, *("word " * i for i in range(20, 40)), "other " * 90]
     short = [i for i, text in enumerate(texts) if len(text.replace(" ", "")) <= 126]
     batches: list[list[int]] = []
@@ -100,7 +98,7 @@ def test_a_sentence_that_needs_no_windows_keeps_its_bytes_beside_one_that_does(
 
 @given(st.lists(st.text(max_size=60), max_size=12))
 @settings(max_examples=25, deadline=None)
-def test_vectors_do_not_depend_on_the_batch_and_repeats_are_identical(tiny: Encoder, texts: list[str]) -> None:
+def test_vectors_are_deterministic_and_independent_of_the_batch(tiny: Encoder, texts: list[str]) -> None:
     together, norms = tiny.encode(texts)
     again, norms_again = tiny.encode(texts)
     assert together.shape == (len(texts), 64)
@@ -112,7 +110,7 @@ def test_vectors_do_not_depend_on_the_batch_and_repeats_are_identical(tiny: Enco
 
 
 @given(st.lists(st.integers(0, 128), max_size=300), st.integers(1, 600))
-def test_groups_cover_every_row_once_within_budget(lengths: list[int], budget: int) -> None:
+def test_length_groups_cover_every_row_once_within_budget(lengths: list[int], budget: int) -> None:
     groups = list(length_groups(np.array(lengths, dtype=np.int64), budget))
     assert sorted(row for group in groups for row in group) == [i for i, n in enumerate(lengths) if n]
     for group in groups:
@@ -122,7 +120,7 @@ def test_groups_cover_every_row_once_within_budget(lengths: list[int], budget: i
         assert len(size) == 1 or len(size) * size[0] <= budget
 
 
-def test_the_bundled_encoder_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundled_encoder_is_verified_by_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = Encoder.load("minilm")
     unit, _ = encoder.encode(["A guitar solo.", "She plays the piano.", "The court dismissed the appeal."])
     near = unit.astype(float) @ unit.astype(float).T
@@ -133,9 +131,7 @@ def test_the_bundled_encoder_is_verified(monkeypatch: pytest.MonkeyPatch) -> Non
         Encoder.load("minilm")
 
 
-def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(
-    tiny: Encoder, folder: Path, tmp_path: Path
-) -> None:
+def test_saved_encoder_reloads_and_its_key_follows_the_content(tiny: Encoder, folder: Path, tmp_path: Path) -> None:
     def load(path: Path, **options: Any) -> Encoder:
         return Encoder.load(str(path), **{"precision": "fp32", **options})
 
@@ -156,7 +152,7 @@ def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(
     assert load(copy).key != saved.key
 
 
-def test_roberta_uses_its_whole_position_table_and_no_more(tmp_path: Path) -> None:
+def test_roberta_uses_its_whole_position_table(tmp_path: Path) -> None:
     """A masked language model without pooler; its position table of 42 starts behind the padding piece."""
     torch.manual_seed(1)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -171,7 +167,7 @@ def test_roberta_uses_its_whole_position_table_and_no_more(tmp_path: Path) -> No
     assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
 
 
-def test_weights_that_are_missing_are_an_error_not_random(folder: Path, tmp_path: Path) -> None:
+def test_missing_weights_are_an_error(folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     broken = tmp_path / "broken"
@@ -186,9 +182,7 @@ def test_weights_that_are_missing_are_an_error_not_random(folder: Path, tmp_path
         Encoder.load(str(broken))
 
 
-def test_nothing_is_downloaded_without_being_asked_for_and_errors_say_what_to_give(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_nothing_is_downloaded_without_consent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
 
     def snapshot(name: str, *, local_files_only: bool, allow_patterns: Sequence[str]) -> None:
@@ -211,7 +205,7 @@ def test_nothing_is_downloaded_without_being_asked_for_and_errors_say_what_to_gi
             Encoder.load("tiny", **options)
 
 
-def test_packed_weights_are_not_used_if_they_give_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_weights_are_not_used_if_they_change_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "core.models.encoder._packed_linear", lambda weight, bias, x: torch.zeros(*x.shape[:-1], weight.shape[0])
     )

@@ -98,7 +98,7 @@ def without_head(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.mark.parametrize("pooling", ["mean", "last4"])
-def test_a_vector_does_not_depend_on_its_batch(folder: Path, pooling: Any) -> None:
+def test_vectors_of_every_family_are_independent_of_the_batch(folder: Path, pooling: Any) -> None:
     encoder = Encoder.load(str(folder), pooling=pooling, precision="fp32")
     together, norms = encoder.encode(TEXTS)
     alone = np.concatenate([encoder.encode([text])[0] for text in TEXTS])
@@ -109,7 +109,7 @@ def test_a_vector_does_not_depend_on_its_batch(folder: Path, pooling: Any) -> No
 
 
 @pytest.mark.parametrize("with_head", [False, True])
-def test_only_weights_in_the_file_count_as_encoder_and_a_tagger_starts_from_both(
+def test_new_tagger_weights_are_not_counted_as_encoder(
     folder: Path, without_head: Path, tmp_path: Path, *, with_head: bool
 ) -> None:
     path = folder if with_head else without_head
@@ -126,7 +126,7 @@ def test_only_weights_in_the_file_count_as_encoder_and_a_tagger_starts_from_both
 
 
 @pytest.mark.parametrize("with_head", [True, False])
-def test_a_language_model_learns_and_loads_with_the_same_weights(
+def test_language_model_learns_and_reloads(
     folder: Path, without_head: Path, tmp_path: Path, *, with_head: bool
 ) -> None:
     lm = MaskedLM.load(str(folder if with_head else without_head), device="cpu")
@@ -142,7 +142,7 @@ def test_a_language_model_learns_and_loads_with_the_same_weights(
     assert_same_language_model(lm, tmp_path)
 
 
-def test_lora_is_merged_and_checkpointed_layers_learn_the_same(folder: Path) -> None:
+def test_lora_merges_and_checkpointing_keeps_gradients(folder: Path) -> None:
     """Families call their layers in ways of their own."""
     lm = unmoved(MaskedLM.load(str(folder), device="cpu"))
     ids, at = torch.tensor([[2, 10, 4, 12, 3], [2, 4, 9, 8, 3]]), torch.tensor([2, 8])
@@ -201,7 +201,7 @@ def unmoved(lm: MaskedLM) -> MaskedLM:
 
 
 @pytest.mark.parametrize("stages", ["one stage", "lpft"])
-def test_a_tagger_learns_and_loads_with_the_same_predictions(without_head: Path, tmp_path: Path, stages: str) -> None:
+def test_tagger_learns_and_reloads(without_head: Path, tmp_path: Path, stages: str) -> None:
     set_seed(1)
     tagger = new_tagger(str(without_head), TYPES, precision="fp32", max_length=64)
     trained = lpft if stages == "lpft" else finetune
@@ -220,7 +220,7 @@ def test_a_tagger_learns_and_loads_with_the_same_predictions(without_head: Path,
     assert all(entity["entity_group"] in TYPES for entity in entities)
 
 
-def test_a_classifier_learns(without_head: Path) -> None:
+def test_classifier_learns(without_head: Path) -> None:
     set_seed(1)
     classifier = new_classifier(str(without_head), 2, max_length=16, precision="fp32")
     inputs = [classifier.name([f"{letter}{i}"]) for i in range(20) for letter in "ab"]

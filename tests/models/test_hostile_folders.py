@@ -103,7 +103,7 @@ def used(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_a_spoilt_folder_is_refused_and_nothing_runs(
+def test_damaged_folder_is_refused_without_running_code(
     folder: Path, spoil: Callable[[Path], None], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[object] = []
@@ -122,14 +122,14 @@ def test_a_spoilt_folder_is_refused_and_nothing_runs(
     assert hub_kernels._TRANSFORMERS_USE_HUB_KERNELS == "0"
 
 
-def test_a_sound_folder_in_shards_is_loaded(sound: Path, tmp_path: Path) -> None:
+def test_sharded_folder_loads(sound: Path, tmp_path: Path) -> None:
     hub.load_model(str(sound)).save_pretrained(tmp_path, max_shard_size="100KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     sharded = hub.load_model(str(tmp_path)).state_dict()
     assert all(torch.equal(sharded[name], weights) for name, weights in hub.load_model(str(sound)).state_dict().items())
 
 
-def test_a_masked_language_model_or_tagger_of_a_spoilt_folder_is_refused(folder: Path) -> None:
+def test_damaged_language_model_or_tagger_is_refused(folder: Path) -> None:
     hub.load_model("tiny", AutoModelForTokenClassification, num_labels=5).save_pretrained(folder)
     forged: tuple[dict[str, object], ...] = (
         {},
@@ -190,7 +190,7 @@ def swapped_whole(folder: Path, other: Path) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("swap", [replaced_and_put_back, linked, written_over_in_its_own_time, joined, swapped_whole])
-def test_a_file_swapped_between_check_and_load_is_not_used(
+def test_file_replaced_between_check_and_load_is_refused(
     swap: Callable[[Path, Path], Callable[[], object]], folder: Path, sound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 

@@ -78,12 +78,12 @@ def entities(tagger: Tagger) -> list[tuple[Entity, ...]]:
 
 
 @pytest.mark.parametrize("text", ["", "first", "0", "-1", "reinit", "reinit:0", "reinit:x", "1.5", "mix:2", "last "])
-def test_an_unknown_layer_choice_is_refused(text: str) -> None:
+def test_unknown_layer_choice_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not understood; give last, mix, a layer's number"):
         LayerChoice.parse(text)
 
 
-def test_a_layer_that_is_missing_or_shared_is_refused(tmp_path: Path) -> None:
+def test_missing_or_shared_layer_is_refused(tmp_path: Path) -> None:
     bert = saved(FAMILIES["bert"], tmp_path / "bert")
     for layers in ("5", "reinit:5"):
         with pytest.raises(ConfigError, match="has 4, so 5 is none of them; give a number from 1 to 4"):
@@ -94,7 +94,7 @@ def test_a_layer_that_is_missing_or_shared_is_refused(tmp_path: Path) -> None:
     assert entities(make(albert, "mix")) is not None
 
 
-def test_a_named_layer_is_an_ordinary_smaller_encoder(init: str, tmp_path: Path) -> None:
+def test_layer_number_gives_an_ordinary_smaller_encoder(init: str, tmp_path: Path) -> None:
     """Its states are those of the whole encoder up to the layer; it is written, read and used like any other."""
     whole, cut = make(init, "last"), make(init, "2")
     assert cut.model.config.num_hidden_layers == 2
@@ -111,7 +111,7 @@ def test_a_named_layer_is_an_ordinary_smaller_encoder(init: str, tmp_path: Path)
     assert "layers" not in json.loads((tmp_path / "last" / "config.json").read_text())["winnow"]
 
 
-def test_a_mix_is_gamma_times_the_weighted_layers(init: str, tmp_path: Path) -> None:
+def test_mix_equals_gamma_times_the_weighted_layers(init: str, tmp_path: Path) -> None:
     tagger = make(init, "mix")
     assert tagger.mix
     with torch.no_grad():
@@ -134,7 +134,7 @@ def test_a_mix_is_gamma_times_the_weighted_layers(init: str, tmp_path: Path) -> 
     assert entities(again) == entities(tagger)
 
 
-def test_a_mix_learns_with_the_head_and_under_a_frozen_encoder() -> None:
+def test_mix_trains_with_the_head() -> None:
     tagger = make("tiny", "mix")
     assert tagger.mix
     encoder, head = tagger.parameter_groups(1e-5, 1e-3)[:2]
@@ -147,7 +147,7 @@ def test_a_mix_learns_with_the_head_and_under_a_frozen_encoder() -> None:
         assert parameter.grad.abs().sum() > 0
 
 
-def test_the_top_layers_are_reinitialised_by_the_seed(init: str) -> None:
+def test_top_layers_are_reinitialised_by_seed(init: str) -> None:
     whole, other = make(init, "last"), make(init, "reinit:2", 2)
     one, again = (make(init, "reinit:2") for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(states(whole)[:2], states(one)[:2], strict=True))

@@ -35,7 +35,7 @@ def flat(seed: int = 0, width: int = 20) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize("unit", ["piece", "word", "span"])
-def test_15_percent_are_chosen_and_go_80_10_10(tokenizer: Any, unit: Any) -> None:
+def test_masking_selects_15_percent_split_80_10_10(tokenizer: Any, unit: Any) -> None:
     ids, rows, places, begins = flat()
     seen, chosen = Masking.of(tokenizer, unit=unit).draw(ids, rows, places, begins, epoch=0)
     free = ~np.isin(ids, list(SPECIAL))
@@ -56,7 +56,7 @@ def test_15_percent_are_chosen_and_go_80_10_10(tokenizer: Any, unit: Any) -> Non
         Masking.of(SimpleNamespace(mask_token_id=None))
 
 
-def test_masks_change_with_epoch_row_and_seed_and_with_nothing_else(tokenizer: Any) -> None:
+def test_masks_depend_only_on_epoch_row_and_seed(tokenizer: Any) -> None:
     ids, rows, places, begins = flat()
     masking = Masking.of(tokenizer, seed=7)
     whole = masking.draw(ids, rows, places, begins, epoch=3)[1]
@@ -72,7 +72,7 @@ def test_masks_change_with_epoch_row_and_seed_and_with_nothing_else(tokenizer: A
         assert abs((other & whole).sum() / whole.sum() - 0.135) < 0.02
 
 
-def test_spans_are_longer_and_no_more(tokenizer: Any) -> None:
+def test_span_masking_masks_longer_spans_but_not_more_pieces(tokenizer: Any) -> None:
     ids, rows, places, begins = flat()
     alone, joined = (
         Masking.of(tokenizer, probability=0.2, unit=unit).draw(ids, rows, places, begins, epoch=0)[1]
@@ -116,7 +116,7 @@ def test_head_at_masked_positions_equals_the_full_head(tokenizer: Any, family: s
             torch.testing.assert_close(ours[name], parameter.grad, rtol=1e-5, atol=1e-6)
 
 
-def test_a_missing_head_starts_from_identity_embeddings_and_frequencies(tmp_path: Path) -> None:
+def test_missing_head_starts_from_embeddings_and_frequencies(tmp_path: Path) -> None:
     assert not MaskedLM.load(hub.BUNDLED, device="cpu").has_head
     lm = MaskedLM.load("tiny", device="cpu")
     assert not lm.has_head
@@ -137,7 +137,7 @@ def test_a_missing_head_starts_from_identity_embeddings_and_frequencies(tmp_path
 
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.integers(5, 192), min_size=1, max_size=9), st.integers(1, 40))
-def test_pseudo_perplexity_is_one_mask_at_a_time(pieces: list[int], budget: int) -> None:
+def test_pseudo_perplexity_equals_one_mask_per_pass(pieces: list[int], budget: int) -> None:
     lm = MaskedLM.load("tiny", device="cpu")
     row = np.array([2, *pieces, 3], dtype=np.int32)
     found, asked = pseudo_perplexity(lm, [row], pieces=budget, report=Silent())
@@ -152,7 +152,7 @@ def test_pseudo_perplexity_is_one_mask_at_a_time(pieces: list[int], budget: int)
     assert found == pytest.approx(float(np.exp(np.mean(losses))), rel=1e-4)
 
 
-def test_pseudo_perplexity_is_bounded_in_time_and_not_a_number_without_rows() -> None:
+def test_pseudo_perplexity_is_bounded_in_time_and_nan_without_rows() -> None:
     lm = MaskedLM.load("tiny", device="cpu")
     rows = [np.array([2, 10, 11, 3], dtype=np.int32)] * 5
     assert pseudo_perplexity(lm, rows, pieces=100, report=Silent(), seconds=0.0)[1] == 1

@@ -124,7 +124,7 @@ class SlowKneserNey:
 class TestGolden:
     """SOURCES.md, Golden numbers, to the digits."""
 
-    def test_order_5(self) -> None:
+    def test_order_5_equals_the_golden_numbers(self) -> None:
         ear = Recorder()
         model = KneserNey.fit(TRAIN, report=ear)
         (note,) = ear.notes
@@ -157,12 +157,12 @@ class TestGolden:
             (5, 1000, [-4.5707641, -9.3620443]),
         ],
     )
-    def test_what_lmplz_gives(self, order: int, vocabulary_size: int | None, expected: list[float]) -> None:
+    def test_scores_equal_lmplz(self, order: int, vocabulary_size: int | None, expected: list[float]) -> None:
         """kenlm 0.3.0: `lmplz -o ORDER --discount_fallback --vocab_pad SIZE`, then `kenlm.Model.score`."""
         model = KneserNey.fit(TRAIN, order=order, vocabulary_size=vocabulary_size)
         assert model.score(TEST).log10 == pytest.approx(expected, rel=1e-6)
 
-    def test_every_probability_and_back_off_of_lmplz(self) -> None:
+    def test_probabilities_and_back_offs_equal_lmplz(self) -> None:
         """An unseen word after a context costs the context's back-off and its probability after a shorter context."""
         model = KneserNey.fit([["the", "cat", "sat"], ["the", "dog", "sat"], ["a", "cat"]], order=3)
         rows = [line.split("\t") for line in LMPLZ.splitlines() if "\t" in line]
@@ -176,7 +176,7 @@ class TestGolden:
                 assert math.log10(factor) == pytest.approx(float(backoff[0]), rel=1e-5), spelled
 
 
-def test_discounts_follow_the_closed_form_and_are_none_where_it_fails() -> None:
+def test_discounts_follow_the_closed_form_or_are_none() -> None:
     assert closed_form(100, 40, 20, 12) == pytest.approx((0.555556, 1.166667, 1.666667), abs=5e-7)
     assert closed_form(2, 1, 1, 0) == pytest.approx((0.5, 0.5, 3.0))  # the bounds belong to the range
     for n in ((0, 4, 2, 1), (9, 0, 2, 1), (9, 4, 0, 1), (10, 3, 60, 1), (1, 1, 1, 40)):
@@ -200,7 +200,7 @@ def test_probabilities_after_every_context_sum_to_one(order: int, padding: int) 
 
 @settings(max_examples=200, deadline=None)
 @given(corpora, corpora, st.integers(1, 5), st.sampled_from([0, 0, 7]))
-def test_a_slow_second_implementation_gives_the_same_numbers(
+def test_kneser_ney_equals_a_slow_implementation(
     train: list[list[str]], test: list[list[str]], order: int, padding: int
 ) -> None:
     own = len(set().union(*train)) + 2
@@ -232,7 +232,7 @@ class TestScores:
         known = model.prob("</s>", ["unicorn"])
         assert without[2] == pytest.approx(1 / known, rel=1e-6)
 
-    def test_nothing_to_count_is_not_a_number(self) -> None:
+    def test_perplexity_of_nothing_is_nan(self) -> None:
         scores = KneserNey.fit(TRAIN).score([[], ["cat"]])
         assert np.isnan(scores.perplexities(count_end=False)).tolist() == [True, False]
         assert np.isfinite(scores.perplexities()).all()
@@ -240,7 +240,7 @@ class TestScores:
         assert empty.log10.shape == (0,)
         assert math.isnan(empty.corpus_perplexity())
 
-    def test_batches_and_repetition_change_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_scores_are_deterministic_and_independent_of_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng(3)
         many = [[f"w{n}" for n in rng.zipf(1.5, size=rng.integers(0, 30)) % 200] for _ in range(300)]
         model, again = (KneserNey.fit(iter(many[:200])) for _ in range(2))
@@ -261,7 +261,7 @@ class TestScores:
         assert scores.log10[0] == scores.log10[1] == scores.log10[2]
 
 
-def test_wrong_input_is_refused_and_fit_and_score_can_be_cancelled() -> None:
+def test_wrong_input_is_refused_and_fitting_can_be_cancelled() -> None:
     empty: list[list[list[str]]] = [[], [[], []], [["<s>", "</s>"]]]
     for sentences in empty:
         with pytest.raises(CorpusError, match="no tokens"):

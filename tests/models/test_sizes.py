@@ -47,7 +47,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
         ("finetune", ["--train", "labels", "--dev", "labels", "--test", "labels", "--init"]),
     ],
 )
-def test_no_run_starts_from_an_encoder_with_too_few_embeddings(
+def test_encoder_with_too_few_embeddings_is_refused(
     command: Command, misfit: str, files: dict[str, Path], kind: str, flags: list[str]
 ) -> None:
     code, _, err = command(kind, *(files.get(flag, flag) for flag in flags), misfit)
@@ -57,7 +57,7 @@ def test_no_run_starts_from_an_encoder_with_too_few_embeddings(
     assert not runs.listed(kind)
 
 
-def test_a_broken_encoder_is_listed_and_the_others_are_ranked(
+def test_broken_encoder_is_listed_and_the_others_are_ranked(
     command: Command, misfit: str, files: dict[str, Path], tmp_path: Path
 ) -> None:
     labels = ["--train", files["labels"], "--dev", files["labels"]]

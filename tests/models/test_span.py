@@ -23,7 +23,7 @@ from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES
 LONG = sentence("a b c d e f", [(0, 5, "PER"), (5, 6, "LOC")])
 
 
-def test_every_short_span_is_there_once() -> None:
+def test_short_spans_are_enumerated_once() -> None:
     for n in range(7):
         every = [(a, b) for a, b in combinations(range(n + 1), 2) if b - a <= MOST]
         assert sorted(places(n)) == sorted(every)
@@ -45,7 +45,7 @@ def by_removal(scores: FloatArray) -> list[tuple[int, int, int]]:
     return sorted(kept)
 
 
-def test_the_surest_spans_win_and_none_overlap() -> None:
+def test_most_confident_spans_win_without_overlap() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         logits = rng.normal(size=(int(rng.integers(1, 9)), MOST, 3))
@@ -53,7 +53,7 @@ def test_the_surest_spans_win_and_none_overlap() -> None:
         assert [(e.start, e.end, kind) for e, kind in best_disjoint(scores)] == by_removal(scores)
 
 
-def test_the_loss_sums_all_spans_and_spans_without_entity_count_half() -> None:
+def test_span_loss_weights_spans_without_entity_by_half() -> None:
     torch.manual_seed(1)
     tagger = new_span_tagger("tiny", ["LOC", "PER"], precision="fp32").eval()
     both = [LONG, sentence("Bob met Ann", [(0, 1, "PER"), (2, 3, "PER")])]
@@ -70,7 +70,7 @@ def test_the_loss_sums_all_spans_and_spans_without_entity_count_half() -> None:
     assert beyond(both) == (1, 4)
 
 
-def test_info_nce_is_the_mean_log_share_of_the_right_pair_and_the_critic_learns_from_it() -> None:
+def test_info_nce_is_the_mean_log_share_of_the_right_pair() -> None:
     torch.manual_seed(1)
     critic, own, other = Critic(6), torch.randn(4, 6), torch.randn(4, 6)
     loss = critic(own, other)
@@ -86,7 +86,7 @@ def test_info_nce_is_the_mean_log_share_of_the_right_pair_and_the_critic_learns_
     assert float(half_squared_distance(one, two)) == 29 / 4
 
 
-def test_a_span_tagger_learns_and_loads_with_the_same_predictions(tmp_path: Path) -> None:
+def test_span_tagger_learns_and_reloads(tmp_path: Path) -> None:
     set_seed(1)
     tagger = new_span_tagger("tiny", TYPES, precision="fp32", max_length=64)
     settings = replace(SETTINGS, epochs=6, patience=6)

@@ -41,7 +41,7 @@ PER = sentence("Bob met Ann in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC
 ODD = [sentence(""), sentence("x" * 300 + " y"), sentence("\u200b a \u200d"), sentence("a b c " * 60), PER]
 
 
-def test_every_sentence_gets_a_prediction_whatever_its_batch(tagger: EncoderTagger) -> None:
+def test_every_sentence_gets_the_same_prediction_in_any_batch(tagger: EncoderTagger) -> None:
     predictions, tags = tagger.predict(ODD), tagger.tag(ODD)
     assert [len(each.viterbi) for each in tags] == [len(s.tokens) for s in ODD]
     assert predictions[0].entities == ()
@@ -58,7 +58,7 @@ def test_every_sentence_gets_a_prediction_whatever_its_batch(tagger: EncoderTagg
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
-def test_every_parameter_learns_at_one_rate(head: Head) -> None:
+def test_every_parameter_is_in_one_learning_rate_group(head: Head) -> None:
     tagger = new_tagger("tiny", ["LOC", "PER"], precision="fp32", head=head)
     chain = [] if head == "softmax" else [id(p) for p in tagger.crf.parameters()]
     layer = [id(p) for p in tagger.last_layer.parameters()]
@@ -83,7 +83,7 @@ def test_one_pass_gives_the_results_of_separate_calls(tagger: EncoderTagger) -> 
     assert sure[1] > sure[0] > sure[2]  # the hotter, the less sure
 
 
-def test_the_loss_is_a_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> None:
+def test_loss_is_the_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> None:
     batch = tagger.batch([PER, ODD[2]])
     assert (batch["labels"] == IGNORED).sum() == 2
     loss = tagger(**batch)["loss"]
@@ -110,7 +110,7 @@ class Planted(nn.Module):
         return SimpleNamespace(logits=logits)
 
 
-def test_an_entity_across_the_edge_of_a_window_is_found() -> None:
+def test_entity_across_a_window_edge_is_found() -> None:
     tagger = new_tagger("tiny", ["A"], max_length=32, precision="fp32")
     planted = Planted(tagger.tokenizer, tagger.model)
     tagger.model = planted
@@ -141,9 +141,7 @@ print(json.dumps([[[g["start"], g["end"], g["entity_group"]] for g in groups] fo
 """
 
 
-def test_transformers_alone_finds_the_same_entities_and_reads_a_mix_by_its_last_layer(
-    tagger: EncoderTagger, folder: Path, tmp_path: Path
-) -> None:
+def test_transformers_pipeline_finds_the_same_entities(tagger: EncoderTagger, folder: Path, tmp_path: Path) -> None:
     mix = new_tagger("tiny", ["LOC", "PER"], layers="mix", max_length=32, precision="fp32").eval()
     mix.write(tmp_path / "mix")
     assert mix.mix
@@ -164,7 +162,7 @@ def found(tagger: EncoderTagger, one: Sentence) -> list[list[object]]:
     return [[2 * e.start, 2 * e.end - 1, e.type] for e in decode(as_iob2, "iob2")[0]]
 
 
-def test_a_folder_without_a_chain_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_folder_without_a_chain_is_refused(folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     hub.load_model("tiny").save_pretrained(tmp_path)

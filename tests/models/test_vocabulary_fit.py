@@ -16,7 +16,7 @@ from tests.reporters import Canceller
 ROWS = [sentence("Bob met Ann in Rome"), sentence(""), sentence("a b c " * 60), sentence("x" * 300 + " y")]
 
 
-def test_states_equal_those_of_the_frozen_reader() -> None:
+def test_word_states_equal_those_of_the_frozen_encoder() -> None:
     """Sentence by sentence and without padding; a long one in windows."""
     states = word_states("tiny", ROWS, Silent(), max_length=64)
     frozen = FrozenStates("tiny", max_length=64)
@@ -36,7 +36,7 @@ TEXT = [sentence("Rome is old"), sentence("the end of Rome"), sentence("zebra th
 LOWER, BOTH = "rome is old the end of", "rome Rome is old the The end of"
 
 
-def test_the_shares_are_those_of_the_text() -> None:
+def test_vocabulary_fit_equals_counts_of_the_text() -> None:
     fit = vocabulary_fit(tokenizer(BOTH, lower=False), TEXT, 7)
     assert fit.unknown == pytest.approx(1 / 13)  # zebra
     assert fit.pieces == 1
@@ -52,14 +52,14 @@ def test_the_shares_are_those_of_the_text() -> None:
         (BOTH, False, 0.0, True, ""),
     ],
 )
-def test_remarks_tell_of_lost_capitals(pieces: str, lower: bool, lost: float, cased: bool, words: str) -> None:
+def test_remarks_mention_lost_capitals(pieces: str, lower: bool, lost: float, cased: bool, words: str) -> None:
     fit = vocabulary_fit(tokenizer(pieces, lower=lower), TEXT[:2], 128)
     assert (fit.case_lost, fit.cased) == (lost, cased)
     assert words in " ".join(remarks("a", fit))
     assert bool(remarks("a", fit)) == bool(words)
 
 
-def test_remarks_of_the_bundled_encoder_are_about_case_language_and_long_words() -> None:
+def test_remarks_on_the_bundled_encoder_mention_case_and_language() -> None:
     bundled, german = hub.load_tokenizer("minilm"), [sentence("Donaudampfschifffahrt Bundesverfassungsgericht")]
     assert "cuts a word into" in " ".join(remarks("a", vocabulary_fit(bundled, german, 128)))
     fit = vocabulary_fit(bundled, TEXT, 128)

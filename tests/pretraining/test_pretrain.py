@@ -39,7 +39,7 @@ def notes(made: Run) -> str:
     return " ".join(runs.state(made.id).notes)
 
 
-def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
+def test_pretrained_folder_loads_in_transformers_and_has_a_card(seal: Seal) -> None:
     made = run(seal(TEXTS[:40], "T"), seal(TEXTS[40:], "S"))
     result = made.result()
     assert result["sentences"] == 120 - 2 - 4  # 5% of each are held out
@@ -62,7 +62,7 @@ def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
     assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
 
 
-def test_held_out_sentences_are_not_trained_on_and_one_corpus_is_enough(seal: Seal) -> None:
+def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
     made = run(seal(TEXTS, "all"), holdout=(seal(LEAKS, "test").fingerprint,), max_steps=1)
     assert made.result()["sentences"] == 115 - 6  # 5% of the rest are held out for the dev loss
     assert "5 sentences of all are in held-out data" in notes(made)
@@ -86,7 +86,7 @@ def test_held_out_sentences_are_not_trained_on_and_one_corpus_is_enough(seal: Se
 @pytest.mark.parametrize(
     ("balance", "task", "others"), [("none", 5, 17), ("upsample_TC", 17, 17), ("downsample_SC", 5, 5)]
 )
-def test_balance(balance: Any, task: int, others: int) -> None:
+def test_balance_repeats_or_drops_rows_per_corpus(balance: Any, task: int, others: int) -> None:
     draw = Draw(5, 17, balance, seed=1)
     epochs = [draw(epoch) for epoch in range(3)]
     for rows in epochs:
@@ -98,7 +98,7 @@ def test_balance(balance: Any, task: int, others: int) -> None:
     assert (draw(1) == epochs[1]).all()
 
 
-def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
+def test_steps_follow_epochs_up_to_a_limit() -> None:
     """2,000 batches of 64 per epoch; `quick` ends before, unless it is told how much to read."""
     steps = {
         MlmSettings.quick(): 1500,
@@ -120,7 +120,7 @@ def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
 
 
 @pytest.mark.full
-def test_two_processes_as_one(tmp_path: Path, fork_server: ForkServer) -> None:
+def test_two_processes_train_like_one(tmp_path: Path, fork_server: ForkServer) -> None:
     """Under torchrun, the command line, without dropout: the same curve."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.config.hidden_dropout_prob = lm.model.config.attention_probs_dropout_prob = 0.0
@@ -147,7 +147,7 @@ def test_two_processes_as_one(tmp_path: Path, fork_server: ForkServer) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "none", "other"])
-def test_the_command_line_holds_out_what_is_judged_by_unless_told_otherwise(
+def test_pretrain_command_holds_out_dev_and_test_sets_by_default(
     seal: Seal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
 ) -> None:
     text, judges, other = seal(TEXTS[:40], "T"), seal(TEXTS[40:60], "judges"), seal(TEXTS[60:], "other")

@@ -37,7 +37,7 @@ def joined(*halves: tuple[FloatArray, FloatArray], raw: bool = False) -> tuple[J
     return both, both.norms
 
 
-def test_identical_halves_rank_as_one_half_with_the_unit_mean(seal: Seal) -> None:
+def test_joining_a_vector_with_itself_keeps_the_ranking(seal: Seal) -> None:
     task, domain = half(20, 16), half(200, 16)
     twice = scored(joined(task, task), joined(domain, domain), "cos-mlm-ner", seal)
     once = scored(task, domain, "cos-pretrained", seal, query="unit-mean")
@@ -48,7 +48,7 @@ def test_identical_halves_rank_as_one_half_with_the_unit_mean(seal: Seal) -> Non
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_joined_rows_are_the_definition(raw: bool) -> None:
+def test_joined_rows_equal_concatenated_vectors(raw: bool) -> None:
     first, second = half(9, 3), half(9, 5, 3.0)
     for vectors, norms in (first, second):
         vectors[4], norms[4] = 0, 0  # an empty sentence
@@ -63,7 +63,7 @@ def test_joined_rows_are_the_definition(raw: bool) -> None:
         np.testing.assert_array_equal(both[rows], both[np.arange(9)[rows]])
 
 
-def test_whitening_and_contrast_take_joined_vectors(seal: Seal) -> None:
+def test_joined_vectors_work_with_whitening_contrast_and_k_means(seal: Seal) -> None:
     task, domain = joined(half(40, 4), half(40, 4)), joined(half(80, 4), half(80, 4))
     ways: list[dict[str, object]] = [{"whiten": True}, {"query": "contrastive"}, {"query": "k-means", "centroids": 3}]
     for options in ways:

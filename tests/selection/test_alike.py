@@ -54,7 +54,7 @@ def scored(name: str, task: Corpus, domain: Corpus, labelled: Corpus) -> tuple[F
 
 
 @pytest.mark.parametrize("cut", ["words", "blanks"])
-def test_names_are_looked_up_as_the_text_cuts_them(home: Path, cut: Tokens) -> None:
+def test_gazetteer_matches_names_in_the_tokenisation_of_the_text(home: Path, cut: Tokens) -> None:
     """U.S., Moody 's and Essex-based, which no text cut by our rule holds as the labels cut them."""
     domain = corpus(home, RAW if cut == "words" else TREEBANK, cut)
     labels = corpus(home, TREEBANK, "blanks", NAMES)
@@ -68,7 +68,7 @@ def test_names_are_looked_up_as_the_text_cuts_them(home: Path, cut: Tokens) -> N
 
 
 @pytest.mark.parametrize("cut", ["words", "blanks"])
-def test_labelled_text_is_as_surprising_as_the_same_text_raw(home: Path, cut: Tokens) -> None:
+def test_perplexity_is_independent_of_tokenisation(home: Path, cut: Tokens) -> None:
     raw, labels = corpus(home, RAW, "words"), corpus(home, TREEBANK, "blanks", NAMES)
     domain = raw if cut == "words" else corpus(home, TREEBANK, "blanks")
     scores, parts = scored("ngram-perplexity", labels, domain, labels)

@@ -80,7 +80,7 @@ def trained(home: Path, choice_id: str) -> str:
     return finished.finish(home, "pretrain", options, finished.constant(finished.pretrained())).id
 
 
-def test_what_is_kept_stays_whatever_becomes_of_the_one_it_was_taken_from(select: str) -> None:
+def test_saved_selection_is_independent_of_its_original(select: str) -> None:
     selections.keep_budget(select, "20%")
     selections.edit(select, "remove", np.array(rows(select)[:2]))
     selections.edit(select, "add", np.array([int(selections.scored(select).order[-1])]))
@@ -100,7 +100,7 @@ def test_what_is_kept_stays_whatever_becomes_of_the_one_it_was_taken_from(select
     assert selections.kept_budget(kept.id) == "10"
 
 
-def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selection_is_found_by_id_and_by_name(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = choices.keep(select, "  Leases   only ")
     assert kept.name == "Leases only"
     assert [each.id for each in choices.listed()] == [kept.id, select]
@@ -131,7 +131,7 @@ def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypat
         choices.find(selections.result(select).score_run)
 
 
-def test_the_current_one_is_the_one_taken_up_last_or_made_since(select: str, seal: Seal) -> None:
+def test_current_selection_is_the_last_resumed_or_newest(select: str, seal: Seal) -> None:
     kept = choices.keep(select, "Leases")
     now = choices.current()
     assert now is not None
@@ -149,7 +149,7 @@ def test_the_current_one_is_the_one_taken_up_last_or_made_since(select: str, sea
     assert choices.current() is None
 
 
-def test_two_choices_are_compared_as_they_are(select: str, seal: Seal) -> None:
+def test_comparison_includes_hand_edits(select: str, seal: Seal) -> None:
     kept = choices.keep(select)
     selections.keep_budget(kept.id, "15")
     worst = int(selections.scored(select).order[-1])
@@ -166,7 +166,7 @@ def test_two_choices_are_compared_as_they_are(select: str, seal: Seal) -> None:
         insights.overlap(select, at_random("3", domain=other))
 
 
-def test_a_training_keeps_what_it_read_and_that_it_was_another_is_known(select: str, home: Path) -> None:
+def test_training_keeps_its_sentences_and_detects_later_changes(select: str, home: Path) -> None:
     kept = choices.keep(select, "Leases")
     selections.edit(kept.id, "remove", np.array(rows(kept.id)[:3]))
     run = trained(home, kept.id)
@@ -186,7 +186,7 @@ def test_a_training_keeps_what_it_read_and_that_it_was_another_is_known(select: 
     assert [(each.run, each.same) for each in choices.read_by(select) if each.run == first] == [(first, False)]
 
 
-def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, home: Path) -> None:
+def test_saved_selection_is_removable_and_removed_with_its_run(select: str, home: Path) -> None:
     kept = choices.keep(select, "Leases")
     with pytest.raises(ConfigError, match="belongs to its run"):
         choices.remove(select)
@@ -202,7 +202,7 @@ def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, hom
     assert again.id not in str([*home.rglob("*")])
 
 
-def test_a_project_takes_its_choices_along(select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exported_project_contains_its_selections(select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     selections.edit(select, "add", np.array([50]))
     kept = choices.keep(select, "Zoë's leases")
     choices.take_up(kept.id)
@@ -215,7 +215,7 @@ def test_a_project_takes_its_choices_along(select: str, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("file", ["choice.json", "budget.json"])
-def test_a_damaged_choice_is_named_and_hides_no_other(file: str, select: str, command: Json) -> None:
+def test_damaged_selection_is_named_and_others_stay_listed(file: str, select: str, command: Json) -> None:
     sound = choices.keep(select, "Sound")
     for damaged in (b"", b"{", b"\xff", b"[1]", b'{"name": 3}', b'"lots"', b"null", None):
         kept = choices.keep(select, "Damaged")
@@ -230,7 +230,7 @@ def test_a_damaged_choice_is_named_and_hides_no_other(file: str, select: str, co
         assert unreadable() == []
 
 
-def test_damaged_names_edits_and_notes_are_named_and_the_choice_stays(select: str) -> None:
+def test_damaged_name_edits_or_note_are_named_and_the_selection_stays(select: str) -> None:
     run, kept = runs.get(select), choices.keep(select)
     about = run.path / "choice.json"
     for damaged in (b"", b"[]", b'{"name": "x", "created": 1e400, "taken": true}'):
@@ -252,7 +252,9 @@ def test_damaged_names_edits_and_notes_are_named_and_the_choice_stays(select: st
     assert unreadable() == [run.path / "edits.jsonl", kept.folder / "edits.jsonl"]
 
 
-def test_the_commands(select: str, command: Json, tmp_path: Path, home: Path) -> None:
+def test_choice_commands_list_edit_compare_export_and_remove(
+    select: str, command: Json, tmp_path: Path, home: Path
+) -> None:
     kept = command("choice", "keep", "--name", "Leases")
     assert (kept["name"], kept["run"], kept["budget"]) == ("Leases", select, "10")
     assert kept["hand_edits"] == {"added": 0, "removed": 0}
@@ -281,7 +283,9 @@ def test_the_commands(select: str, command: Json, tmp_path: Path, home: Path) ->
     assert "there is none from the corpora in use" in command("choice", "show")
 
 
-def test_a_training_reads_a_choice_by_its_name(select: str, command: Json, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pretrain_command_accepts_a_selection_by_name(
+    select: str, command: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = choices.keep(select, "Leases")
     selections.edit(kept.id, "add", np.array([int(selections.scored(select).order[-1])]))
     asked: dict[str, Any] = {}
@@ -297,7 +301,7 @@ ACTION = st.tuples(st.sampled_from(["add", "remove", "undo"]), st.sets(st.intege
 
 @settings(max_examples=30)
 @given(st.lists(ACTION, max_size=12))
-def test_the_fold_is_replaying_what_was_not_undone(
+def test_edit_history_equals_actions_that_were_not_undone(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, set[int]]]
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
@@ -318,7 +322,7 @@ def test_the_fold_is_replaying_what_was_not_undone(
     assert [edit.action for edit in found.history] == [action for action, _ in stack]
 
 
-def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
+def test_incomplete_or_forged_lines_are_skipped(tmp_path: Path) -> None:
     append_edit(tmp_path, "add", np.array([1]))
     whole = (tmp_path / EDITS).read_bytes()
     append_edit(tmp_path, "add", np.array([2, 3, 4]))
@@ -336,7 +340,7 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoilt", [b"[]", b"\xff", b'{"action": "add", "rows": [-1], "time": 1}', b"\0" * 40])
-def test_a_line_that_was_whole_once_is_told_from_a_torn_one(spoilt: bytes, tmp_path: Path) -> None:
+def test_damaged_line_is_distinguished_from_an_incomplete_one(spoilt: bytes, tmp_path: Path) -> None:
     append_edit(tmp_path, "add", np.array([1]))
     whole = (tmp_path / EDITS).read_bytes()
     (tmp_path / EDITS).write_bytes(whole + whole[:-9] + b"\n" + whole + whole[:-4])  # two writers were killed
@@ -346,7 +350,7 @@ def test_a_line_that_was_whole_once_is_told_from_a_torn_one(spoilt: bytes, tmp_p
     assert read_edits(tmp_path).added.tolist() == [1]
 
 
-def test_a_row_that_nobody_can_have_added_is_a_sentence(tmp_path: Path) -> None:
+def test_edit_of_a_row_outside_the_corpus_is_refused(tmp_path: Path) -> None:
     scores = Scores(name="s", unit="u", prefer="high", values=np.array([5.0, 4, 3]), corpus="c")
     chosen = Selection(corpus="c", rows=np.array([0]), scores=scores.values[:1], budget=Budget.parse("1"), dropped={})
     append_edit(tmp_path, "add", np.array([2, 3]))
@@ -355,7 +359,7 @@ def test_a_row_that_nobody_can_have_added_is_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prefer", ["high", "low"])
-def test_applied_to_a_selection(tmp_path: Path, prefer: str) -> None:
+def test_edits_apply_in_score_order(tmp_path: Path, prefer: str) -> None:
     scores = Scores(name="s", unit="u", prefer=prefer, values=np.array([5.0, 4, 3, np.nan, 1, 0]), corpus="c")  # type: ignore[arg-type]
     rows = np.array([0, 1, 2])
     chosen = Selection(corpus="c", rows=rows, scores=scores.values[rows], budget=Budget.parse("3"), dropped={"leak": 2})

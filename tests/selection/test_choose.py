@@ -36,7 +36,7 @@ def brute_force(values: FloatArray, mask: IntArray, prefer: Prefer) -> list[int]
 
 
 @given(worlds, st.data())
-def test_rows_are_those_of_a_plain_sort(world: World, data: st.DataObject) -> None:
+def test_chosen_rows_equal_a_plain_sort(world: World, data: st.DataObject) -> None:
     values, mask, lengths, prefer = world
     expected = brute_force(values, mask, prefer)
     n = data.draw(st.integers(1, len(values)))
@@ -50,7 +50,7 @@ def test_rows_are_those_of_a_plain_sort(world: World, data: st.DataObject) -> No
 
 
 @given(worlds, st.data())
-def test_smaller_budgets_are_prefixes(world: World, data: st.DataObject) -> None:
+def test_smaller_budget_selects_a_prefix(world: World, data: st.DataObject) -> None:
     values, mask, lengths, prefer = world
     unit: Unit = data.draw(st.sampled_from(["sentences", "tokens"]))
     most = len(values) if unit == "sentences" else int(lengths.sum())
@@ -69,7 +69,7 @@ def test_smaller_budgets_are_prefixes(world: World, data: st.DataObject) -> None
 
 
 @given(worlds)
-def test_every_row_is_free_or_withheld_for_one_reason(world: World) -> None:
+def test_every_row_is_selected_or_withheld_for_one_reason(world: World) -> None:
     values, mask, lengths, prefer = world
     budget = Budget(value=1.0, unit="fraction")
     try:
@@ -81,14 +81,14 @@ def test_every_row_is_free_or_withheld_for_one_reason(world: World) -> None:
     assert len(chosen.rows) + flagged + (np.isnan(values) & (mask == 0)).sum() == len(values)
 
 
-def test_threshold_is_inclusive_and_knows_the_direction() -> None:
+def test_threshold_is_inclusive_in_the_preferred_direction() -> None:
     values, lengths, mask = np.array([3.0, 1.0, 2.0]), np.ones(3, np.int32), np.zeros(3, np.uint8)
     two = Budget.parse("threshold:2")
     assert choose(scores(values), two, lengths=lengths, mask=mask).rows.tolist() == [0, 2]
     assert choose(scores(values, "low"), two, lengths=lengths, mask=mask).rows.tolist() == [1, 2]
 
 
-def test_a_kept_flag_withholds_nothing() -> None:
+def test_flag_that_is_not_dropped_withholds_nothing() -> None:
     values, lengths = np.array([3.0, 1.0]), np.ones(2, np.int32)
     mask = np.array([1 << FLAGS.index("leak"), 0], dtype=np.uint8)
     one = Budget.parse("1")
@@ -97,7 +97,7 @@ def test_a_kept_flag_withholds_nothing() -> None:
     assert choose(scores(values), one, lengths=lengths, mask=mask, drop=drop).rows.tolist() == [0]
 
 
-def test_a_stored_order_gives_the_same_rows() -> None:
+def test_stored_order_selects_the_same_rows() -> None:
     values = np.random.default_rng(0).integers(0, 5, 200).astype(float)
     mask, lengths = np.zeros(200, np.uint8), np.ones(200, np.int32)
     order = ranking(values, "high")
@@ -107,7 +107,7 @@ def test_a_stored_order_gives_the_same_rows() -> None:
     assert plain.rows.tolist() == stored.rows.tolist()
 
 
-def test_a_budget_beyond_the_corpus_is_refused() -> None:
+def test_budget_larger_than_the_corpus_is_refused() -> None:
     for text in ("4", "50tokens"):
         with pytest.raises(ConfigError, match="more than the domain corpus holds"):
             choose(scores(np.ones(3)), Budget.parse(text), lengths=np.full(3, 10), mask=np.zeros(3, np.uint8))
@@ -124,7 +124,7 @@ def test_a_budget_beyond_the_corpus_is_refused() -> None:
         ("0.5%", 0.005, "fraction"),
     ],
 )
-def test_budgets_are_read_and_written(text: str, value: float, unit: str) -> None:
+def test_budget_text_is_parsed_and_formatted(text: str, value: float, unit: str) -> None:
     budget = Budget.parse(text)
     assert (budget.value, budget.unit) == (value, unit)
     assert Budget.parse(str(budget)) == budget
@@ -134,6 +134,6 @@ WRONG = ["", "0", "-5", "120%", "0%", "ten", "5 apples", "1.5", "threshold:"]
 
 
 @pytest.mark.parametrize("text", [*WRONG, "9" * 5000, "9" * 5000 + "%", "threshold:" + "9" * 5000])
-def test_a_wrong_budget_is_told_in_a_sentence(text: str) -> None:
+def test_invalid_budget_raises_a_readable_error(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^budget: "):
         Budget.parse(text)

@@ -14,7 +14,7 @@ def rows(n: int, d: int = 16, seed: int = 0) -> FloatArray:
 
 
 @pytest.mark.parametrize(("t", "k"), [(30, 5), (3, 5), (8, 1), (9, 9)])
-def test_products_in_blocks_are_numpys(t: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blockwise_cosines_equal_numpy(t: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strategy, "BLOCK", 8)
     unit, queries = rows(37), np.vstack([rows(3, seed=1) * 7, np.zeros((1, 16))])
     expected = unit.astype(float) @ (queries / np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-9)).T

@@ -41,7 +41,7 @@ def greedy(vectors: FloatArray, scores: FloatArray, high: bool, n: int, trade: f
     st.sampled_from([0.0, 0.5, 0.7, 1.0]),
     st.integers(0, 99),
 )
-def test_mmr_is_the_greedy_definition(m: int, n: int, prefer: str, trade: float, seed: int) -> None:
+def test_mmr_equals_the_greedy_definition(m: int, n: int, prefer: str, trade: float, seed: int) -> None:
     vectors = unit(m, 5, seed)
     scores = np.sort(np.random.default_rng(seed + 1).normal(size=m))
     scores = scores[::-1] if prefer == "high" else scores
@@ -53,7 +53,7 @@ def test_mmr_is_the_greedy_definition(m: int, n: int, prefer: str, trade: float,
     assert smaller[: min(max(n - 2, 1), m)].tolist() == found[: min(max(n - 2, 1), m)].tolist()
 
 
-def test_mmr_stops_and_says_what_is_too_much() -> None:
+def test_mmr_can_be_cancelled_and_refuses_large_budgets() -> None:
     class Stop(Silent):
         def check(self) -> None:
             raise Cancelled("stop")
@@ -64,7 +64,7 @@ def test_mmr_stops_and_says_what_is_too_much() -> None:
         mmr(unit(5, 3, 0), np.arange(5.0), "low", MOST_MMR + 1, report=Silent())
 
 
-def test_any_beginning_holds_each_cluster_s_share() -> None:
+def test_every_prefix_has_the_quota_of_each_cluster() -> None:
     centres = np.eye(4)
     sizes = [60, 30, 8, 2]
     label = np.random.default_rng(3).permutation(np.repeat(range(4), sizes))

@@ -70,7 +70,9 @@ def sources(seal: Seal, language_model: Path) -> dict[Role, Source]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join([case[0], *map(str, case[1].values())]))
-def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Role, Source], tmp_path: Path) -> None:
+def test_parts_of_an_explanation_sum_to_the_score(
+    case: tuple[str, dict[str, object]], sources: dict[Role, Source], tmp_path: Path
+) -> None:
     name, options = case
     options = strategy_options(name, options).model_dump(mode="json")
     strategy = make_strategy(name, options, 3)
@@ -114,7 +116,7 @@ def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Rol
         assert {part.task_row for part in found.parts} - {None} <= learnt
 
 
-def test_without_the_model_the_score_is_the_only_part_and_without_a_score_there_is_none() -> None:
+def test_explanation_without_a_model_has_only_the_score() -> None:
     options: dict[str, object] = {"query": "raw-mean", "neighbours": 5}
     evidence = Evidence(sentence=sentence("a b"), score=0.25, unit="cosine", options=options, seed=0, model={})
     for name in ("knn", "cos-pretrained", "classifier", "ngram-perplexity", "gazetteer", "something else"):
@@ -125,7 +127,7 @@ def test_without_the_model_the_score_is_the_only_part_and_without_a_score_there_
     assert explain("knn", evidence).parts == ()
 
 
-def test_small_parts_are_added_up() -> None:
+def test_small_parts_are_summed_into_one() -> None:
     parts = [Part(name=str(i), value=(-1) ** i * float(i)) for i in range(SHOWN + 5)]
     shown = top(parts, "others")
     assert len(shown) == SHOWN + 1

@@ -9,7 +9,7 @@ from core.selection import health
 from core.selection.health import Health
 
 
-def test_vendi_is_the_entropy_of_the_kernel_one_for_equals_and_n_for_orthogonals() -> None:
+def test_vendi_score_equals_the_entropy_of_the_kernel() -> None:
     assert health.vendi(np.tile([0.6, 0.8], (50, 1))) == pytest.approx(1)
     assert health.vendi(np.eye(7)) == pytest.approx(7)
     assert health.vendi(np.concatenate([np.eye(3)] * 4)) == pytest.approx(3)  # more rows than columns
@@ -22,7 +22,7 @@ def test_vendi_is_the_entropy_of_the_kernel_one_for_equals_and_n_for_orthogonals
     assert health.vendi(rows) == pytest.approx(np.exp(-(values * np.log(values)).sum()))
 
 
-def test_coverage_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coverage_equals_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "BLOCK", 7)
     lots = np.random.default_rng(1)
     drawn = (lots.normal(size=(n, 4)) for n in (9, 40))
@@ -37,14 +37,14 @@ def test_coverage_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     assert health.duplicates_left(np.array([3, 3, 5, 9, 3])) == 2
 
 
-def test_type_token_counts_equally_many_words() -> None:
+def test_type_token_ratio_uses_equal_sample_sizes() -> None:
     ratio, n = health.type_token({"S_C": ["a b A, b"], "D_C": ["one two three", "four five six"]})
     assert n == 4
     assert ratio == {"S_C": 0.5, "D_C": 1.0}
     assert health.type_token({"S_C": [], "D_C": ["x"]}) == ({"S_C": 0.0, "D_C": 0.0}, 0)
 
 
-def test_names_are_found_by_their_looks() -> None:
+def test_new_names_are_found_by_capitalisation() -> None:
     texts = ["Yesterday Ann Lee met the mayor of Basel.", "In Basel, Harlow Ltd sued.", "Nobody came."]
     share, n = health.new_entities(texts, ["basel", "Ann Lee"])
     assert share == pytest.approx(1 / 3)  # Harlow Ltd alone is new
@@ -69,7 +69,7 @@ GOOD = Health(
 )
 
 
-def test_few_different_words_are_no_boilerplate_where_the_task_has_as_few() -> None:
+def test_low_type_token_ratio_is_compared_with_the_task_corpus() -> None:
     like_the_task = replace(GOOD, type_token={"S_C": 0.119, "D_C": 0.2, "T_C": 0.126})
     assert list(health.warnings(like_the_task)) == []
     (warning,) = health.warnings(replace(GOOD, type_token={"S_C": 0.08, "D_C": 0.2, "T_C": 0.126}))
@@ -91,7 +91,7 @@ def test_few_different_words_are_no_boilerplate_where_the_task_has_as_few() -> N
         ({"type_token": {"S_C": 0.2, "D_C": 0.4, "T_C": 0.4}}, "boilerplate"),
     ],
 )
-def test_a_warning_for_each_illness_alone(change: dict[str, object], says: str) -> None:
+def test_each_health_problem_gives_one_warning(change: dict[str, object], says: str) -> None:
     assert list(health.warnings(GOOD)) == []
     (warning,) = health.warnings(replace(GOOD, **change))  # type: ignore[arg-type]
     assert says in warning

@@ -121,7 +121,7 @@ def config_of(run: Run) -> Any:
     return SimpleNamespace(**run.manifest.config)
 
 
-def test_each_selects_and_names_what_made_its_scores_and_b1_and_b2_are_trained_once(made: Names) -> None:
+def test_strategies_share_one_pretrained_encoder_and_one_tagger(made: Names) -> None:
     kinds = {strategy: scoring(made[strategy]).result()["made_by"] for strategy in STRATEGIES}
     assert {strategy: list(made_by) for strategy, made_by in kinds.items()} == STRATEGIES
     for strategy, made_by in kinds.items():
@@ -139,7 +139,7 @@ def test_each_selects_and_names_what_made_its_scores_and_b1_and_b2_are_trained_o
     assert config_of(runs.listed("pretrain")[0]).preset == "paper"
 
 
-def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side() -> None:
+def test_cos_mlm_ner_scores_equal_cosines_of_joined_vectors() -> None:
     run = scoring(select("cos-mlm-ner", options={"halves": "raw"}).id)
     made_by = run.result()["made_by"]
     halves = []
@@ -156,7 +156,7 @@ def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side() -> None:
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, atol=2e-3)
 
 
-def test_b1_never_reads_held_out_sentences_and_no_model_is_trained_twice(made: Names, seal: Seal, home: Path) -> None:
+def test_pretraining_for_selection_leaves_out_held_out_sentences(made: Names, seal: Seal, home: Path) -> None:
     first = scoring(made["ner-selected"]).result()["made_by"]
     for rank in ("density", "type-balanced", "rarity"):
         assert scoring(select("ner-selected", options={"rank": rank}).id).result()["made_by"] == first
@@ -168,7 +168,7 @@ def test_b1_never_reads_held_out_sentences_and_no_model_is_trained_twice(made: N
     assert whole.result()["made_by"] == scoring(made["pseudo-perplexity"]).result()["made_by"]  # all of T_C
 
 
-def test_folds_train_on_the_rest_and_count_out_of_fold(seal: Seal) -> None:
+def test_fold_taggers_score_only_sentences_they_did_not_train_on(seal: Seal) -> None:
     labelled = next(corpora.find("train").batches())
     seal([*DOMAIN, labelled[0].text], "domain")  # D_C holds a copy of a labelled sentence
     options = {"domain": corpora.listed()[0].fingerprint, "options": {"folds": 3}}
@@ -184,7 +184,7 @@ def test_folds_train_on_the_rest_and_count_out_of_fold(seal: Seal) -> None:
     assert len(run.result()["made_by"]["tag"]) == 3
 
 
-def test_what_is_missing_is_said_before_anything_is_trained() -> None:
+def test_missing_options_are_refused_before_training() -> None:
     with pytest.raises(ConfigError, match="needs a dev set; give it with --dev"):
         select("ner-selected", dev="")
     with pytest.raises(ConfigError, match="needs labels; give them with --train"):
@@ -196,7 +196,7 @@ def test_what_is_missing_is_said_before_anything_is_trained() -> None:
     assert len(runs.listed("pretrain", "finetune")) == 2
 
 
-def test_a_cancelled_scoring_goes_on_where_it_was(made: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_scoring_resumes_from_its_chunks(made: Names, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = scoring(made["pseudo-perplexity"])
     expected = np.load(undisturbed.artifacts / "scores.npy")
     monkeypatch.setattr(score, "SLOW_CHUNK", 32)
@@ -222,7 +222,7 @@ def test_a_cancelled_scoring_goes_on_where_it_was(made: Names, monkeypatch: pyte
     assert len(runs.listed("pretrain")) == 1
 
 
-def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
+def test_predicted_entities_are_shown_in_explore_and_explanations(made: Names) -> None:
     run, plain = runs.get(made["ner-selected"]), runs.get(made["random"])
     (tagged,) = maps.tag_runs(run.id)
     assert [tagged.id] == scoring(run.id).result()["made_by"]["tag"]

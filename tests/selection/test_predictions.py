@@ -62,7 +62,7 @@ words = [sentence(" ".join(["word"] * n) + f" {i}") for i, n in enumerate((7, 7,
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_the_order_is_that_of_the_tuple(rows: list[tuple[list[tuple[str, int]], int]]) -> None:
+def test_score_orders_by_count_then_posterior_then_density(rows: list[tuple[list[tuple[str, int]], int]]) -> None:
     """(count, mean posterior, density) compared as a tuple, against one float."""
     sentences = [sentence(" ".join(["w"] * n)) for _, n in rows]
     found = [predicted(*((name, eighths / 8) for name, eighths in entities)) for entities, _ in rows]
@@ -79,7 +79,7 @@ def test_the_order_is_that_of_the_tuple(rows: list[tuple[list[tuple[str, int]], 
             assert (values[i] > values[j]) == (tuples[i] > tuples[j])
 
 
-def test_density_and_rarity(seal: Seal) -> None:
+def test_density_and_rarity_equal_their_formulas(seal: Seal) -> None:
     found = [predicted(*[("PER", 0.5)] * n) for n in (1, 2, 2, 0, 0)] + [predicted(("LOC", 0.5))]
     lengths = [len(s.tokens) for s in words]
     dense = scores(seal, words, found, rank="density")
@@ -107,7 +107,7 @@ def round_robin(counts: FloatArray, ties: FloatArray) -> list[set[int]]:
     return rounds
 
 
-def test_type_balanced_is_a_round_robin(seal: Seal) -> None:
+def test_type_balanced_rank_equals_a_round_robin(seal: Seal) -> None:
     lots = np.random.default_rng(0)
     sentences = [sentence(" ".join(["word"] * 20) + f" {i}") for i in range(60)]
     found = []
@@ -127,7 +127,7 @@ def test_type_balanced_is_a_round_robin(seal: Seal) -> None:
     assert best.sum() > (table[np.argsort(-plain)[:10], 0] > 0).sum()  # LOC gets its turns
 
 
-def test_folds_average_and_a_copy_is_counted_by_the_tagger_that_never_saw_it(seal: Seal) -> None:
+def test_folds_are_averaged_and_training_copies_use_the_unseen_fold(seal: Seal) -> None:
     copy = sentence("Anna left")  # as in L_C
     mine = int(fold(np.array([int(copy.id, 16)], dtype=np.uint64), 2)[0])
     both = [[predicted(("PER", 0.5), ("PER", 0.5)), predicted(("PER", 1.0))], [predicted(), predicted(("LOC", 0.5))]]
@@ -138,7 +138,7 @@ def test_folds_average_and_a_copy_is_counted_by_the_tagger_that_never_saw_it(sea
     assert values[1] == pytest.approx(1 + 0.75 / 2, abs=1e-5)  # the mean posterior, halved: means lie 1/2 apart
 
 
-def test_taggers_that_know_other_types(seal: Seal) -> None:
+def test_taggers_with_different_types_are_combined(seal: Seal) -> None:
     tables = [spans([predicted(("PER", 0.5))], ("PER",)), spans([predicted(("LOC", 0.5))], ("LOC", "PER"))]
     strategy = make_strategy("ner-selected", {"folds": 2, "rank": "rarity"}, 0)
     labelled = Source(corpus=seal([sentence("Anna left", [(0, 1, "PER")])], "labelled", labelled=True))
@@ -148,14 +148,14 @@ def test_taggers_that_know_other_types(seal: Seal) -> None:
     assert value[0] == pytest.approx(2 * 0.5 / log(2.5), abs=2e-6)
 
 
-def test_no_type_at_all_is_refused(seal: Seal) -> None:
+def test_missing_types_and_unknown_rank_are_refused(seal: Seal) -> None:
     with pytest.raises(CorpusError, match="holds no entity"):
         scores(seal, words[:1], [predicted()], types=())
     with pytest.raises(ConfigError, match="rank"):
         make_strategy("ner-selected", {"rank": "best"}, 0)
 
 
-def test_spans_are_what_was_predicted() -> None:
+def test_spans_equal_the_predictions() -> None:
     sentences = [sentence("Anna and Bob"), sentence(""), sentence("Rome sees Anna")]
     found = found_by_list(sentences, {"anna": "PER", "bob": "PER", "rome": "LOC"})
     table = spans(found, TYPES)

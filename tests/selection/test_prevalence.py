@@ -27,7 +27,7 @@ def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, Preval
 
 
 @pytest.mark.parametrize("planted", [0, 60, pytest.param(150, marks=pytest.mark.full)])
-def test_what_is_planted_is_counted_and_said(seal: Seal, command: Command, planted: int) -> None:
+def test_planted_prevalence_is_estimated_and_printed(seal: Seal, command: Command, planted: int) -> None:
     task = contracts(200, seed=1)
     others = [text for text in contracts(500, seed=2) if text not in set(task)]
     run_id, found = counted(task, [*others[:planted], *kitchen(600)], seal)
@@ -42,7 +42,7 @@ def test_what_is_planted_is_counted_and_said(seal: Seal, command: Command, plant
     assert prevalence.in_words(found) in command(*words)[1]
 
 
-def test_no_model_scores_what_it_saw(seal: Seal) -> None:
+def test_equal_sentences_share_a_fold_and_are_scored_out_of_fold(seal: Seal) -> None:
     """Equal sentences share a fold, of T_C and D_C too; neighbours do; every fold has some of both."""
     task, domain = contracts(300, seed=1), [*kitchen(400), *contracts(300, seed=1)[:30]]
     sources = {}
@@ -74,7 +74,7 @@ def documents(n: int, seed: int) -> list[str]:
     return named
 
 
-def test_equal_sentences_count_once_and_few_are_refused(seal: Seal) -> None:
+def test_duplicates_count_once_and_small_corpora_are_refused(seal: Seal) -> None:
     task = contracts(100, seed=1)
     _, found = counted(task, [*task[:50] * 4, *kitchen(400)], seal)
     assert found.domain == 450
@@ -83,14 +83,12 @@ def test_equal_sentences_count_once_and_few_are_refused(seal: Seal) -> None:
         counted(task[:19], kitchen(100), seal)
 
 
-def test_sentences_of_one_document_do_not_vouch_for_each_other(seal: Seal) -> None:
+def test_sentences_of_one_document_share_a_fold(seal: Seal) -> None:
     _, found = counted(documents(300, seed=1), [*documents(100, seed=2), *kitchen(600)], seal)
     assert found.about == pytest.approx(100, rel=0.2)
 
 
-def test_an_experiment_is_told_beforehand_what_there_is_and_what_it_asks_for(
-    seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prevalence_is_shown_before_an_experiment(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     found = PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
     domain = seal([f"sentence {i}" for i in range(60)], "domain").fingerprint
     assert prevalence.before({"task": "t", "domain": domain, "budgets": ("20",)}) == ""

@@ -67,7 +67,7 @@ def naive(folder: Path, text: str, *, within_word: bool = True, max_length: int 
     return float(np.exp(np.mean(losses))) if losses else float("nan")
 
 
-def test_exact_is_one_mask_at_a_time(folder: Path, seal: Seal) -> None:
+def test_exact_method_equals_one_mask_per_pass(folder: Path, seal: Seal) -> None:
     scores = prepared(folder, seal).score(batch(TEXTS))
     expected = [naive(folder, text) for text in TEXTS]
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
@@ -76,7 +76,7 @@ def test_exact_is_one_mask_at_a_time(folder: Path, seal: Seal) -> None:
     assert abs(other / scores[0] - 1) > 0.01  # so the oracle sees whether the rest of a word is hidden
 
 
-def test_long_sentences_are_read_in_windows_and_short_ones_keep_their_bytes(
+def test_windows_change_only_scores_of_long_sentences(
     folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["one two", "a word of thirteen", "three four", "abcdefghij" * 3]
@@ -92,9 +92,7 @@ def test_long_sentences_are_read_in_windows_and_short_ones_keep_their_bytes(
         assert (scores[[1, 3]] != cut[[1, 3]]).all()
 
 
-def test_logits_have_all_their_digits_where_the_encoder_has_few(
-    folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logits_are_float32_for_a_bf16_encoder(folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = prepared(folder, seal).score(batch(TEXTS[:2]))
     monkeypatch.setattr("core.models.devices._has_bf16", lambda device: True)
     strategy = prepared(folder, seal)
@@ -107,7 +105,7 @@ def test_logits_have_all_their_digits_where_the_encoder_has_few(
     np.testing.assert_allclose(strategy.score(batch(TEXTS[:2])), exact, rtol=0.02)
 
 
-def test_a_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) -> None:
+def test_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) -> None:
     folder = unigram_mlm(tmp_path, ["a a a b", "b c"], ["d"])
     shares = {"a": 4, "b": 3, "c": 2, "d": 1}
     total = sum(shares.values()) + 5  # and one for each special piece
@@ -118,9 +116,7 @@ def test_a_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) ->
     assert prepared(folder, seal, method="sampled").score(batch(texts))[1:3] == pytest.approx(expected[1:3], rel=1e-5)
 
 
-def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
-    folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sampled_masks_depend_on_id_and_seed(folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[_Pass] = []
     whole = PseudoPerplexity._losses
 
@@ -145,7 +141,7 @@ def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
     assert many[0] == pytest.approx(exact, rel=0.15)  # one piece of six at a time: the mean over many draws
 
 
-def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Seal) -> None:
+def test_one_pass_method_notes_that_scores_are_not_probabilities(folder: Path, seal: Seal) -> None:
     notes = []
 
     class Listens(Silent):
@@ -157,7 +153,7 @@ def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Seal) -> No
     assert "not probabilities" in notes[0]
 
 
-def test_progress_ends_at_all_sentences_and_a_cancel_is_heard_between_passes(
+def test_progress_counts_all_sentences_and_cancel_stops_between_passes(
     folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.selection.strategies.perplexity.BUDGET", {"cpu": 64})

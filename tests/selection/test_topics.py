@@ -21,13 +21,13 @@ def around(counts: tuple[int, ...], seed: int) -> FloatArray:
     return unit
 
 
-def test_the_silhouette_says_how_many_topics_there_are() -> None:
+def test_silhouette_finds_the_number_of_topics() -> None:
     assert best_k(around((30, 30, 30), 1), 0) == 3
     assert best_k(around((1,), 1), 0) == 1
 
 
 @pytest.mark.parametrize("quota", [False, True])
-def test_every_topic_has_its_share_of_s_c(quota: bool, seal: Seal) -> None:
+def test_quota_gives_every_topic_its_share(quota: bool, seal: Seal) -> None:
     """T_C: 60, 30 and 10 of 100. D_C: 100, 100 and 800, so that without a quota the small topic has most of S_C."""
     task, domain = around((60, 30, 10), 2), around((100, 100, 800), 3)
     strategy = make_strategy("cos-pretrained", {"query": "k-means", "centroids": 0, "quota": quota}, 0)

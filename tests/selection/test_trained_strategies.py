@@ -28,7 +28,7 @@ def piles(seal: Seal) -> None:
         seal(labelled, name, labelled=True)
 
 
-def test_from_t_c_to_s_c_by_models_of_its_own() -> None:
+def test_strategies_train_their_models_and_score_by_them() -> None:
     """Three strategies, one B1, one B2; each scores as its model says when it is asked directly."""
     given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
     scores, made_by = {}, {}

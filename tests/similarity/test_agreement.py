@@ -28,7 +28,7 @@ def grid(values: FloatArray, prefer: tuple[Prefer, ...] | None = None, spread: F
     )
 
 
-def test_the_golden_numbers_of_table_3(table_3: Pasted) -> None:
+def test_kappas_of_table_3_are_the_golden_numbers(table_3: Pasted) -> None:
     """Dai et al. 2019 (SOURCES.md, Golden numbers)."""
     found = agreement(table_3.grid.only(THREE))
     assert (found.items, found.unanimous, found.left_out) == (60, 48, 0)
@@ -54,7 +54,7 @@ answers = st.integers(0, 2**31).map(np.random.default_rng)
 
 @settings(deadline=None)
 @given(answers, st.integers(1, 3), st.integers(2, 4), st.integers(2, 4))
-def test_kappa_by_enumeration(rng: np.random.Generator, t: int, s: int, m: int) -> None:
+def test_kappa_equals_enumeration_of_rater_pairs(rng: np.random.Generator, t: int, s: int, m: int) -> None:
     """From the definition: agreeing pairs of raters over all pairs of raters, item by item."""
     values = rng.permutation(t * s * m).reshape(t, s, m) * 1.0
     agree = total = first = 0
@@ -77,13 +77,13 @@ def test_kappa_by_enumeration(rng: np.random.Generator, t: int, s: int, m: int) 
         assert found.fleiss_kappa == pytest.approx((agree / total - expected) / (1 - expected))
 
 
-def test_directions_are_turned() -> None:
+def test_measures_that_prefer_low_values_are_reversed() -> None:
     values = np.array([[[1.0, 9.0], [2.0, 5.0]]])
     assert agreement(grid(values, ("low", "high"))).unanimous == 1
     assert agreement(grid(values, ("high", "high"))).unanimous == 0
 
 
-def test_ties_and_gaps_are_left_out_and_counted() -> None:
+def test_ties_and_missing_values_are_left_out_and_counted() -> None:
     values = np.array([[[1.0, 1.0], [1.0, 2.0], [3.0, np.nan]]])
     found = agreement(grid(values))
     assert (found.items, found.left_out) == (0, 3)
@@ -101,7 +101,7 @@ def test_ties_and_gaps_are_left_out_and_counted() -> None:
         (0.5, 0.6, "nearly a tie by m1"),
     ],
 )
-def test_why_a_pair_splits(gap: float, spread: float | None, says: str) -> None:
+def test_reason_of_a_split_names_a_tie_or_a_disagreement(gap: float, spread: float | None, says: str) -> None:
     values = np.array([[[2.0, 1.0], [1.0, 1.0 + gap]]])
     wide = None if spread is None else np.array([[[0.0, spread], [0.0, spread]]])
     assert says in agreement(grid(values, spread=wide)).splits[0].why

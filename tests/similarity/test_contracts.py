@@ -60,7 +60,7 @@ def value(name: str, source: Sample, target: Sample = TARGET, seed: int = 0) -> 
 
 
 @EVERY
-def test_a_number_says_what_it_is_and_the_close_source_wins(name: str) -> None:
+def test_measurement_is_labelled_and_prefers_the_close_source(name: str) -> None:
     each = measure(name)
     learnt = each.fit(NEAR, Silent())
     with pytest.raises(Cancelled):
@@ -78,7 +78,7 @@ def test_a_number_says_what_it_is_and_the_close_source_wins(name: str) -> None:
 
 
 @EVERY
-def test_a_source_serves_every_target_and_is_not_changed(name: str) -> None:
+def test_comparing_does_not_change_a_fitted_source(name: str) -> None:
     each = measure(name)
     learnt = each.fit(NEAR, Silent())
     other = sample(chained(METAL, 20, 5), "other")
@@ -96,7 +96,7 @@ def test_a_source_serves_every_target_and_is_not_changed(name: str) -> None:
     [["one"], ["a b"], ["слово за словом " * 3], ["x " * 30]],
     ids=["one word", "shorter than the order", "another script", "one word again and again"],
 )
-def test_poor_text_gives_a_number_or_a_sentence(name: str, source: list[str]) -> None:
+def test_poor_text_gives_a_finite_number_or_an_error(name: str, source: list[str]) -> None:
     each = measure(name)
     with suppress(CorpusError):  # its sentence is the other good answer
         found = each.compare(each.fit(sample(source, "poor"), Silent()), TARGET, Silent())
@@ -111,7 +111,7 @@ print(json.dumps({name: repr(value(name, NEAR, seed=7)) for name in MEASURES}))
 """
 
 
-def test_same_seed_same_digits_in_two_processes() -> None:
+def test_same_seed_gives_the_same_digits_in_two_processes() -> None:
     assert get_args(MeasureName) == tuple(MEASURES)
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {name: repr(value(name, NEAR, seed=7)) for name in MEASURES}

@@ -22,20 +22,20 @@ def of_sources(rng: np.random.Generator, lead: float, kind: str) -> tuple[Grid, 
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy"])
-def test_equal_sources_have_a_lead_in_at_most_five_of_a_hundred(kind: str) -> None:
+def test_equal_sources_have_a_lead_in_at_most_5_percent(kind: str) -> None:
     rng, n = np.random.default_rng(0), 2000
     wrong = sum(any(lead.holds for lead in leads(*of_sources(rng, 0, kind))) for _ in range(n))
     assert wrong <= 0.05 * n + 2 * (0.05 * 0.95 * n) ** 0.5
     assert wrong > 0  # a rule that never tells a lead would pass, too
 
 
-def test_a_true_lead_is_seen() -> None:
+def test_true_lead_is_detected() -> None:
     rng = np.random.default_rng(1)
     seen = sum(all(lead.holds for lead in leads(*of_sources(rng, 3, "normal"))) for _ in range(200))
     assert seen > 180
 
 
-def test_holm_counts_the_measures_that_have_a_vote() -> None:
+def test_holm_correction_counts_all_measures() -> None:
     """One lead with p of .03 holds by itself and not beside another that has none."""
     whole = np.array([[[1.0], [0.0]]])
     differences = np.array([1, 1, 1, 1, 1, 1, -1.3, 1.05]) + 0.02
@@ -48,7 +48,7 @@ def test_holm_counts_the_measures_that_have_a_vote() -> None:
     assert [lead.holds for lead in beside] == [False, False]
 
 
-def test_the_smaller_lead_is_judged_and_too_few_or_tied_parts_are_not() -> None:
+def test_smaller_of_two_leads_is_tested_unless_parts_are_few_or_tied() -> None:
     differences = np.array([2.0, 2.1, 1.9, 2.0, 2.05])
     whole, parts, turned = (batch_means(sign * differences, lead) for sign, lead in ((1, 2.0), (1, 0.001), (-1, 2.0)))
     assert whole is not None
@@ -65,7 +65,7 @@ def test_the_smaller_lead_is_judged_and_too_few_or_tied_parts_are_not() -> None:
 
 
 @pytest.mark.parametrize("prefer", ["low", "high"])
-def test_the_first_leads_whichever_end_is_close(prefer: Prefer) -> None:
+def test_leading_source_follows_the_preferred_direction(prefer: Prefer) -> None:
     values = np.array([[[1.0], [5.0], [9.0]]])
     by_part = values[0] + np.linspace(-1, 1, 8)[:, None, None] * np.array([[1.0], [0.9], [0.8]])
     (lead,) = leads(replace(grid(values), prefer=(prefer,)), 0, by_part)
@@ -75,7 +75,7 @@ def test_the_first_leads_whichever_end_is_close(prefer: Prefer) -> None:
     assert lead.holds
 
 
-def test_parts_are_neighbours_and_make_up_the_whole() -> None:
+def test_parts_are_consecutive_and_cover_all_rows() -> None:
     rows = np.array([2, 3, 5, 8, 13, 21, 34])
     lengths = np.array([9, 1, 1, 1, 9, 1, 8])
     parts = [stretch(rows, lengths, which, 3).tolist() for which in range(3)]
@@ -83,14 +83,14 @@ def test_parts_are_neighbours_and_make_up_the_whole() -> None:
 
 
 @pytest.mark.parametrize("setting", [SETTINGS[2], pytest.param(SETTINGS[3], marks=pytest.mark.full)])
-def test_simulated_text_of_equal_sources(setting: object) -> None:
+def test_simulated_equal_sources_seldom_have_a_lead(setting: object) -> None:
     """A cut of `tests.lab.benchmarks.bench_leads`, which holds 5 in 100 in all its settings."""
     line = simulated(setting, ("ppl", "tvc"), 20)  # type: ignore[arg-type]
     assert isinstance(line["any_lead"], float)
     assert line["any_lead"] <= 0.15
 
 
-def test_simulated_text_of_unequal_sources() -> None:
+def test_simulated_unequal_sources_have_the_right_lead() -> None:
     further = [judged(replace(SETTINGS[12], gap=0.3), ("ppl", "tvc"), seed) for seed in range(5)]
     assert further[0] == judged(replace(SETTINGS[12], gap=0.3), ("ppl", "tvc"), 0)
     assert all(lead.first == "near" for of in further for lead in of if lead.holds)

@@ -17,7 +17,7 @@ from core.similarity.worth import Pasted, read_table
 from tests.similarity.test_agreement import grid
 
 
-def test_table_3_as_it_is_printed(table_3: Pasted) -> None:
+def test_table_3_is_read_as_printed(table_3: Pasted) -> None:
     grid = table_3.grid
     assert grid.targets == ("CADEC", "CoNLL2003", "CRAFT", "JNLPBA", "ScienceIE", "WetLab")
     assert grid.sources == ("1BWB", "MIMIC", "PubMed", "Wiki", "Yelp")
@@ -34,7 +34,7 @@ def test_table_3_as_it_is_printed(table_3: Pasted) -> None:
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
-def test_tables_with_commas_semicolons_tabs_single_runs_or_no_f1(sign: str) -> None:
+def test_table_is_read_with_any_separator_and_optional_f1(sign: str) -> None:
     def read(text: str) -> Pasted:
         return read_table(text.replace(",", sign))
 
@@ -69,13 +69,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_a_bad_table_is_told_in_a_sentence(text: str) -> None:
+def test_bad_table_raises_a_readable_error(text: str) -> None:
     with pytest.raises(ReadError, match=BAD[text]):
         read_table(text)
 
 
 @given(st.text(alphabet='target,source;ppl\t\n"x1.±()-', max_size=80))
-def test_whatever_is_pasted_is_read_or_told(text: str) -> None:
+def test_any_pasted_text_is_read_or_refused(text: str) -> None:
     for whole in (text, f"target,source,ppl\n{text}"):
         with suppress(WinnowError):
             read_table(whole)
@@ -94,7 +94,7 @@ def advice(values: FloatArray, noise: float | None = None, past: tuple[Regret, .
     return advise(table, 0, ahead, past)
 
 
-def test_advice_says_how_sure_a_lead_is_and_what_it_cost_before() -> None:
+def test_advice_states_confidence_and_past_losses() -> None:
     beyond = f"s1 is closest to t0 by 2 of 3 measures (s0 by TVC); every lead is beyond chance, {BEYOND}"
     assert advice(VALUES, 0.1) == f"{beyond}."
     lost = "on your past runs (2 targets) the closest source lost 0.1 points on average against the best."

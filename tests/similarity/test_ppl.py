@@ -26,7 +26,7 @@ def measured(source: Text, target: Text, words: int | None = None, **options: ob
 
 @settings(max_examples=200, deadline=None)
 @given(corpora, corpora, st.integers(1, 5), st.booleans())
-def test_same_numbers_as_the_definition(source: Text, target: Text, order: int, count_end: bool) -> None:
+def test_perplexity_equals_a_slow_implementation(source: Text, target: Text, order: int, count_end: bool) -> None:
     size = len({word for text in (source, target) for line in text for word in line}) + 2
     slow = SlowKneserNey(source, order, size)
     try:
@@ -48,7 +48,7 @@ def test_same_numbers_as_the_definition(source: Text, target: Text, order: int, 
     assert columns["oov"] == pytest.approx(100 * sum(word not in known for word in tokens) / len(tokens))
 
 
-def test_the_toy_of_the_specification() -> None:
+def test_perplexity_of_the_toy_corpus_is_the_golden_number() -> None:
     """SOURCES.md, Golden numbers: V of the training text alone, as lmplz takes it."""
     found = measured(TRAIN, TEST, words=10)
     assert found.value == pytest.approx(6.9680, abs=5e-5)
@@ -57,7 +57,7 @@ def test_the_toy_of_the_specification() -> None:
     assert "fallback discounts of order 2, 3, 4, 5" in found.convention
 
 
-def test_a_small_vocabulary_is_no_advantage() -> None:
+def test_shared_vocabulary_size_removes_the_advantage_of_small_sources() -> None:
     """Alone, a source of one word gives unknown words more than a source of many does; a shared V ends that."""
     small, large = [["a"] * 6] * 20, [[f"w{i}" for i in range(j, j + 6)] for j in range(40)]
     target = [["x", "y", "z"]]
@@ -69,7 +69,7 @@ def test_a_small_vocabulary_is_no_advantage() -> None:
     assert shared[0] > shared[1]
 
 
-def test_a_source_that_knows_no_word_is_noted() -> None:
+def test_source_without_any_target_word_is_noted() -> None:
     measure, ear = make_measure("ppl", {}, seed=0, vocabulary_size=50), Recorder()
     found = measure.compare(measure.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), ear)
     assert found.columns["oov"] == 100

@@ -31,7 +31,7 @@ MEASURES = ("ppl", "wvv", "tvc", "tvcc")
         (VECTORS, "pooled", (-0.358, -0.544, 0.508, 0.485)),
     ],
 )
-def test_table_3_gives_the_golden_correlations(
+def test_correlations_of_table_3_are_the_golden_numbers(
     table_3: Pasted, effect: int, convention: str, expected: tuple[float, ...]
 ) -> None:
     """The vector column of print is reproduced by none (SOURCES.md, Prediction of F1), so these are our own values."""
@@ -45,7 +45,7 @@ def test_table_3_gives_the_golden_correlations(
         assert found["wvv"].interval == pytest.approx((-0.97, -0.64), abs=0.006)
 
 
-def test_table_3_gives_the_golden_correlations_of_each_target(table_3: Pasted) -> None:
+def test_correlations_per_target_of_table_3_are_the_golden_numbers(table_3: Pasted) -> None:
     whole, outcomes = table_3.grid, table_3.outcomes[LM]
     for at, expected in enumerate(
         (
@@ -68,7 +68,7 @@ def test_table_3_gives_the_golden_correlations_of_each_target(table_3: Pasted) -
     ("effect", "hits", "lost", "random"),
     [(LM, (6, 6, 5, 5), (0, 0, 0.063, 0.063), 2.151), (VECTORS, (5, 5, 4, 4), (0.078, 0.078, 0.217, 0.217), 1.124)],
 )
-def test_table_3_gives_the_golden_regrets(
+def test_regrets_of_table_3_are_the_golden_numbers(
     table_3: Pasted, effect: int, hits: tuple[int, ...], lost: tuple[float, ...], random: float
 ) -> None:
     found = regrets(table_3.grid, table_3.outcomes[effect])
@@ -80,7 +80,7 @@ def test_table_3_gives_the_golden_regrets(
         assert [(each.concordant, each.pairs) for each in found] == [(46, 60), (51, 60), (45, 60), (46, 60)]
 
 
-def test_a_measure_that_is_right_the_wrong_way_round_predicts_nothing() -> None:
+def test_correlation_in_the_wrong_direction_predicts_nothing() -> None:
     """Perplexity prefers low values: if F1 rises with it, it predicts nothing."""
     table = replace(grid(np.array([[[100.0], [200.0], [300.0]]])), measures=("ppl",), prefer=("low",))
     far, near = (
@@ -95,7 +95,7 @@ def test_a_measure_that_is_right_the_wrong_way_round_predicts_nothing() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(3, 5), st.integers(1, 4))
-def test_against_scipy_on_single_runs(seed: int, t: int, s: int, n: int) -> None:
+def test_correlations_equal_scipy(seed: int, t: int, s: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     x, f1, none = rng.random((t, s, 1)), 60 + 10 * rng.random((t, s, n)), 50 + rng.random(t)
     runs = {(i, j): f1[i, j].tolist() for i in range(t) for j in range(s)}
@@ -112,7 +112,7 @@ def test_against_scipy_on_single_runs(seed: int, t: int, s: int, n: int) -> None
     assert found["centred"].value == pytest.approx(pearsonr(centred[0].ravel(), centred[1].ravel()).statistic)
 
 
-def test_the_interval_is_students_over_targets_on_fishers_z() -> None:
+def test_interval_over_targets_has_95_percent_coverage() -> None:
     rng = np.random.default_rng(5)
     held = 0
     for _ in range(400):
@@ -126,7 +126,7 @@ def test_the_interval_is_students_over_targets_on_fishers_z() -> None:
     assert 0.91 <= held / 400 <= 0.98
 
 
-def test_too_little_is_none_and_never_not_a_number() -> None:
+def test_too_little_data_gives_none_not_nan() -> None:
     values = np.array([[[1.0], [np.nan]], [[2.0], [2.0]]])
     outcomes = outcomes_of("lm", {(0, 0): [50.0], (1, 0): [60.0], (1, 1): [61.0]}, np.full(2, np.nan), 2)
     found = correlations(grid(values), outcomes)["m0"]
@@ -142,7 +142,7 @@ def test_too_little_is_none_and_never_not_a_number() -> None:
     assert {r.interval for r in correlations(grid(rng.random((3, 4, 1))), three)["m0"].values()} == {None}
 
 
-def test_what_a_missed_choice_costs_and_how_sure_that_is() -> None:
+def test_wrong_choice_has_a_cost_and_a_p_value() -> None:
     values = np.array([[[2.0], [1.0]]])
     outcomes = outcomes_of("lm", {(0, 0): [50.0, 51.0, 52.0], (0, 1): [60.0, 61.0, 62.0]}, np.zeros(1), 2)
     (regret,) = regrets(grid(values), outcomes)
@@ -152,7 +152,7 @@ def test_what_a_missed_choice_costs_and_how_sure_that_is() -> None:
     assert (regret.hits, regret.concordant, regret.pairs, regret.random) == (0, 0, 1, 5)
 
 
-def test_chance_goes_through_every_order_of_few_sources() -> None:
+def test_chance_equals_enumeration_of_all_orders() -> None:
     """Against an enumeration that shares no line with it."""
     rng, counts = np.random.default_rng(3), (4, 3)
     values = rng.normal(size=(2, 4, 2))
@@ -176,7 +176,7 @@ def test_chance_goes_through_every_order_of_few_sources() -> None:
     assert share.best == pytest.approx((r.max(axis=1) >= r[0].max() - 1e-9).mean())
 
 
-def test_table_3_is_no_chance_and_measures_without_meaning_are_seldom_taken_for_more(table_3: Pasted) -> None:
+def test_chance_is_small_for_table_3_and_calibrated_for_random_measures(table_3: Pasted) -> None:
     for found in (chance(table_3.grid, each) for each in table_3.outcomes):
         assert found is not None
         assert not found.exact

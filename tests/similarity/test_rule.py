@@ -22,7 +22,7 @@ def made(closeness: list[float], lm: list[float], vectors: list[float]) -> tuple
     return grid, outcomes
 
 
-def test_what_the_printed_table_says_of_its_own_rule(table_3: Pasted) -> None:
+def test_rule_on_table_3_gives_the_golden_numbers(table_3: Pasted) -> None:
     found = rule(table_3.grid, table_3.outcomes)
     assert found is not None
     assert (found.right, found.advised, found.clear_right, found.clear) == (15, 23, 11, 15)
@@ -38,7 +38,7 @@ def test_what_the_printed_table_says_of_its_own_rule(table_3: Pasted) -> None:
     assert "two for 15 of 23 sources (chance 11.7, p = 0.12), which may well be chance" in found.sentence
 
 
-def test_chance_is_what_advice_by_lot_comes_to() -> None:
+def test_chance_of_the_rule_equals_all_permutations_of_advice() -> None:
     lm, vectors = [60.0, 60.0, 50.0, 60.0], [50.0, 50.0, 60.0, 50.0]
     found = rule(*made([4, 3, 2, 1], lm, vectors))
     assert found is not None
@@ -52,7 +52,7 @@ def test_chance_is_what_advice_by_lot_comes_to() -> None:
     assert "3 of 4 sources (chance 2, p = 0.5), which may well be chance." in found.sentence
 
 
-def test_few_sources_tell_nothing() -> None:
+def test_rule_needs_four_sources_for_a_test() -> None:
     nan = float("nan")
     found = rule(*made([4, 3, 2, 1], [60, 60, nan, 50], [50, nan, 50, 60]))
     assert found is not None

@@ -22,7 +22,7 @@ def corpus(seal: Seal) -> Corpus:
     return seal([f"Sentence number {i} has words ." for i in range(300)])
 
 
-def test_at_most_the_cap_and_nearly_all_of_it(corpus: Corpus) -> None:
+def test_sample_fills_the_cap_without_exceeding_it(corpus: Corpus) -> None:
     found = drawn(corpus, cap=100)
     assert 100 - 6 < found.n_tokens <= 100
     assert found.n_tokens == sum(map(len, found.sentences))
@@ -33,7 +33,7 @@ def test_at_most_the_cap_and_nearly_all_of_it(corpus: Corpus) -> None:
     assert drawn(corpus, lowercase=True).sentences[0][0] == "sentence"
 
 
-def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None:
+def test_smaller_cap_is_a_subset_of_the_same_seed(corpus: Corpus) -> None:
     large, again, small, other = (
         {tuple(words) for words in drawn(corpus, cap=cap, seed=seed).sentences}
         for cap, seed in ((600, 0), (600, 0), (150, 0), (600, 1))
@@ -43,9 +43,7 @@ def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None
     assert large != other
 
 
-def test_several_corpora_are_one_source_whose_rows_are_counted(
-    corpus: Corpus, seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_corpora_are_sampled_as_one_source(corpus: Corpus, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, ear = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second"), Recorder()
     found = drawn(first, second)
     assert found.n_tokens == 18
@@ -58,7 +56,7 @@ def test_several_corpora_are_one_source_whose_rows_are_counted(
         drawn(seal([sentence(" ")]), name="blank")
 
 
-def test_labelled_and_plain_text_are_cut_alike(seal: Seal) -> None:
+def test_labelled_and_plain_text_are_tokenised_alike(seal: Seal) -> None:
     """Labelled data keeps its own tokens for tagging; a comparison must not (SOURCES.md, Words)."""
     tokens = ("U.S.-based", "Smith", "&", "Co.")
     labelled = seal([sentence(" ".join(tokens), [(1, 2, "PER")])], labelled=True)

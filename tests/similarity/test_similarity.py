@@ -66,7 +66,7 @@ def rows(result: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
     return [row for row in result["measurements"] if all(row[key] == value for key, value in wanted.items())]
 
 
-def test_each_target_has_its_source_and_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
+def test_sources_are_sorted_by_closeness_per_target(piles: dict[str, str]) -> None:
     """Sources are sorted by mean rank, whichever end is close; what could not be measured comes last."""
     targets, sources = (piles["fruit-task"], piles["metal-task"]), (piles["metal"], piles["fruit"])
     found = compared(piles, source=sources, target=targets, measure=("ppl", "tvc"))
@@ -85,7 +85,7 @@ def test_each_target_has_its_source_and_sources_are_sorted_by_closeness(piles: d
     assert closest_first(missing)[0].source == "metal"
 
 
-def test_sources_are_capped_alike_and_the_size_curve_is_the_first_draw_at_smaller_caps(piles: dict[str, str]) -> None:
+def test_sources_share_a_cap_and_the_size_curve_nests_in_the_first_draw(piles: dict[str, str]) -> None:
     found = compared(piles, measure=("tvc",), sizes=2)
     assert found["cap_tokens"] == 3000  # the smaller source has 3,000
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
@@ -103,7 +103,7 @@ def test_sources_are_capped_alike_and_the_size_curve_is_the_first_draw_at_smalle
     assert first[1] == pytest.approx(other[0])  # draw i has seed + i
 
 
-def test_leads_are_judged_on_parts_of_the_target_and_of_both_sources(piles: dict[str, str]) -> None:
+def test_leads_are_tested_on_parts_of_target_and_sources(piles: dict[str, str]) -> None:
     run = made(piles, measure=("ppl", "tvc"), draws=1, parts=4)
     found = run.result()
     leads = [(lead["measure"], lead["first"], lead["parts"], lead["holds"]) for lead in found["leads"]]
@@ -118,7 +118,7 @@ def test_leads_are_judged_on_parts_of_the_target_and_of_both_sources(piles: dict
     assert "this was not tested against chance." in unjudged["recommendation"]["fruit-task"]
 
 
-def test_a_lead_that_may_be_chance_is_called_so(piles: dict[str, str], seal: Seal) -> None:
+def test_lead_that_may_be_chance_is_reported_as_such(piles: dict[str, str], seal: Seal) -> None:
     twins = [seal(texts(chained(FRUIT, 300, seed)), f"twin-{seed}").fingerprint for seed in (31, 32)]
     found = compared(piles, source=twins, measure=("ppl",), parts=8)
     assert found["leads"][0]["holds"] is False
@@ -149,7 +149,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], says: str) -> None:
             grouped([None, None, None], together)  # type: ignore[list-item]
 
 
-def test_poor_sources_leave_a_sentence_and_never_a_nan(piles: dict[str, str], seal: Seal) -> None:
+def test_poor_sources_give_a_reason_instead_of_nan(piles: dict[str, str], seal: Seal) -> None:
     tiny = seal(["a few words"], "tiny")
     script = seal([f"слово номер {i} за словом" for i in range(40)], "script")
     blank_line = seal(["fruit1 fruit2 fruit3", sentence("")], "blank-line")
@@ -172,7 +172,7 @@ def test_poor_sources_leave_a_sentence_and_never_a_nan(piles: dict[str, str], se
     assert compared(piles, source=(piles["fruit"], blank.fingerprint), measure=("tvc",))["too_small"] == {"blank": 0}
 
 
-def test_a_source_that_is_the_target_or_was_taken_from_it_is_pointed_out(piles: dict[str, str], home: Path) -> None:
+def test_source_equal_to_or_drawn_from_the_target_is_warned_about(piles: dict[str, str], home: Path) -> None:
     target = Library(home).find(piles["fruit-task"])
     part = Library(home).subset(target, np.arange(30), name="part", origin={"from": target.fingerprint})
     sources = (piles["fruit-task"], part.fingerprint, piles["metal"], piles["fruit"])
@@ -183,7 +183,7 @@ def test_a_source_that_is_the_target_or_was_taken_from_it_is_pointed_out(piles: 
     assert set(found["sources"]) == {"fruit-task", "part", "metal + fruit"}
 
 
-def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_run_resumes_to_the_same_result(piles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"target": (piles["fruit-task"], piles["metal-task"])}
     undisturbed = made(piles, **options)
     calm = undisturbed.result()
@@ -213,7 +213,7 @@ def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypat
     assert {path: path.stat().st_mtime_ns for path in kept} == kept  # no chunk was computed again
 
 
-def test_a_killed_worker_is_resumed_to_the_same_digits(piles: dict[str, str]) -> None:
+def test_killed_worker_resumes_to_the_same_digits(piles: dict[str, str]) -> None:
     config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, "draws": 12}
     run_id = runs.start("similarity", config)
     deadline = time.monotonic() + 300
@@ -234,7 +234,7 @@ def test_a_killed_worker_is_resumed_to_the_same_digits(piles: dict[str, str]) ->
         assert [*map(repr, draws[:2])] == [*map(repr, rows(here, measure=measure, source="fruit")[0]["draws"])]
 
 
-def test_a_source_that_is_too_small_is_left_out_by_name_and_lowers_no_cap(piles: dict[str, str], seal: Seal) -> None:
+def test_too_small_source_is_left_out_by_name_without_lowering_the_cap(piles: dict[str, str], seal: Seal) -> None:
     crumb = seal(texts(chained(FRUIT, 20, 8)), "crumb")
     sources = (piles["fruit"], crumb.fingerprint, piles["metal"])
     found = compared(piles, source=sources, measure=("tvc",), min_source_tokens=1_000)
@@ -260,7 +260,7 @@ def test_a_source_that_is_too_small_is_left_out_by_name_and_lowers_no_cap(piles:
     assert found["closest"] == {"wvv": "fruit"}
 
 
-def test_the_command_survey_tests_the_answers_of_a_file(command: Command, tmp_path: Path) -> None:
+def test_survey_command_tests_answers_from_a_file(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("target,a,b,answer\n" + "t,a,b,5\n" * 7, encoding="utf-8")
     assert "7 of 7 agree, 0 disagree; people agree (W = 0, p = 0.016" in command("survey", path)[1]
@@ -269,7 +269,7 @@ def test_the_command_survey_tests_the_answers_of_a_file(command: Command, tmp_pa
     assert (code, "nowhere.csv: cannot be read" in err) == (2, True)
 
 
-def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
+def test_finished_experiments_become_outcomes(piles: dict[str, str]) -> None:
     run_id = made(piles, measure=("ppl", "tvc")).id
     grid = grid_of(similarity.rows(run_id))
 
@@ -293,7 +293,7 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     assert outcomes["language model"].mean[0, 1] == 41
 
 
-def test_the_command_prints_the_table(command: Command, tmp_path: Path) -> None:
+def test_similarity_command_prints_and_writes_the_table(command: Command, tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.txt" for name in ("task", "=law()", "food")}
     for path, lines in zip(paths.values(), (contracts(40, 1), contracts(150, 2), kitchen(150)), strict=True):
         path.write_text("\n".join(lines), encoding="utf-8")
@@ -319,7 +319,7 @@ def test_the_command_prints_the_table(command: Command, tmp_path: Path) -> None:
     assert (code, out, "table.docx" in err) == (2, "", True)
 
 
-def test_a_table_of_measures_and_scores_is_correlated(command: Command, tmp_path: Path) -> None:
+def test_predictiveness_command_correlates_a_table(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "table-3.csv"
     path.write_bytes(similarity.EXAMPLE.read_bytes())
     told = json.loads(command("predictiveness", path, "--json")[1])

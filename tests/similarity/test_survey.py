@@ -11,7 +11,7 @@ from core.similarity.survey import Answer, opinions, read_answers, signed_ranks
 
 
 @pytest.mark.parametrize("steps", [[1, 1, 2, 2, 2, -1, 1], [-2, -2, -1, -1, -1, -2], [1, -1, 2, -2, 1, -1, 2, 2]])
-def test_the_p_is_the_share_of_signs_that_say_as_much(steps: list[int]) -> None:
+def test_wilcoxon_p_equals_enumeration_of_signs_and_scipy(steps: list[int]) -> None:
     ranks = rankdata(np.abs(steps))
     sums = [float(ranks @ np.array(signs)) for signs in product((0, 1), repeat=len(steps))]
     low = min(float(ranks[np.array(steps) > 0].sum()), float(ranks[np.array(steps) < 0].sum()))
@@ -27,7 +27,7 @@ def answers(*ratings: int) -> list[Answer]:
     return [Answer(person=str(i), target="t", first="a", second="b", rating=r) for i, r in enumerate(ratings)]
 
 
-def test_what_people_think_in_a_sentence() -> None:
+def test_opinion_sentence_states_agreement_and_p() -> None:
     (agree,) = opinions(answers(5, 4, 5, 4, 4, 5, 3, 3))
     assert (agree.counts, agree.neutral, agree.w, agree.p) == ([0, 0, 2, 3, 3], 2, 0, 2 / 2**6)
     assert agree.sentence == (
@@ -42,7 +42,7 @@ def test_what_people_think_in_a_sentence() -> None:
     assert "fewer than 6 answers are not neutral, too few for a test" in few.sentence
 
 
-def test_a_person_has_one_answer_and_a_question_turned_round_is_the_same_one() -> None:
+def test_last_answer_per_person_counts_in_either_order_of_sources() -> None:
     again = Answer(person="0", target="t", first="b", second="a", rating=5)
     (one,) = opinions([*answers(5, 4), again])
     assert (one.first, one.counts) == ("a", [1, 0, 0, 1, 0])
@@ -61,7 +61,7 @@ def test_a_person_has_one_answer_and_a_question_turned_round_is_the_same_one() -
         ("target,a,b,answer\nt,a", "line 2: lacks a target"),
     ],
 )
-def test_a_wrong_table_is_told_with_its_line(text: str, says: str) -> None:
+def test_wrong_answer_table_is_refused_with_its_line(text: str, says: str) -> None:
     with pytest.raises(ReadError, match=says):
         read_answers(text)
     read = read_answers("person;Target;A;B;answer\nx;t;a;b;Agree\n;t;a;b;1\n")

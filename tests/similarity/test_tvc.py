@@ -28,12 +28,12 @@ def measured(name: str, source: list[Any], target: list[Any], **options: object)
 
 
 @given(corpora, corpora)
-def test_tvc_is_the_share_of_the_targets_set(source: list[list[str]], target: list[list[str]]) -> None:
+def test_tvc_equals_the_share_of_the_target_vocabulary(source: list[list[str]], target: list[list[str]]) -> None:
     ours, theirs = ({word for sentence in text for word in sentence} for text in (source, target))
     assert measured("tvc", source, target).value == pytest.approx(100 * len(ours & theirs) / len(theirs))
 
 
-def test_tvc_is_not_symmetric_minds_case_and_has_an_overlap_column() -> None:
+def test_tvc_is_asymmetric_and_case_sensitive() -> None:
     assert measured("tvc", ["the cat sat"], ["the The"]).value == 50
     assert measured("tvc", ["the The"], ["the cat sat"]).value == pytest.approx(100 / 3)
     source, target = ["the Court rules ,"] * 3 + ["a judge rules"] * 2, ["the court sits"] * 3
@@ -42,7 +42,7 @@ def test_tvc_is_not_symmetric_minds_case_and_has_an_overlap_column() -> None:
 
 
 @given(corpora, corpora)
-def test_tvcc_is_tvc_of_content_words(source: list[list[str]], target: list[list[str]]) -> None:
+def test_tvcc_equals_tvc_of_content_words(source: list[list[str]], target: list[list[str]]) -> None:
     ours, theirs = (content_words({word for sentence in text for word in sentence}) for text in (source, target))
     if theirs:
         expected = 100 * len(ours & theirs) / len(theirs)
@@ -52,7 +52,7 @@ def test_tvcc_is_tvc_of_content_words(source: list[list[str]], target: list[list
             measured("tvcc", source, target)
 
 
-def test_the_built_in_list_is_english_and_says_so() -> None:
+def test_built_in_word_list_notes_that_it_is_english() -> None:
     text = "In 1999 the early family quickly moved to Oslo , where they didn t ever reply : 3rd try ."
     assert content_words(text.split()) == {"early", "family", "moved", "Oslo", "reply", "3rd", "try"}
     ear, measure = Recorder(), make_measure("tvcc", {"tagger": "built-in"}, seed=0, vocabulary_size=0)
@@ -91,7 +91,7 @@ def install_nltk(monkeypatch: pytest.MonkeyPatch, *, data: bool) -> None:
     monkeypatch.setitem(sys.modules, "nltk", nltk)
 
 
-def test_the_first_tagger_that_is_installed_is_used_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_installed_tagger_is_used_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (["NASA", "went", "upwards"],)
     for name in ("spacy", "nltk"):
         monkeypatch.setitem(sys.modules, name, None)  # importing it raises ImportError

@@ -17,7 +17,7 @@ from tests.similarity.test_contracts import FRUIT, METAL, NEAR, TARGET, chained
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**16))
-def test_the_formula_by_loops(v: int, d: int, seed: int) -> None:
+def test_wvv_equals_its_formula_in_loops(v: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     before, after = rng.normal(size=(2, v, d)).astype(np.float32)
     shared = np.flatnonzero(rng.random(v) < 0.7)
@@ -44,7 +44,7 @@ def measure(seed: int = 0, **options: object) -> Wvv:
     return found
 
 
-def test_words_that_the_target_lacks_never_move() -> None:
+def test_words_missing_in_the_target_do_not_move() -> None:
     """So dividing by the source's vocabulary mostly measures its size (SOURCES.md, Word vector variance)."""
     source = sample([*chained(FRUIT, 200, 1), *chained(METAL, 200, 2)], "source")
     each = measure()
@@ -54,7 +54,7 @@ def test_words_that_the_target_lacks_never_move() -> None:
     assert found.columns["wvv_eq"] == pytest.approx(found.value * len(FRUIT) / words / 100, rel=1e-6)
 
 
-def test_vectors_go_on_from_where_they_were_and_depend_on_the_seed() -> None:
+def test_vectors_continue_from_the_source_and_depend_on_the_seed() -> None:
     """A target that is the source moves them less than one with other contexts for the same words."""
     each, other_seed, several = measure(), measure(1), measure(workers=2)
     learnt = each.fit(NEAR, Silent())
@@ -67,7 +67,7 @@ def test_vectors_go_on_from_where_they_were_and_depend_on_the_seed() -> None:
     assert "2 workers, so not repeatable" in found.convention
 
 
-def test_no_frequent_word_and_no_shared_word_are_told() -> None:
+def test_missing_frequent_or_shared_words_are_refused() -> None:
     with pytest.raises(CorpusError, match="rare: no word occurs 5 times in its 4 tokens"):
         measure().fit(sample(["a b c d"], "rare"), Silent())
     each = measure()
@@ -76,7 +76,7 @@ def test_no_frequent_word_and_no_shared_word_are_told() -> None:
         each.compare(learnt, sample(["слово за словом"], "other"), Silent())
 
 
-def test_progress_counts_tokens_of_all_epochs_and_a_stop_ends_training_at_once() -> None:
+def test_progress_counts_tokens_of_all_epochs_and_cancel_stops_at_once() -> None:
     ear, stop = Recorder(), Canceller(3)
     measure().fit(NEAR, ear)
     done = [first for first, _, _ in ear.told]

@@ -35,7 +35,7 @@ from tests.finished import TIMED, finish
 from tests.homes import done
 
 
-def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_time_is_a_line_through_two_batch_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of n sentences has 10 n pieces and takes 0.3 + 0.002 pieces seconds; the first of each size far longer."""
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
@@ -48,7 +48,7 @@ def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calibrate._line(step, (4, 32), Silent()) == pytest.approx((0.3, 0.002))
 
 
-def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calibration_runs_once_per_encoder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     fill(home)
     with pytest.raises(WinnowError, match="run the calibration first"):
@@ -77,7 +77,7 @@ def cell(config: ExperimentConfig, name: str) -> Any:
     return next(cell for cell in config.cells if str(cell) == name)
 
 
-def test_seconds_grow_with_the_work(home: Path) -> None:
+def test_estimated_seconds_grow_with_the_work(home: Path) -> None:
     one, config = seconds(home, finetune={"epochs": 10}, seeds=(1,))
     many, _ = seconds(home, finetune={"epochs": 10}, seeds=(1, 2, 3, 4))
     longer, _ = seconds(home, finetune={"epochs": 100, "min_epochs": 100}, seeds=(1,))
@@ -101,7 +101,7 @@ def test_seconds_grow_with_the_work(home: Path) -> None:
     assert len({round(timed.pretrain(c), 6) for c in config.cells if c.arm.pretrains}) == 1
 
 
-def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_time_adapts_to_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now, heard = [0.0], Mock()
     monkeypatch.setattr(sys.modules[Clock.__module__], "time", SimpleNamespace(monotonic=lambda: now[0]))
     planned = (("select", 0.0), ("pretrain", 30.0), ("finetune", 100.0))
@@ -143,7 +143,7 @@ def alone(home: Path, **options: Any) -> Estimate:
 
 
 @pytest.mark.parametrize("options", [{"preset": "paper"}, {"preset": "quick", "network": "bilstm"}])
-def test_a_fine_tuning_takes_as_long_alone_as_in_an_experiment(
+def test_fine_tuning_estimate_is_the_same_in_an_experiment(
     home: Path, corpora: dict[str, Corpus], options: dict[str, Any]
 ) -> None:
     own = {name: value for name, value in options.items() if name == "network"}
@@ -153,7 +153,7 @@ def test_a_fine_tuning_takes_as_long_alone_as_in_an_experiment(
     assert early.expected < early.most == whole.most == whole.expected
 
 
-def test_a_pre_training_takes_as_long_alone_as_in_an_experiment(home: Path, corpora: dict[str, Corpus]) -> None:
+def test_pretraining_estimate_is_the_same_in_an_experiment(home: Path, corpora: dict[str, Corpus]) -> None:
     timed, config = planned(corpora, arms=("tapt",), pretrain={"epochs": 3})
     same = PretrainConfig.parse({"corpora": ("task",), "epochs": 3, "heldout_task": "dev"})
     time = _pretrain(same, Library(home)).time(Speed.measured(TIMED, "mlm", "task"))
@@ -200,7 +200,7 @@ def reading() -> float:
     return seconds_of("pretrain", "tapt", experiment={}, corpora=("task",), heldout_task="dev")
 
 
-def test_by_itself_and_in_an_experiment_a_training_goes_by_the_same_speed(home: Path) -> None:
+def test_training_and_experiment_use_the_same_measured_speed(home: Path) -> None:
     """By the last training of its kind; otherwise by a timing, of its own text if there is one."""
     fill(home)
     timed(home, TIMED)
@@ -219,7 +219,7 @@ def test_by_itself_and_in_an_experiment_a_training_goes_by_the_same_speed(home: 
 
 
 @pytest.mark.parametrize("other", [{"network": "bilstm"}, {"lora": 4}, {"layers": "1"}, {"init": "tiny"}], ids=str)
-def test_a_training_of_another_kind_says_nothing(home: Path, other: dict[str, Any]) -> None:
+def test_speed_of_another_kind_of_training_is_not_used(home: Path, other: dict[str, Any]) -> None:
     fill(home)
     asked = {**SPLITS, "test": ("test",)}
     trained(home, "finetune", 50.0, **other)
@@ -231,7 +231,7 @@ def test_a_training_of_another_kind_says_nothing(home: Path, other: dict[str, An
     assert known.basis == "From your last fine-tuning of this kind on this machine, 70 pieces per second."
 
 
-def test_an_experiment_on_new_text_goes_by_what_was_timed_on_other(home: Path) -> None:
+def test_experiment_on_new_text_uses_timings_of_other_text(home: Path) -> None:
     """Whoever timed this machine once sees a time at once, whatever is asked."""
     fill(home)
     assert experiments.cost_if_known(ASKED) is None
@@ -244,7 +244,7 @@ def test_an_experiment_on_new_text_goes_by_what_was_timed_on_other(home: Path) -
     assert experiments.cost_if_known({**ASKED, "axis": ("encoder:tiny",)}) is None
 
 
-def test_classifiers_go_by_the_speed_of_their_encoder_whatever_network_was_timed_last(home: Path) -> None:
+def test_classifier_estimate_uses_the_speed_of_its_encoder(home: Path) -> None:
     fill(home)
     timed(home, TIMED)
     alone = training.difficulty_estimate({"train": "train"})
@@ -301,7 +301,7 @@ def a_sentence() -> float:
 
 
 @pytest.mark.parametrize(("domain", "arm", "sentences", "f1", "time", "rate"), TABLE)
-def test_times_and_points_per_hour_are_those_of_table_5(
+def test_times_and_gain_per_hour_reproduce_table_5(
     domain: str, arm: str, sentences: int, f1: float, time: str, rate: float | None
 ) -> None:
     """Within the worst error of one number per sentence, 8.8%; the rest of a run takes seconds."""

@@ -66,7 +66,7 @@ def tagger(trained: Names) -> Run:
     return runs.get(trained["tagger"])
 
 
-def test_two_seeds_leave_a_tagger_tables_and_a_card(tagger: Run, trained: Names) -> None:
+def test_two_seeds_write_a_tagger_tables_and_a_card(tagger: Run, trained: Names) -> None:
     run, result, config = tagger, tagger.result(), tagger.manifest.config
     assert len(result["dev"]["micro_f1"]) == len(result["test"]["micro_f1"]) == len(result["seconds"]) == 2
     assert result["tests"] == [result["test"]]
@@ -93,7 +93,7 @@ def long(n: int, ends: str) -> Sentence:
     return sentence(f"P{n}x " + " ".join(f"w{n}{letter}" for letter in "abcdefghijkl") + f" {ends}", [(0, 1, "PER")])
 
 
-def test_training_sentences_in_dev_and_test_are_counted_and_f1_given_without_them(seal: Seal) -> None:
+def test_leaked_training_sentences_are_counted_and_excluded_f1_is_reported(seal: Seal) -> None:
     splits = {
         "train": [*(long(n, ".") for n in range(12)), long(20, "."), long(21, ".")],
         "dev": [long(20, "."), *(long(n, ".") for n in range(30, 36))],
@@ -114,7 +114,7 @@ def test_training_sentences_in_dev_and_test_are_counted_and_f1_given_without_the
     assert apart["dev"]["unseen_f1"] == []  # nothing is left
 
 
-def test_a_seed_that_is_done_is_not_done_again(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_seed_is_not_trained_again(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from core.training import finetune as training
 
     options, whole = tagger.manifest.config, tagger.result()
@@ -137,7 +137,7 @@ def test_a_seed_that_is_done_is_not_done_again(tagger: Run, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("lora", [0, 4])
-def test_stop_keeps_the_best_so_far(corpora: Corpora, lora: int) -> None:
+def test_cancelled_training_keeps_the_best_tagger(corpora: Corpora, lora: int) -> None:
     def stop(event: Event) -> None:
         if event.kind == "metric" and event.data["name"] == "dev_f1@1":
             runs.cancel(runs.listed("finetune")[0].id)
@@ -151,7 +151,7 @@ def test_stop_keeps_the_best_so_far(corpora: Corpora, lora: int) -> None:
     assert not [name for name in load_file(run.artifacts / "model" / "model.safetensors") if "lora" in name]
 
 
-def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora: Corpora, seal: Seal) -> None:
+def test_type_missing_in_train_counts_as_missed(corpora: Corpora, seal: Seal) -> None:
     odd = seal([sentence("Px Zy", [(0, 1, "PER"), (1, 2, "ODD")])] * 3, "odd", labelled=True).fingerprint
     run = tuned({**corpora, "test": (odd, corpora["test"][0]), "seeds": (1,)})
     assert any(note.startswith("ODD:") for note in runs.state(run.id).notes)
@@ -162,7 +162,7 @@ def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora: Corpora,
     assert (run.artifacts / "evaluation-test1-1.npz").exists()
 
 
-def test_wrong_input_is_one_sentence(corpora: Corpora, seal: Seal) -> None:
+def test_wrong_input_raises_a_readable_error(corpora: Corpora, seal: Seal) -> None:
     plain = seal(["a b", "c d"], "plain").fingerprint
     empty = seal([sentence("a b", [])], "empty", labelled=True).fingerprint
     wrong: list[tuple[type[WinnowError], str, dict[str, object]]] = [
@@ -181,7 +181,7 @@ def test_wrong_input_is_one_sentence(corpora: Corpora, seal: Seal) -> None:
         tuned({**corpora, "init": runs.listed("finetune")[0].id})
 
 
-def test_from_the_command_line(command: Command, tmp_path: Path, corpora: Corpora) -> None:
+def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path: Path, corpora: Corpora) -> None:
     output, test = tmp_path / "tagger", corpora["test"][0]
     words = ["--init", "tiny", "--train", corpora["train"], "--dev", corpora["dev"], "--test", test]
     code, out, err = command("finetune", *words, "--seed", 3, "--epochs", 1, "--output", output, "--json")
@@ -211,7 +211,7 @@ def test_from_the_command_line(command: Command, tmp_path: Path, corpora: Corpor
 
 
 @pytest.mark.parametrize("network", ["encoder", "charcnn"])
-def test_only_the_preset_paper_draws_the_first_chain_at_random_and_leaves_bioes(network: str) -> None:
+def test_only_the_paper_preset_starts_from_a_random_unconstrained_chain(network: str) -> None:
     """The papers used pytorch-crf's random start, and hundreds of steps hardly change it."""
     rows, types = labelled(12, 1), ("LOC", "PER")
     seen, borrowed = Overlap(train=TrainInTest(), seen=()), Borrowed(assisting=[])
@@ -230,7 +230,7 @@ def test_only_the_preset_paper_draws_the_first_chain_at_random_and_leaves_bioes(
             assert asked.within_bioes is constrained
 
 
-def test_confidences_are_tempered_on_dev_and_the_temperature_is_kept(tagger: Run) -> None:
+def test_temperature_is_fitted_on_dev_and_saved(tagger: Run) -> None:
     run, result = tagger, tagger.result()
     for split in ("dev", "test"):
         for seed, sure, macro in zip((1, 2), result[split]["calibration"], result[split]["macro_f1"], strict=True):
@@ -252,9 +252,7 @@ def test_confidences_are_tempered_on_dev_and_the_temperature_is_kept(tagger: Run
     assert 0 <= low <= result["test"]["by_type"]["PER"] <= high <= 100
 
 
-def test_what_a_least_confidence_costs_is_said_and_less_sure_entities_are_left_out(
-    tagger: Run, command: Command, tmp_path: Path
-) -> None:
+def test_minimum_confidence_filters_predictions_as_reported(tagger: Run, command: Command, tmp_path: Path) -> None:
     words: list[object] = ["--model", tagger.id, "--json"]
     test = tagger.manifest.config["test"][0]
     code, out, err = command("evaluate", *words, "--test", test)
@@ -280,7 +278,7 @@ def in_documents(n: int, seed: int) -> list[Sentence]:
     return [replace(one, doc=f"d{i // 3}") for i, one in enumerate(labelled(n, seed))]
 
 
-def test_a_tagger_may_read_the_neighbours_of_every_sentence(seal: Seal, command: Command, tmp_path: Path) -> None:
+def test_tagger_with_context_uses_neighbouring_sentences(seal: Seal, command: Command, tmp_path: Path) -> None:
     train, dev, held = (
         seal(in_documents(n, seed), f"d{seed}", labelled=True).fingerprint for n, seed in ((24, 1), (12, 2), (12, 3))
     )
@@ -297,7 +295,7 @@ def test_a_tagger_may_read_the_neighbours_of_every_sentence(seal: Seal, command:
     assert (code, json.loads(out)["entities"]) == (0, test["calibration"][0]["entities"]), err
 
 
-def test_chunks_of_a_tagging_have_the_neighbours_of_the_whole(
+def test_chunk_size_does_not_change_predictions_with_context(
     seal: Seal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Whatever a chunk holds, its sentences are read as in one piece."""
@@ -317,9 +315,7 @@ def test_chunks_of_a_tagging_have_the_neighbours_of_the_whole(
 
 
 @pytest.mark.parametrize(("weights", "power"), [("none", 0.0), ("root", 0.5), ("inverse", 1.0)])
-def test_a_sentence_counts_for_the_rarity_of_its_types(
-    weights: Literal["none", "root", "inverse"], power: float
-) -> None:
+def test_class_weights_follow_the_rarity_of_types(weights: Literal["none", "root", "inverse"], power: float) -> None:
     rows = [sentence("P", [(0, 1, "PER")])] * 8 + [sentence("L", [(0, 1, "LOC")])] * 2 + [sentence("x", [])] * 2
     rows.append(sentence("P L", [(0, 1, "PER"), (1, 2, "LOC")]))
     config = TaggerSettings(class_weights=weights)
@@ -331,9 +327,7 @@ def test_a_sentence_counts_for_the_rarity_of_its_types(
     assert nothing / person == pytest.approx((9 / 6) ** power)
 
 
-def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
-    tmp_path: Path, tagger: Run, command: Command
-) -> None:
+def test_tagger_decodes_within_bioes_by_default(tmp_path: Path, tagger: Run, command: Command) -> None:
     torch.manual_seed(5)
     poor = new_tagger("tiny", ["LOC", "PER"], precision="fp32")  # half of its tag sequences violate BIOES
     poor.write(tmp_path / "tagger")
@@ -367,7 +361,7 @@ def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
 
 
 @pytest.mark.full
-def test_processes_of_torchrun_train_a_seed_each_to_the_same_bytes(tagger: Run, home: Path, tmp_path: Path) -> None:
+def test_torchrun_processes_train_a_seed_each_to_the_same_bytes(tagger: Run, home: Path, tmp_path: Path) -> None:
     config, other = tagger.manifest.config, tmp_path / "projects" / "other"
     shutil.copytree(home / "corpora", other / "corpora")
     ended = under_torchrun("core", other, config, "--test", config["test"][0], "--json")
@@ -393,7 +387,7 @@ def under_torchrun(module: str, home: Path, config: Mapping[str, Any], *more: st
 
 
 @pytest.mark.full
-def test_a_run_fails_with_the_error_of_a_torchrun_process(corpora: Corpora, home: Path) -> None:
+def test_run_fails_with_the_error_of_a_torchrun_process(corpora: Corpora, home: Path) -> None:
     assert under_torchrun("tests.tagging.failing_rank", home, corpora).returncode != 0
     [run] = RunStore(home).list("finetune")
     said = f"run {run.id}: another process of torchrun has failed: tiny: has no such layer; name another."
@@ -402,7 +396,7 @@ def test_a_run_fails_with_the_error_of_a_torchrun_process(corpora: Corpora, home
     assert (run.state().state, run.rank_error_file.exists()) == ("succeeded", False)
 
 
-def test_processes_of_torchrun_share_the_seeds(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchrun_processes_share_the_seeds(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Process 2 of 3 gets no seed, and of equal taggers the first in the list is kept, whichever ends first."""
     run, best = tagger, max(tagger.result()["dev"]["micro_f1"])
     for name, value in {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1"}.items():
@@ -426,7 +420,7 @@ def test_processes_of_torchrun_share_the_seeds(tagger: Run, monkeypatch: pytest.
     assert "Ada Quill" not in _in_words(KeyError("Ada Quill"))  # an error may quote a sentence
 
 
-def test_a_process_of_torchrun_ends_with_the_one_that_has_the_run(
+def test_torchrun_process_ends_when_the_run_lock_is_released(
     tagger: Run, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def check(context: _SilentContext) -> None:

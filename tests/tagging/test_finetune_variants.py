@@ -76,7 +76,7 @@ def evaluated(run: Run, test: object) -> list[float]:
     return f1s
 
 
-def test_a_mix_of_layers_names_its_score_without_the_mix(parts: dict[str, Any]) -> None:
+def test_layer_mix_reports_its_score_without_the_mix(parts: dict[str, Any]) -> None:
     run = tuned(parts, layers="mix")
     outcome = evaluations.read_outcome(run, 1)
     assert outcome
@@ -96,7 +96,7 @@ def test_a_mix_of_layers_names_its_score_without_the_mix(parts: dict[str, Any]) 
     assert "context: no training sentence names its document" in notes(run)
 
 
-def test_a_named_layer_is_a_plain_folder_with_lora_too(parts: dict[str, Any]) -> None:
+def test_single_layer_with_lora_is_saved_as_a_plain_folder(parts: dict[str, Any]) -> None:
     run = tuned(parts, layers="1", lora=4, checkpointing=True, stages="lpft")
     outcome, model, card = evaluations.read_outcome(run, 1), run.artifacts / "model", card_of(run)
     assert outcome
@@ -138,7 +138,7 @@ LONG = [sentence("a b c d e f Px", [(0, 5, "LOC"), (6, 7, "PER")]), sentence("Lx
 MINER = {"network": "span", "beta": 0.01, "gamma": 0.001}
 
 
-def test_miner_from_the_options_to_the_card_and_back(parts: dict[str, Any]) -> None:
+def test_miner_trains_predicts_and_writes_a_card(parts: dict[str, Any]) -> None:
     run = tuned(parts, **MINER, lora=4, stages="lpft", context=4)
     result = results.tuned(run.id)
     assert result.test
@@ -160,7 +160,7 @@ def test_miner_from_the_options_to_the_card_and_back(parts: dict[str, Any]) -> N
     assert (read_spans(tagged).records["end"] - read_spans(tagged).records["start"] <= 4).all()
 
 
-def test_presets_of_spans_are_those_of_their_authors() -> None:
+def test_span_presets_equal_those_of_the_authors() -> None:
     given = {"train": "a", "dev": "b", "network": "span"}
     for preset in ("paper", "paper-bias"):
         settings = FinetuneConfig.parse({**given, "preset": preset}).training(9)
@@ -169,7 +169,7 @@ def test_presets_of_spans_are_those_of_their_authors() -> None:
     assert FinetuneConfig.parse(given).training(9).chain_learning_rate is None
 
 
-def test_copies_of_sentences_take_their_time(parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_includes_copied_sentences_of_miner(parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     speed = Speed(a=0.0, b=1.0, load=0.0, pieces=1.0)
     assert speed.of_network("span") == speed
     plain, miner = (
@@ -199,7 +199,7 @@ def loaded(run: Run) -> BiLstmTagger:
     return tagger
 
 
-def test_vectors_and_states_and_a_model_that_is_read_again(base: dict[str, Any], seal: Seal) -> None:
+def test_bilstm_with_vectors_and_states_reloads(base: dict[str, Any], seal: Seal) -> None:
     text = seal([sentence("Ada lives in Rome.")] * 9 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
     run = recurrent(base, "bilstm", vectors=text.fingerprint, states="tiny")
     learnt = vectors.read_words(next(r for r in runs.listed("vectors")))
@@ -215,7 +215,7 @@ def test_vectors_and_states_and_a_model_that_is_read_again(base: dict[str, Any],
         recurrent(base, "encoder", hidden=None, init="tiny", vectors=text.fingerprint)
 
 
-def test_the_same_seed_is_the_same_tagger(base: dict[str, object]) -> None:
+def test_same_seed_gives_the_same_tagger(base: dict[str, object]) -> None:
     first = recurrent(base, epochs=3)
     told = first.result()
     removals.remove_run(first.id)
@@ -224,7 +224,7 @@ def test_the_same_seed_is_the_same_tagger(base: dict[str, object]) -> None:
     assert second["settings"]["learning_rate"] == 0.4
 
 
-def test_charcnn_learns_by_sgd_at_the_falling_rate(base: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charcnn_trains_by_sgd_with_a_falling_rate(base: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     """The rate of an epoch's last step; its first still has the one from before the evaluation."""
     f1s, taken = iter([30, 20, 20, 10]), list[tuple[type, float]]()
     step = training_loop.Finetuning.training_step
@@ -251,7 +251,7 @@ def test_charcnn_learns_by_sgd_at_the_falling_rate(base: dict[str, object], monk
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
-def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object], seal: Seal, share: str) -> None:
+def test_each_corpus_can_have_its_own_word_vectors(base: dict[str, object], seal: Seal, share: str) -> None:
     own, other = (
         seal([sentence(f"{names} und")] * 9, name) for names, name in (("Ada Rome", "own"), ("Lena Oslo", "other"))
     )
@@ -294,7 +294,7 @@ def imported(home: Path, tmp_path: Path) -> Import:
     return make
 
 
-def test_a_file_becomes_a_run_under_a_name_of_its_own(imported: Import, tmp_path: Path) -> None:
+def test_imported_vectors_are_a_run_with_a_unique_name(imported: Import, tmp_path: Path) -> None:
     run = runs.get(imported("far", "3 2", "und 1 2", "und 3 4", "of late 5 6"))
     assert run.result() == {"name": "far", "words": 1, "dimension": 2, "again": 1, "unusable": 1, "whole": True}
     read = vectors.read_words(run)
@@ -308,7 +308,7 @@ def test_a_file_becomes_a_run_under_a_name_of_its_own(imported: Import, tmp_path
     assert command == f"python -m core vectors add {tmp_path / 'far.vec'}"
 
 
-def test_what_is_refused_leaves_nothing(imported: Import, tmp_path: Path) -> None:
+def test_refused_vector_file_leaves_no_run(imported: Import, tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"^far.vec line 3: has 1 numbers, expected 2"):
         imported("far", "2 2", "und 1 2", "oder 1")
     with pytest.raises(PathError, match="cannot be opened"):
@@ -320,7 +320,7 @@ def test_what_is_refused_leaves_nothing(imported: Import, tmp_path: Path) -> Non
         made("vectors-import", path="x.vec", name="a,b")
 
 
-def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported: Import, seal: Seal) -> None:
+def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Import, seal: Seal) -> None:
     half = WORDS[: len(WORDS) // 2]
     own = imported("own", *(f"{word} {i} {-i} 0.5" for i, word in enumerate([*half, "nowhere"])))
     other = imported("other", f"{WORDS[-1]} 7 7 7", f"{half[0]} 8 8 8")
@@ -365,7 +365,7 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
     assert run.id not in [one.id for one in runs.listed()]
 
 
-def test_vectors_that_are_nearly_all_alike_are_warned_of(home: Path, seal: Seal) -> None:
+def test_nearly_identical_vectors_give_a_warning(home: Path, seal: Seal) -> None:
     rows = np.random.default_rng(1).normal(size=(50, 4))
     pairs = [rows[i] @ rows[j] / np.linalg.norm(rows[i]) / np.linalg.norm(rows[j]) for i in range(50) for j in range(i)]
     assert vectors.mean_cosine(rows) == pytest.approx(np.mean(pairs))
@@ -389,9 +389,7 @@ def treebank(text: str) -> Sentence:
 
 
 @pytest.mark.parametrize("network", ["encoder", "bilstm"])
-def test_raw_text_alone_is_cut_as_the_training_sentences_were(
-    home: Path, monkeypatch: pytest.MonkeyPatch, network: str
-) -> None:
+def test_raw_text_is_tokenised_like_the_training_set(home: Path, monkeypatch: pytest.MonkeyPatch, network: str) -> None:
     library = Library(home)
     train = library.seal(map(treebank, LABELS * 3), name="train", origin={}, labelled=True).fingerprint
     given = {"init": "tiny", "epochs": 1, "batch_size": 4, "precision": "fp32", "seeds": (1,)}
@@ -426,7 +424,7 @@ def scores(argmax: float, constrained: float) -> dict[str, float]:
     return {"viterbi": argmax, "argmax": argmax, "cited_scorer": argmax, "constrained": constrained}
 
 
-def test_a_card_warns_if_other_software_reads_the_tagger_far_worse() -> None:
+def test_card_warns_if_other_software_scores_far_lower() -> None:
     words = by_others(scores(14.2, 59.3))
     assert "on dev F1 is 14.2 by the pipeline above and 59.3 by `predict`" in words
     assert "--no-constrained" in words

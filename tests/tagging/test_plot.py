@@ -21,7 +21,7 @@ def line(n: int, name: str = "loss", part: str = "seed 1", pale: bool = False) -
 
 @settings(max_examples=50)
 @given(values, st.integers(8, 300))
-def test_thinning_keeps_ends_and_extremes_within_its_bound(curve: np.ndarray, most: int) -> None:
+def test_thinned_curve_keeps_ends_and_extremes(curve: np.ndarray, most: int) -> None:
     kept = thinned(curve, most)
     assert len(kept) <= most
     assert (np.diff(kept) > 0).all()
@@ -33,7 +33,7 @@ def test_thinning_keeps_ends_and_extremes_within_its_bound(curve: np.ndarray, mo
         assert len(kept) == len(curve)
 
 
-def test_what_is_drawn_stays_while_the_curve_grows() -> None:
+def test_drawn_points_stay_while_the_curve_grows() -> None:
     curve = np.random.default_rng(0).normal(size=5_000)
     before, after = thinned(curve[:4_800], 2_000), thinned(curve, 2_000)
     whole = 4_800 // 8 * 8 - 8
@@ -41,7 +41,7 @@ def test_what_is_drawn_stays_while_the_curve_grows() -> None:
     assert np.array_equal(before[before < whole], after[after < whole])
 
 
-def test_a_chart_draws_at_most_two_thousand_points_and_only_numbers() -> None:
+def test_chart_draws_at_most_two_thousand_finite_points() -> None:
     for lines in (1, 7):
         table = curve_table([line(50_000, name=f"line {i}") for i in range(lines)])
         assert MOST / 5 < table.num_rows <= MOST
@@ -52,7 +52,7 @@ def test_a_chart_draws_at_most_two_thousand_points_and_only_numbers() -> None:
     assert plot.curves([line(0)], y="loss", height=100).to_dict()["layer"]
 
 
-def test_new_points_change_the_data_and_not_the_specification() -> None:
+def test_new_points_do_not_change_the_specification() -> None:
     def parts(n: int) -> tuple[str, int]:
         drawn = [line(n, "overall"), line(n, "PER"), line(n, "PER", "seed 2", pale=True)]
         found = plot.curves(drawn, y="F1 (%)", height=260, dots=True).to_dict()
@@ -64,7 +64,7 @@ def test_new_points_change_the_data_and_not_the_specification() -> None:
     assert (few, many) == (15, 150)
 
 
-def test_lines_are_told_apart_by_colour_and_dash() -> None:
+def test_lines_differ_in_colour_and_dash() -> None:
     found = plot.curves([line(3, name) for name in ("overall", "PER", "LOC")], y="F1 (%)", height=100).to_dict()
     encoding = found["layer"][0]["encoding"]
     for channel in ("color", "strokeDash"):

@@ -40,9 +40,7 @@ def tuned(seal: Seal) -> Run:
     return runs.get(done("finetune", few, train=train, dev=train))
 
 
-def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts_the_same(
-    tuned: Run, command: Command, tmp_path: Path
-) -> None:
+def test_copy_without_rare_words_predicts_the_same(tuned: Run, command: Command, tmp_path: Path) -> None:
     whole, short = deliver.export_model(tuned.id), deliver.export_model(tuned.id, rare=False)
     assert {line.split()[-1] for line in holding(whole, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
     assert {line.split()[-1] for line in holding(short, [*ONCE, OFTEN])} == {OFTEN}
@@ -70,7 +68,7 @@ def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts
     assert holding(taken, [OFTEN])
 
 
-def test_the_page_says_it_beside_the_download(tuned: Run) -> None:
+def test_page_warns_about_training_words_beside_the_download(tuned: Run) -> None:
     def page(run_id: str) -> None:
         from pages.ui.results.take import take_away
 
@@ -102,7 +100,7 @@ MAP = MapResult(
 
 
 @pytest.mark.parametrize("result", [RESULT, MAP])
-def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> None:
+def test_stored_result_is_read_back(result: object, tmp_path: Path) -> None:
     run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: as_json(result))
     assert read(run, type(result)) == result
@@ -112,14 +110,14 @@ def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damaged", [{}, {"flags": 3, "leak_rules": {}, "sentences": 7}])
-def test_another_result_is_refused_in_a_sentence(tmp_path: Path, damaged: dict[str, object]) -> None:
+def test_result_of_another_kind_raises_a_readable_error(tmp_path: Path, damaged: dict[str, object]) -> None:
     run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: damaged)
     with pytest.raises(RunError, match=f"run {run.id}: its result is not that of the kind audit .*; remove the run"):
         read(run, AuditResult)
 
 
-def test_a_switch_among_a_seed_s_settings_is_read_again_as_one() -> None:
+def test_boolean_setting_of_a_seed_stays_boolean() -> None:
     """A seed that an attempt has ended is read by the next, whose result is that of an undisturbed run."""
     settings: Mapping[str, float] = {"in_turn": False, "epochs": 3, "rate": 0.5}
     scores = SplitScores(micro_f1=1.0, precision=1.0, recall=1.0, by_type={}, decodings={})

@@ -141,7 +141,7 @@ STEPS: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     "options", STEPS, ids=lambda options: "-".join(getattr(x, "__name__", str(x)) for x in options.values())
 )
-def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, options: dict[str, Any]) -> None:
+def test_fine_tuning_step_does_not_wait_for_the_gpu(card: Card, options: dict[str, Any]) -> None:
     """Tensors of two devices never meet either, here and below."""
     tagger = a_tagger(**options).train()
     rows: list[Any] = ROWS
@@ -157,7 +157,7 @@ def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, options: dict[str, 
 
 
 @pytest.mark.parametrize("accumulation", [1, 3])
-def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int) -> None:
+def test_pretraining_step_does_not_wait_for_the_gpu(card: Card, accumulation: int) -> None:
     with unset_fake_temporarily():
         lm = MaskedLM.load("tiny", device="cpu")
         texts = [row.text for row in ROWS]
@@ -174,7 +174,7 @@ def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int)
     assert not card.waits
 
 
-def test_on_a_card_a_step_of_pre_training_is_one_rectangle_and_timed_until_it_is_done(
+def test_pretraining_step_on_a_gpu_is_one_padded_batch_and_fully_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lm: Any = MaskedLM.load("tiny", device="cpu")
@@ -200,7 +200,7 @@ def test_on_a_card_a_step_of_pre_training_is_one_rectangle_and_timed_until_it_is
     [{"constrained": False}, {"constrained": True}, {"head": "memm"}, {"layers": "mix"}, {"new": new_span_tagger}],
     ids=["free", "constrained", "memm", "mix", "span"],
 )
-def test_a_batch_is_decoded_on_the_card_and_comes_back_at_once(card: Card, asked: str, options: dict[str, Any]) -> None:
+def test_batch_is_decoded_on_the_gpu_with_one_copy_back(card: Card, asked: str, options: dict[str, Any]) -> None:
     tagger = a_tagger(**options)
     inputs = [x for x in tree_leaves(tagger.features(ROWS)) if isinstance(x, Tensor)]
     assert len(getattr(tagger, asked)(ROWS)) == len(ROWS)
@@ -209,7 +209,7 @@ def test_a_batch_is_decoded_on_the_card_and_comes_back_at_once(card: Card, asked
 
 
 @pytest.mark.parametrize("method", ["exact", "sampled", "one-pass"])
-def test_pseudo_perplexity_is_asked_without_a_wait(card: Card, method: str, seal: Seal, tmp_path: Path) -> None:
+def test_pseudo_perplexity_does_not_wait_for_the_gpu(card: Card, method: str, seal: Seal, tmp_path: Path) -> None:
     strategy = make_strategy("pseudo-perplexity", {"method": method}, 0)
     with unset_fake_temporarily():
         task = Source(corpus=seal(["a b"], "t"), model=tiny_mlm(tmp_path))
@@ -222,7 +222,7 @@ def test_pseudo_perplexity_is_asked_without_a_wait(card: Card, method: str, seal
     assert card.copies["to cpu"] >= 2  # a batch's losses at once
 
 
-def test_a_classifier_and_pseudo_perplexity_wait_only_for_the_losses_they_report(card: Card) -> None:
+def test_classifier_and_pseudo_perplexity_wait_only_for_reported_losses(card: Card) -> None:
     with unset_fake_temporarily():
         model, lm = new_classifier("tiny", 2, device="cpu", precision="fp32"), MaskedLM.load("tiny", device="cpu")
     inputs, losses = [model.context(row.tokens[:2], row.tokens[3:]) for row in ROWS], list[float]()
@@ -239,7 +239,7 @@ def test_a_classifier_and_pseudo_perplexity_wait_only_for_the_losses_they_report
     assert card.waits == {"_local_scalar_dense": 1}  # the sum over all of them
 
 
-def test_sentences_are_embedded_without_a_wait(card: Card) -> None:
+def test_embedding_does_not_wait_for_the_gpu(card: Card) -> None:
     with unset_fake_temporarily():
         encoder = Encoder.load("tiny", device="cpu", precision="fp32")
     for layer in encoder.model.modules():
@@ -250,7 +250,7 @@ def test_sentences_are_embedded_without_a_wait(card: Card) -> None:
     assert card.copies["to cpu"] >= 1
 
 
-def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_mask_is_not_read_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device `meta` has no values, so reading one fails."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.to("meta")
@@ -263,7 +263,7 @@ def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.
     assert lm.model(input_ids=ids, attention_mask=ids).logits.shape[:2] == (2, 4)
 
 
-def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_are_cast_once_per_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """In bf16 on a CPU, in sequence as on a GPU; gradients equal those of separately cast micro-batches."""
     lm = MaskedLM.load("tiny", device="cpu")
     trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True))
@@ -295,7 +295,7 @@ def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyP
     assert (gradient() - single).norm() < 0.02 * single.norm()
 
 
-def test_pre_training_and_fine_tuning_are_timed_on_a_card(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calibration_works_on_a_gpu(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     with unset_fake_temporarily():
         lm = MaskedLM.load("tiny", device="cpu")
@@ -315,7 +315,7 @@ def test_pre_training_and_fine_tuning_are_timed_on_a_card(card: Card, monkeypatc
 
 
 @pytest.mark.parametrize("kind", ["fine-tuning", "pre-training"])
-def test_of_several_cards_a_training_takes_one(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_uses_one_of_several_gpus(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On two, transformers would cut each batch and wrap the model, with which both trainings fail."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

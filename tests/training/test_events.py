@@ -69,7 +69,7 @@ def weights(trainer: Trainer) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
 
 
-def test_first_and_last_step_are_points_and_nothing_is_printed(
+def test_first_and_last_step_are_logged_and_nothing_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report, saved = Listener(), list[Mapping[str, Any]]()
@@ -84,9 +84,7 @@ def test_first_and_last_step_are_points_and_nothing_is_printed(
     assert often.steps("loss") == [data["step"] for data in saved] == list(range(1, 11))
 
 
-def test_logged_are_real_tokens_per_second_and_dev_metrics_without_timings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_has_real_tokens_per_second_and_dev_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 0.0, 0.0, 10.0, 10.0])
     monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: next(now)))
     report, dev = Listener(), Listener()
@@ -104,7 +102,7 @@ def test_logged_are_real_tokens_per_second_and_dev_metrics_without_timings(
     assert dev.metrics == [("dev_f1@1", 50.0, 4), ("dev_f1/PER@1", 40.0, 4)]
 
 
-def test_stopped_at_once_with_a_checkpoint_then_resumed_as_if_undisturbed(tmp_path: Path) -> None:
+def test_cancelled_training_saves_a_checkpoint_and_resumes_exactly(tmp_path: Path) -> None:
     saved: list[Mapping[str, Any]] = []
     report, run = Listener(stop_at=7), tmp_path / "run"
     with pytest.raises(Cancelled):
@@ -125,7 +123,7 @@ def test_stopped_at_once_with_a_checkpoint_then_resumed_as_if_undisturbed(tmp_pa
     assert torch.equal(weights(resumed), weights(train(tmp_path / "calm", Listener())))
 
 
-def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_agree_on_stopping_every_eight_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Agreement makes each process wait for its GPU. A request to stop takes effect only once all know of it."""
     agreed, step = list[int](), 0
     monkeypatch.setattr(torch.distributed, "broadcast", lambda shared, source: agreed.append(step))
@@ -142,9 +140,7 @@ def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch
     assert stopping[0] == 9
 
 
-def test_a_clock_that_is_set_back_does_not_have_the_newest_checkpoint_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_newest_checkpoint_survives_a_clock_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     older, newer = tmp_path / "checkpoint-9", tmp_path / "checkpoint-10"
     for folder in (older, newer):
         folder.mkdir()
@@ -157,9 +153,7 @@ def test_a_clock_that_is_set_back_does_not_have_the_newest_checkpoint_deleted(
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-10"]
 
 
-def test_a_checkpoint_is_on_the_disk_before_it_counts_and_the_last_one_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkpoint_is_synced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power cut truncates a file that was never synced."""
     synced, sync = set[int](), os.fsync
 

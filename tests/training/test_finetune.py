@@ -104,7 +104,7 @@ def apart(tagger: Tagger, other: Tagger) -> float:
     return max(float((a.double() - b.double()).abs().max()) for a, b in pairs if a.numel())
 
 
-def test_one_thread_and_three_give_the_same_weights(tmp_path: Path) -> None:
+def test_number_of_threads_does_not_change_the_weights(tmp_path: Path) -> None:
     before, made = torch.get_num_threads(), list[Tagger]()
     try:
         for threads in (1, 3):
@@ -115,7 +115,7 @@ def test_one_thread_and_three_give_the_same_weights(tmp_path: Path) -> None:
     assert apart(*made) == 0.0
 
 
-def test_it_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
+def test_training_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     epochs, tagger, listener = undisturbed
     assert epochs.dev_f1[-1] > epochs.dev_f1[0]
     assert max(epochs.dev_f1) > 60
@@ -127,7 +127,7 @@ def test_it_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     assert {"loss@1", "learning_rate@1", "tokens_per_second@1"} <= {name for name, _, _ in listener.metrics}
 
 
-def test_twice_the_same_seed_is_the_same_tagger(undisturbed: Trained, tmp_path: Path) -> None:
+def test_same_seed_gives_the_same_tagger(undisturbed: Trained, tmp_path: Path) -> None:
     epochs, tagger = train(tmp_path)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert apart(tagger, undisturbed[1]) == 0.0
@@ -136,7 +136,7 @@ def test_twice_the_same_seed_is_the_same_tagger(undisturbed: Trained, tmp_path: 
 
 @pytest.mark.parametrize("after", [1, 4, 5, 6])
 @pytest.mark.parametrize("error", [Killed(), Cancelled("stop")], ids=["killed", "cancelled"])
-def test_disturbed_and_resumed_ends_as_undisturbed(
+def test_resumed_training_equals_an_undisturbed_one(
     undisturbed: Trained, tmp_path: Path, after: int, error: BaseException
 ) -> None:
     """The kill comes in the middle of an epoch, at its last step, or while dev is evaluated."""
@@ -151,7 +151,7 @@ def test_disturbed_and_resumed_ends_as_undisturbed(
     assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # goes on, not again
 
 
-def test_a_stopped_tagging_gives_torch_its_threads_back() -> None:
+def test_cancelled_tagging_restores_the_number_of_threads() -> None:
     """At once, not at the next garbage collection, so that a resumed training finds as many threads as the first."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)  # one thread would take no part in this
@@ -164,7 +164,7 @@ def test_a_stopped_tagging_gives_torch_its_threads_back() -> None:
         torch.set_num_threads(before)
 
 
-def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path: Path) -> None:
+def test_cancelled_training_passes_on_the_best_epoch(tmp_path: Path) -> None:
     kept: list[Epochs] = []
     tagger = make()
     with pytest.raises(Cancelled):
@@ -173,7 +173,7 @@ def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path: Path) -> None:
     assert score(tagger, DEV, TYPES, Silent()).f1() == max(kept[0].dev_f1)
 
 
-def test_training_ends_when_dev_does_not_get_better_and_names_the_cure_for_no_memory(
+def test_training_stops_early_and_suggests_accumulation_without_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     still = replace(SETTINGS, epochs=9, learning_rate=1e-12, head_learning_rate=1e-12, patience=2, min_epochs=4)
@@ -190,7 +190,7 @@ def test_training_ends_when_dev_does_not_get_better_and_names_the_cure_for_no_me
         train(tmp_path / "full", tagger=tagger)
 
 
-def test_parts_of_a_batch_make_the_same_step(tmp_path: Path) -> None:
+def test_accumulated_parts_give_the_same_step(tmp_path: Path) -> None:
     curves = []
     settings = replace(SETTINGS, epochs=2, learning_rate=1e-3, head_learning_rate=1e-2)
     for parts in (1, 2, 4):
@@ -209,7 +209,7 @@ def test_parts_of_a_batch_make_the_same_step(tmp_path: Path) -> None:
         assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
 
 
-def test_presets() -> None:
+def test_presets_have_the_published_settings() -> None:
     assert TaggerSettings(preset="paper").training(100).batch_size == 16
     assert TaggerSettings(preset="paper").training(201).batch_size == 32
     paper = TaggerSettings(preset="paper").training(201)
@@ -230,7 +230,7 @@ def test_presets() -> None:
     assert TaggerSettings(preset="custom").training(14_041).planned(14_041).epochs == 30
 
 
-def test_a_large_dev_split_is_judged_by_a_part_and_no_weight_teaches_nothing(tmp_path: Path) -> None:
+def test_large_dev_set_is_sampled_and_zero_weights_have_no_effect(tmp_path: Path) -> None:
     """The sample is the same for every epoch and seed, in dev's order; a small split is used whole."""
     part = judges(DEV, 5)
     assert len(part) == 5
@@ -250,7 +250,7 @@ def test_a_large_dev_split_is_judged_by_a_part_and_no_weight_teaches_nothing(tmp
     assert TaggerSettings(preset="paper").training(100).dev_sentences == 0
 
 
-def test_a_chain_learns_at_its_own_rate(tmp_path: Path) -> None:
+def test_chain_has_its_own_learning_rate(tmp_path: Path) -> None:
     """A chain with a rate close to 0 stays at its start while the layer below learns at its own rate."""
     moved: dict[float | None, float] = {}
     for rate in (None, 1e-12, 0.1):

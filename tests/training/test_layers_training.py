@@ -13,7 +13,7 @@ FULL = [pytest.param(layers, marks=pytest.mark.full) for layers in ("1", "reinit
 
 
 @pytest.mark.parametrize("layers", ["mix", *FULL])
-def test_disturbed_and_resumed_ends_as_undisturbed(tmp_path: Path, layers: str) -> None:
+def test_resumed_training_equals_an_undisturbed_one(tmp_path: Path, layers: str) -> None:
     """To the bytes of what is written."""
     epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_seconds=float("inf"))
     if calm.mix:
@@ -31,7 +31,7 @@ def test_disturbed_and_resumed_ends_as_undisturbed(tmp_path: Path, layers: str) 
     assert load_tagger(tmp_path / "one", "cpu", "fp32").predict(DEV) == calm.predict(DEV)
 
 
-def test_under_a_frozen_encoder_the_mix_learns_first(tmp_path: Path) -> None:
+def test_layer_mix_trains_under_a_frozen_encoder(tmp_path: Path) -> None:
     tagger, before = make(layers="mix"), make(layers="mix")
     lpft(tagger, TRAIN, DEV, SETTINGS, seed=1, folder=tmp_path, report=Listener(), types=TYPES)
     assert tagger.mix

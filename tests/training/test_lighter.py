@@ -31,7 +31,7 @@ def with_lora(seed: int = 1) -> tuple[EncoderTagger, Lora]:
     return tagger, Lora(tagger.model, 4, seed)
 
 
-def test_a_tagger_killed_and_resumed_with_checkpointing_ends_as_one_undisturbed_without(tmp_path: Path) -> None:
+def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     """To the bytes of what is written, which transformers reads alone."""
     (calm, lora), begun = with_lora(), make()
     epochs, _ = train(tmp_path / "calm", tagger=calm, settings=FASTER, checkpoint_seconds=float("inf"))
@@ -62,7 +62,7 @@ def test_a_tagger_killed_and_resumed_with_checkpointing_ends_as_one_undisturbed_
         torch.testing.assert_close(plain(ids).logits, calm.model(ids).logits)
 
 
-def test_under_a_frozen_encoder_the_matrices_stand_still_too(tmp_path: Path) -> None:
+def test_frozen_encoder_freezes_lora_matrices(tmp_path: Path) -> None:
     tagger, _ = with_lora()
     settings = replace(FASTER, epochs=1)
     with pytest.raises(Killed):  # at the first step of stage 2
@@ -83,7 +83,7 @@ class _SecondStage(Silent):
             raise Killed
 
 
-def test_a_language_model_stopped_and_resumed_with_checkpointing_ends_as_one_undisturbed_without(
+def test_cancelled_language_model_with_checkpointing_resumes_to_the_same_weights(
     tmp_path: Path,
 ) -> None:
     settings = replace(mlm.SETTINGS, lora=4, learning_rate=1e-2)
@@ -109,7 +109,7 @@ def test_a_language_model_stopped_and_resumed_with_checkpointing_ends_as_one_und
     assert_same_language_model(resumed, tmp_path)
 
 
-def test_lora_has_a_learning_rate_of_its_own_and_a_note_if_it_saves_little() -> None:
+def test_lora_has_its_own_learning_rate_and_a_note_for_small_encoders() -> None:
     assert MlmSettings(lora=8).filled().learning_rate == pytest.approx(2e-3)
     assert MlmSettings(preset="paper", lora=8).filled().learning_rate == pytest.approx(1e-3)
     assert MlmSettings(lora=8, learning_rate=1e-3).filled().learning_rate == 1e-3

@@ -59,7 +59,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return epochs, tagger, listener, first, seen[-1]
 
 
-def test_the_encoder_does_not_move_until_the_second_stage(undisturbed: Trained) -> None:
+def test_encoder_is_frozen_in_the_first_stage(undisturbed: Trained) -> None:
     epochs, tagger, listener, (first_body, first_head), (body, head) = undisturbed
     assert len(first_body) > 10
     assert equal(body, first_body)
@@ -88,9 +88,7 @@ class Second(Listener):
 
 @pytest.mark.alone  # as in test_finetune
 @pytest.mark.parametrize("after", [4, 9, 14, 20])
-def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(
-    undisturbed: Trained, tmp_path: Path, after: int
-) -> None:
+def test_training_resumes_exactly_from_either_stage(undisturbed: Trained, tmp_path: Path, after: int) -> None:
     error = Killed() if after % 2 else Cancelled("stop")
     with pytest.raises(type(error)):
         train(tmp_path, Second(after, error), checkpoint_seconds=0.0)

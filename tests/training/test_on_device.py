@@ -68,7 +68,7 @@ def lock_of(home: Path, row: tuple[str, ...]) -> Lock:
     return Lock(shared_home(home) / "locks" / f"{row[0].lower()}.lock")
 
 
-def test_a_run_takes_the_first_free_card_waits_for_one_and_says_which(
+def test_run_waits_for_the_first_free_gpu_and_names_it(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
     driver.shows(H100, T4)
@@ -108,7 +108,7 @@ def test_a_run_takes_the_first_free_card_waits_for_one_and_says_which(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
 
 
-def test_every_process_of_several_takes_its_own_card_or_fails(
+def test_every_process_takes_its_own_gpu_or_fails(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
     """A process on the CPU, or on another process's card, would delay all of them."""
@@ -131,7 +131,7 @@ def test_every_process_of_several_takes_its_own_card_or_fails(
             run_of(lambda job: on_device(job).__enter__() and None)
 
 
-def test_a_card_whose_first_operation_fails_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_whose_first_operation_fails_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch lists a card that is too old for its build."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     words = "CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors might be"
@@ -147,7 +147,7 @@ def test_a_card_whose_first_operation_fails_is_not_used(monkeypatch: pytest.Monk
     assert devices.pick_device() == torch.device("cuda", 0)
 
 
-def test_a_run_notes_why_it_uses_the_cpu(
+def test_run_notes_why_it_uses_the_cpu(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
     """Torch may be built for CPUs, as here, or the card may be too old."""
@@ -172,7 +172,7 @@ def test_a_run_notes_why_it_uses_the_cpu(
         run_of(work)
 
 
-def test_a_lock_names_the_card_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_is_named_after_the_gpu_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CUDA_VISIBLE_DEVICES=3 the fourth card is cuda:0 as well, and several machines may share a home."""
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda card: SimpleNamespace(uuid="4d3bd9ea-0f"))
     card = cards.Card(uuid="GPU-4d3bd9ea-0f", name="", driver="", capability=None)
@@ -182,7 +182,7 @@ def test_a_lock_names_the_card_or_the_machine(monkeypatch: pytest.MonkeyPatch) -
     assert cards.processor_lock() == "cpu-ward-3-clinic-example" != here
 
 
-def test_a_run_may_ask_for_the_cpu(
+def test_run_can_ask_for_the_cpu(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
     driver.shows(H100)
@@ -201,7 +201,9 @@ def test_a_run_may_ask_for_the_cpu(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
 
 
-def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_model_uses_a_device_before_the_run_locks_it(
+    home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise two runs would share a card's memory while one of them waits for the other."""
     fill(home)
     within, asked = list[bool](), Counter[str]()
@@ -247,7 +249,7 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
     assert asked.keys() == {f"core.{name}" for name in readers}
 
 
-def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_freed_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tagger and its Trainer refer to each other, so that only a collection frees the weights."""
     train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
     taggers: list[weakref.ref[Tagger]] = []
@@ -274,7 +276,7 @@ def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Another C library gives back by itself or not at all.")
-def test_memory_of_the_machine_and_of_a_card_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_memory_frees_host_and_gpu_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of different sizes leave holes, which malloc keeps."""
     held = [b"x" * 100_000 for _ in range(2_000)]
     del held[::2], held[::2], held[::2]
@@ -290,7 +292,7 @@ def test_memory_of_the_machine_and_of_a_card_is_given_back(monkeypatch: pytest.M
     assert called == ["empty_cache", "reset_peak_memory_stats"]
 
 
-def test_a_speed_seen_on_another_device_is_no_estimate(
+def test_speed_on_another_device_is_not_used_as_an_estimate(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     driver.shows()
@@ -312,7 +314,7 @@ def test_a_speed_seen_on_another_device_is_no_estimate(
     assert timed.settled().machine == "NVIDIA H100"
 
 
-def test_processes_wait_long_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_wait_long_enough_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They meet when each has its card, which another run may hold until tomorrow."""
     patience: list[timedelta] = []
 

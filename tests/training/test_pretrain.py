@@ -66,7 +66,7 @@ class Stopping(Silent):
             raise Cancelled("stop")
 
 
-def test_tokenised_in_blocks_is_the_tokenizer_row_by_row() -> None:
+def test_blockwise_tokenisation_equals_row_by_row() -> None:
     lm = model()
     rows = examples(lm)
     assert rows.ids.dtype == np.int32
@@ -77,7 +77,7 @@ def test_tokenised_in_blocks_is_the_tokenizer_row_by_row() -> None:
         assert rows.begins[starts[row] :][: 2 + len(word)].tolist() == [True, True, *[False] * (len(word) - 1), True]
 
 
-def test_a_longer_text_is_several_rows_that_hold_every_piece_of_it_once() -> None:
+def test_long_text_is_split_into_rows_without_loss() -> None:
     lm = model()
     whole = examples(lm)
     rows = tokenised([TEXTS[:40], TEXTS[40:]], lm.tokenizer, max_length=24, n=60, report=Silent())
@@ -101,7 +101,7 @@ def test_a_longer_text_is_several_rows_that_hold_every_piece_of_it_once() -> Non
     )
 
 
-def test_packed_rows_are_full_and_lose_nothing() -> None:
+def test_packed_rows_are_full_without_loss() -> None:
     lm = model()
     rows = examples(lm)
     full = packed(rows, lm.tokenizer, 16)
@@ -111,7 +111,7 @@ def test_packed_rows_are_full_and_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("pieces", [10, 100])
-def test_micro_batches_hold_every_row_once_and_little_padding(pieces: int) -> None:
+def test_micro_batches_cover_every_row_with_little_padding(pieces: int) -> None:
     lengths = np.random.default_rng(1).integers(3, 30, 100)
     parts = list(near_equal(lengths, pieces=pieces, rows=16))
     assert sorted(np.concatenate(parts).tolist()) == list(range(100))
@@ -153,7 +153,7 @@ def test_a_step_equals_one_big_padded_batch() -> None:
             torch.testing.assert_close(ours[name], parameter.grad, rtol=1e-4, atol=1e-6)
 
 
-def test_an_epoch_reads_every_row_once_and_the_next_one_in_another_order_under_other_masks() -> None:
+def test_epoch_covers_every_row_once_in_a_new_order() -> None:
     rows = examples(model())
     all_steps = steps(rows)
     assert all_steps.an_epoch == 8
@@ -168,7 +168,7 @@ def test_an_epoch_reads_every_row_once_and_the_next_one_in_another_order_under_o
 
 
 @pytest.mark.parametrize("world", [2, 3, 11])
-def test_processes_see_together_what_one_sees(world: int) -> None:
+def test_processes_together_train_on_the_batch_of_one(world: int) -> None:
     rows = examples(model())
     alone = steps(rows)[7]  # the epoch's last step, of 4 rows: fewer than 11 processes
     shares = [steps(rows, rank=rank, world=world)[7] for rank in range(world)]
@@ -181,7 +181,7 @@ def test_processes_see_together_what_one_sees(world: int) -> None:
     assert all(share["micro"] for share in shares)
 
 
-def test_the_encoder_stands_still_while_its_head_is_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoder_is_frozen_while_its_head_is_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lm = model()
     before = {name: weight.clone() for name, weight in lm.model.base_model.state_dict().items()}
     head = {name: weight.detach().clone() for name, weight in head_parameters(lm.model).items()}
@@ -200,7 +200,7 @@ def test_the_encoder_stands_still_while_its_head_is_fitted(tmp_path: Path, monke
     assert all(parameter.requires_grad for parameter in lm.model.parameters())
 
 
-def test_one_thread_and_two_give_the_same_weights(tmp_path: Path) -> None:
+def test_number_of_threads_does_not_change_the_language_model(tmp_path: Path) -> None:
     before, made = torch.get_num_threads(), list[MaskedLM]()
     try:
         for threads in (1, 2):
@@ -217,7 +217,7 @@ def same(lm: MaskedLM, other: MaskedLM) -> None:
     torch.testing.assert_close(lm.model.state_dict(), other.model.state_dict(), rtol=0, atol=0)
 
 
-def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
+def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
     calm_model, stormy_model, ear = model(), model(), Recorder()
     calm = pretrain(calm_model, piles(calm_model), SETTINGS, folder=tmp_path / "calm", report=Silent())
     with pytest.raises(Cancelled):
@@ -238,7 +238,7 @@ def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) 
     assert not (tmp_path / "last" / "best.safetensors").exists()
 
 
-def test_stopped_as_patience_runs_out_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
+def test_training_cancelled_at_early_stopping_resumes_exactly(tmp_path: Path) -> None:
     """Dev loss rises after the first epoch, and the stop comes in the evaluation that ends the training."""
     rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
     calm_model, stormy_model, ear = model(), model(), Recorder()

@@ -47,7 +47,7 @@ def full(most: int, rows_of: Callable[..., int], work: Callable[..., Any]) -> Ca
     return limited
 
 
-def test_a_batch_is_halved_until_it_fits_and_the_next_is_begun_so() -> None:
+def test_batch_is_halved_until_it_fits_and_the_size_is_kept() -> None:
     halved, sizes = Halved("adding", CPU), list[int]()
 
     def work(items: Sequence[int]) -> int:
@@ -66,7 +66,7 @@ def test_a_batch_is_halved_until_it_fits_and_the_next_is_begun_so() -> None:
         halved.each(range(2), lambda items: (_ for _ in ()).throw(ValueError("another")))
 
 
-def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_run_on_a_gpu_starts_with_the_smaller_batch(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same work on the same card alone; never on a processor, where last digits are to be the same."""
     seen_by_torch(monkeypatch)
     shared_home(home).mkdir()
@@ -87,7 +87,7 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     assert Halved("adding", card).parts == 1
 
 
-def test_all_that_reads_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inference_continues_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Embedding, tagging, a classifier's answers, and the pseudo-perplexity of sentences."""
     encoder = Encoder.load("tiny", device="cpu", precision="fp32")
     tagger = new_tagger("tiny", ["ORG"], device="cpu", precision="fp32")
@@ -165,7 +165,7 @@ class Gradients:
         assert all("Memory ran out, so each step is now cut into" in note for note in self.notes.notes)
 
 
-def test_fine_tuning_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fine_tuning_continues_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train, gradients = labelled(16, 1), Gradients(monkeypatch)
     settings = TaggerSettings(preset="custom", epochs=1, batch_size=8, learning_rate=1e-3).training(len(train))
 
@@ -178,7 +178,7 @@ def test_fine_tuning_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytes
     gradients.are_the_same(trained, EncoderTagger, "emissions", 2, lambda self, features, shape: shape[0])
 
 
-def test_pre_training_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pretraining_continues_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gradients = Gradients(monkeypatch)
 
     def trained(name: str) -> None:
@@ -195,7 +195,7 @@ def test_pre_training_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pyte
     gradients.are_the_same(trained, MaskedLM, "loss", 3, lambda self, ids, *given, **options: len(ids))
 
 
-def test_a_classifier_goes_on_in_smaller_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classifier_training_continues_in_smaller_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ClassifySettings(epochs=2, batch_size=8, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
     gradients = Gradients(monkeypatch)
 

@@ -46,7 +46,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Epochs, SpanT
 
 
 @pytest.mark.parametrize(("after", "error"), [(4, Killed()), (6, Cancelled("stop"))], ids=["killed", "cancelled"])
-def test_disturbed_and_resumed_ends_as_undisturbed(
+def test_resumed_training_equals_an_undisturbed_one(
     undisturbed: tuple[Epochs, SpanTagger], tmp_path: Path, after: int, error: BaseException
 ) -> None:
     with pytest.raises(type(error)):
@@ -56,7 +56,7 @@ def test_disturbed_and_resumed_ends_as_undisturbed(
     assert farthest(tagger, undisturbed[1]) == 0.0
 
 
-def test_it_learns_with_any_number_of_threads_and_so_does_the_critic(
+def test_number_of_threads_does_not_change_miner_and_the_critic_learns(
     undisturbed: tuple[Epochs, SpanTagger], tmp_path: Path
 ) -> None:
     before = torch.get_num_threads()
@@ -74,7 +74,7 @@ def test_it_learns_with_any_number_of_threads_and_so_does_the_critic(
     assert all(moved)
 
 
-def test_what_a_thread_drops_is_its_own_draw() -> None:
+def test_dropout_per_thread_is_deterministic() -> None:
     """The layer of spans lies outside the encoder."""
     tagger = make()
     tagger.train()
@@ -84,7 +84,7 @@ def test_what_a_thread_drops_is_its_own_draw() -> None:
     assert first == second
 
 
-def test_the_batches_are_those_of_the_plain_training_and_the_copies_new_ones() -> None:
+def test_batches_equal_plain_training_with_new_copies_per_epoch() -> None:
     paired = Contrasted(OneCorpus(ROWS), COPY)
     first, second = (paired.keys(np.random.default_rng([1, epoch])) for epoch in (0, 1))
     assert [key for key, _ in first] == OneCorpus(ROWS).keys(np.random.default_rng([1, 0]))
@@ -95,7 +95,7 @@ def test_the_batches_are_those_of_the_plain_training_and_the_copies_new_ones() -
     assert copies[0] != copies[1]
 
 
-def test_every_name_that_can_be_is_another_of_its_type() -> None:
+def test_copies_replace_names_by_others_of_their_type() -> None:
     long = [(i, i + 5, "ORG") for i in (0, 6)]
     train = [sentence("Ada met Bob in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC")])]
     train += [sentence("Mary Ann Smith ran", [(0, 3, "PER")]), sentence("a b c d e and f g h i j", long)]
@@ -110,7 +110,7 @@ def test_every_name_that_can_be_is_another_of_its_type() -> None:
     assert OtherNames(train).copy(train[2], 1) is train[2]
 
 
-def test_the_contrast_is_of_the_same_name_here_and_there_and_counts_by_its_share() -> None:
+def test_contrastive_loss_compares_copies_of_a_name_in_proportion() -> None:
     tagger = make(beta=2.0, gamma=0.0).eval()
     plain = make(beta=0.0, gamma=0.0).eval()
     whole = [COPY(one, 3) for one in TRAIN[:6]]

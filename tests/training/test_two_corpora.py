@@ -64,9 +64,7 @@ def trained(
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_a_step_is_the_primary_gradient_and_the_weighted_one_of_an_assisting_batch(
-    tmp_path: Path, accumulation: int
-) -> None:
+def test_step_adds_the_weighted_gradient_of_the_assisting_batch(tmp_path: Path, accumulation: int) -> None:
     """By plain SGD the weights move by the rate times the gradient, which is taken here corpus by corpus."""
     own = TRAIN[:8]
     _, moved = trained(tmp_path, replace(ONE_STEP, accumulation=accumulation), own)
@@ -81,7 +79,7 @@ def test_a_step_is_the_primary_gradient_and_the_weighted_one_of_an_assisting_bat
         assert torch.allclose(after, before - 0.1 * before.grad, atol=1e-6), name
 
 
-def test_the_primary_batches_are_those_of_a_training_alone() -> None:
+def test_primary_batches_equal_those_of_training_alone() -> None:
     own = rows(TRAIN, 1.0, PRIMARY)
     for epoch in range(3):
         alone, beside = (
@@ -91,7 +89,7 @@ def test_the_primary_batches_are_those_of_a_training_alone() -> None:
         assert list(alone) == [key[0] for key in beside if isinstance(key, tuple)]
 
 
-def test_in_turn_a_step_is_a_sentence_of_one_corpus_and_then_of_the_other(tmp_path: Path) -> None:
+def test_alternating_steps_use_single_sentences_of_each_corpus(tmp_path: Path) -> None:
     corpora = Alternating(rows(TRAIN, 1.0, PRIMARY), rows(OTHER, 0.1, ASSISTING))
     epoch = [corpora[key] for key in corpora.keys(np.random.default_rng(0))]
     assert [source for ((_, _, source),) in epoch] == [PRIMARY, ASSISTING] * len(TRAIN)
@@ -103,7 +101,7 @@ def test_in_turn_a_step_is_a_sentence_of_one_corpus_and_then_of_the_other(tmp_pa
     assert ear.told[-1][1] == 2 * len(TRAIN)
 
 
-def test_the_best_weights_come_back_and_the_rate_falls_where_dev_loss_exceeds_the_best(
+def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     losses, begun, rates = iter([3.0, 2.0, 5.0, 2.5]), dict[int, float](), dict[int, float]()
@@ -130,7 +128,7 @@ def test_the_best_weights_come_back_and_the_rate_falls_where_dev_loss_exceeds_th
 
 
 @pytest.mark.parametrize("head", ["crf", "memm"])
-def test_what_is_stopped_between_epochs_in_turn_ends_as_undisturbed(
+def test_alternating_training_cancelled_between_epochs_resumes_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: Head
 ) -> None:
     """A rollback is due at the begin of an epoch, also of one that another process begins."""
