@@ -147,9 +147,9 @@ def plan(asked: Mapping[str, object]) -> Plan:
             time += " The machine was busy when it was timed; it takes less when idle."
     return Plan(
         options=asked,
-        compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "
-        f"reading as much text chosen by {strategy}. Each is repeated from the start {len(config.seeds)} times, "
-        f"trained on {corpus_name(config.train)} and tested on {corpus_name(config.test)}.",
+        compared=f"Your tagger as it is; pre-trained on {amount} of {corpus_name(config.domain)}, drawn at random; and "
+        f"pre-trained on as much text selected by {strategy}. Each is repeated from the start {len(config.seeds)} "
+        f"times, trained on {corpus_name(config.train)} and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "

@@ -334,7 +334,7 @@ def _question(
     if len(estimates) == 1:
         return Question(these=these, others=None, between=None, lacking=_lacking(mean, these, tasks, unit, replicates))
     others = _conclusion(random_effects(deltas), ALPHA)
-    if others.answer != these.answer:  # an answer that does not hold on these tasks cannot hold on others like them
+    if others.answer != these.answer:  # an answer that does not hold on these tasks cannot hold on similar tasks
         others = replace(others, answer="no evidence")
     lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
     return Question(these=these, others=others, between=between(estimates), lacking=lacks)
@@ -387,10 +387,10 @@ def _tasks_lacking(others: Conclusion, variance: float) -> str:
     if others.answer != "no evidence":
         return ""
     if abs(others.delta) < LEVEL:
-        return "On others like these no difference is visible."
+        return "On similar tasks no difference is visible."
     enough = corpora_needed(others.delta, variance)
     return (
-        f"Settled on these. Lacking for others like them are task corpora: about {enough:,} would settle a mean "
+        f"Settled on these tasks. For similar tasks, task corpora are lacking: about {enough:,} would settle a mean "
         f"difference of {abs(others.delta):.2f}, if they differ as these do."
     )
 

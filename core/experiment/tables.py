@@ -226,8 +226,8 @@ def all_read(rows: Sequence[ArmRow]) -> bool:
 
 
 def asked_first(rows: Sequence[ArmRow]) -> str:
-    """Return the heading of the column that says whether a line helped."""
-    return "Reading helped" if all_read(rows) else "Helped"
+    """Return the heading of the column with the answers to `helped`."""
+    return "Pre-training helped" if all_read(rows) else "Helped"
 
 
 def interval_words(row: ArmRow) -> str:

@@ -74,7 +74,7 @@ _NAMES = {
     "dataaug": "changed copies of its training sentences",
     "lpft": "training in two stages",
     "span": "spans in place of words",
-    "miner": "names of a type read alike",
+    "miner": "similar states for all names of a type",
 }
 _HEADS = {
     "vectors": "word vectors of {}",
@@ -86,8 +86,8 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "dataaug": _COPIES,
     "random2low": _COPIES,
     "highc2low": _COPIES,
-    "lm": ("reading the source", "the language model as it came"),
-    "miner": ("comparing names", "a plain tagger of spans"),
+    "lm": ("training it on the source", "the unchanged language model"),
+    "miner": ("comparing names", "a plain span tagger"),
 }
 REPLICATES = 6  # replicates that, with three looks, can show that the selection helped
 ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
@@ -107,13 +107,15 @@ _FURTHER = {"improves": "it also does better with", "helped": "it also does bett
 # Words of a study.
 Asked = Literal["choosing", "reading"]
 FEW = 5  # tasks; with fewer, the interval on other tasks is wide
-HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
-THESE, OTHERS = "These, on average", "Others like these"
-_DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "did harm"}
+HEADINGS: dict[Asked, str] = {"choosing": "Did the selection help?", "reading": "Did pre-training help?"}
+HELPED: dict[Asked, str] = {"choosing": "Selection helped", "reading": "Pre-training helped"}
+_ASKED: dict[Asked, str] = {"choosing": "The selection", "reading": "Pre-training"}
+THESE, OTHERS = "These tasks, on average", "Similar tasks"
+_DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "hurt"}
 _HOLDS: Mapping[Answer, str] = {
-    "yes": "It would on others like these too",
-    "no evidence": "Whether it would on others like these is not shown",
-    "worse": "It would do harm on others like these too",
+    "yes": "It also helps on similar tasks",
+    "no evidence": "An effect on similar tasks is not shown",
+    "worse": "It also hurts on similar tasks",
 }
 
 
@@ -153,9 +155,9 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """Return the line that the verdict is about: the claim's, else the one with the surest verdict.
+    """Return the row that the verdict is about: the claim's, else the one with the surest verdict.
 
-    None if no line is judged, or the claim's line is not.
+    None if no row has a verdict, or the claim's row has none.
     """
     judged = [row for row in result.leaderboard if row.verdict in JUDGED]
     if any(row.exploratory for row in result.leaderboard):
@@ -168,43 +170,37 @@ def main(result: ExperimentResult) -> ArmRow | None:
 
 
 def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    name, read = name_of(row, rows), reads(row)
-    after = f"after reading {name}" if read else f"with {name}"
-    without = "after reading nothing" if read else "without"
-    held = row.delta_random is not None
-    than = f"{without}, {{}} better than {_under_control(row)}"
+    variant = f"the tagger {'pre-trained on' if reads(row) else 'with'} {name_of(row, rows)}"
+    without, control = _baseline(row), _control(row)
     words = {
-        "improves": f"Yes: {after} the tagger does better than {without}.",
-        "helped": (
-            f"It helped: {after} the tagger does better than {without}. It was not compared with a random baseline."
-        ),
-        "below control": f"No: {_under_control(row)} the tagger does better than {after}.{_still_better(row)}",
-        "hurts": f"No: {after} the tagger does worse than {without}.",
-        "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
+        "improves": f"Helped: {variant} does better than {without}.",
+        "helped": f"Helped: {variant} does better than {without}. It was not compared with a random baseline.",
+        "below control": f"No: {control} does better than {variant}.",
+        "hurts": f"No: {variant} does worse than {without}.",
+        "no evidence": f"No clear benefit: {variant} is not measurably better than {without}.",
     }
-    if held:
-        better = f"{after} the tagger does better than {than}."
-        asked = asked_by_control(row.arm)
-        words["improves"] = f"Yes, {asked} paid: {better.format('and')}"
+    if row.delta_random is not None:
+        cause = asked_by_control(row.arm)
+        words["improves"] = f"Helped, and {cause} paid off: {variant} does better than {without} and than {control}."
         words["helped"] = (
-            f"{'Reading' if read else 'It'} helped, {asked} is not shown to: {better.format('but not surely')}"
+            f"Helped, but {cause} is not shown to: {variant} does better than {without}, but is not measurably better "
+            f"than {control}."
         )
+    if row.verdict == "below control" and row.helped == "yes":
+        words["below control"] += f" Both do better than {without}."
     return words[row.verdict]
 
 
-def _under_control(row: ArmRow) -> str:
-    return f"{'after' if reads(row) else 'with'} {held_against(row)}"
+def _baseline(row: ArmRow) -> str:
+    return f"the tagger without {'further pre-training' if reads(row) else 'it'}"
 
 
-def _still_better(row: ArmRow) -> str:
-    """Return a sentence on the gain of an arm that is below its control but above its baseline; else ""."""
-    if row.helped != "yes":
-        return ""
-    return " Reading helped, whatever was read." if reads(row) else " It does better than without, all the same."
+def _control(row: ArmRow) -> str:
+    return f"the tagger {'pre-trained on' if reads(row) else 'with'} {held_against(row)}"
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the other lines with a sure verdict; it names at most two lines per verdict."""
+    """Return a sentence on the other variants with a sure verdict; it names at most two variants per verdict."""
     sentences = []
     for start in dict.fromkeys(_FURTHER.values()):
         names = [name_of(row, rows) for row in others if _FURTHER.get(row.verdict) == start]
@@ -217,9 +213,9 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the lines that were not tested; "" if all were."""
+    """Return a sentence on the variants that were not tested; "" if all were."""
     names = [f"{name_of(row, rows)} ({row.changed_words})" for row in rows if row.verdict == "not tested"]
-    return f"Not tested, as too few labels could be changed: {', '.join(names)}." if names else ""
+    return f"Not tested, because too few labels could be changed: {', '.join(names)}." if names else ""
 
 
 def points(value: float) -> str:
@@ -228,8 +224,8 @@ def points(value: float) -> str:
 
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
-    """Describe how sure a line's result is. detects: smallest gain at 80% power, points; None: unknown."""
-    # Repetitions in which a tagger of this line, or of a line it is compared with, learnt nothing.
+    """Describe how sure a variant's result is. detects: smallest gain at 80% power, points; None: unknown."""
+    # Repetitions in which a tagger of this variant, or of one it is compared with, learnt nothing.
     failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
     n = len(row.micro_f1)
     if n < 2:
@@ -238,14 +234,16 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
         why = f", of which {number_in_words(failed).lower()} learnt nothing" if failed else " that differ too much"
         return f"{number_in_words(n)} repetitions{why}: they do not show the effect of chance."
     interval = row.interval_random
-    seen = difference_in_words(row.delta, row.interval, "over reading nothing" if reads(row) else "over none of it")
+    seen = difference_in_words(row.delta, row.interval, "to no further pre-training" if reads(row) else "to none of it")
     if row.delta_random is not None and interval and is_known(interval):
-        seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({range_in_words(interval)})"
+        seen = (
+            f"{seen} The difference to {held_against(row)} is {points(row.delta_random)} ({range_in_words(interval)})."
+        )
     if failed:
         counted = "it is" if failed == 1 else "they are"
-        return f"{seen}. Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
+        return f"{seen} Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
     is_open = row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
-    return f"{seen}.{detects_in_words(detects, n) if is_open else ''}"
+    return f"{seen}{detects_in_words(detects, n) if is_open else ''}"
 
 
 def number_in_words(n: int) -> str:
@@ -254,17 +252,20 @@ def number_in_words(n: int) -> str:
 
 
 def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
-    lines = (row, *compared_with(row, rows))
+    compared = (row, *compared_with(row, rows))
     return Unlearnt(
-        taggers=sum(len(line.collapsed) for line in lines),
-        of=sum(len(line.micro_f1) for line in lines),
+        taggers=sum(len(each.collapsed) for each in compared),
+        of=sum(len(each.micro_f1) for each in compared),
     )
 
 
-def difference_in_words(delta: float, interval: tuple[float, float], over: str) -> str:
-    """Return a difference and its interval in words. over: the comparison, such as "over reading nothing"."""
-    reach = range_in_words(interval)
-    return f"The difference: {points(delta)} points of 100 {over} ({reach} in 95 of 100 such experiments)"
+def difference_in_words(delta: float, interval: tuple[float, float], to: str) -> str:
+    """Return sentences on a difference and its confidence interval. to: the baseline, such as "to random text"."""
+    low, high = map(points, interval)
+    return (
+        f"The difference {to} is {points(delta)} points of 100. The true difference lies between {low} and {high}, by "
+        "a method that is right in 95 of 100 cases."
+    )
 
 
 def detects_in_words(detects: float | None, n: int) -> str:
@@ -273,7 +274,7 @@ def detects_in_words(detects: float | None, n: int) -> str:
         return ""
     return (
         f" By the spread of its {n} repetitions, this comparison can only detect gains of about {in_points(detects)} "
-        "or more, in 80 of 100 cases."
+        "or more (in 80 of 100 cases)."
     )
 
 
@@ -302,13 +303,13 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
 def _next(row: ArmRow, unsettled: Open) -> str:
     n = len(row.micro_f1)
     quick = (
-        f"Next: {REPLICATES} repetitions, each with its own selection and reading; this was a quick look with one of "
-        "each."
+        f"Next: {REPLICATES} repetitions, each with its own selection and pre-training; this quick look had only one "
+        "of each."
     )
     words = {
         "improves": "Next: use it, and label more of what the tagger still misses.",
         "hurts": "Next: leave it; the tagger without it is better.",
-        "below control": f"Next: leave it; {_under_control(row)} the tagger is better.",
+        "below control": f"Next: leave it; {_control(row)} is better.",
     }
     if row.verdict == "helped" and row.delta_random is None:
         return "Next: repeat it with a random baseline of the same size, to see whether the selection is what helps."
@@ -324,7 +325,7 @@ def _next(row: ArmRow, unsettled: Open) -> str:
 
 
 def _one_pretraining(row: ArmRow) -> bool:
-    """Return True if several taggers of a line all start from one pre-training, so that it should be repeated."""
+    """Return True if all taggers of a variant start from one pre-training, which should then be repeated."""
     return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
@@ -346,7 +347,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    """Name the text, labels or method that a line adds, for a reader who does not know the names of variants."""
+    """Name the text, labels or method that a variant adds, for a reader who does not know the names of variants."""
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
@@ -358,7 +359,7 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     elif row.budget and row.sentences:
         alone = len({other.arm for other in rows if other.budget and other.verdict in JUDGED}) == 1
         asked = Budget.parse(row.budget)  # `row.sentences` also counts the task corpus
-        words = f"the chosen {asked.in_words}{' of the domain corpus' * (asked.unit == 'fraction')}"
+        words = f"the selected {asked.in_words}{' of the domain corpus' * (asked.unit == 'fraction')}"
         words += "" if alone else f" ({name})"
     else:
         words = f"“{name}”"
@@ -366,19 +367,19 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 
 def reads(row: ArmRow) -> bool:
-    """Return True if a line pre-trains its tagger on further text; False for a language model of a source."""
+    """Return True if a variant pre-trains its tagger on further text; False for a language model of a source."""
     return bool(row.sentences) and _kind(row.arm) != "lm"
 
 
 def held_against(row: ArmRow) -> str:
-    """Name the control that a line must beat in addition to its baseline."""
+    """Name the control that a variant must beat in addition to its baseline."""
     _, control = _CONTROLS.get(_kind(row.arm), ("", ""))
-    return control or ("as much random text" if row.sentences else "a random part")
+    return control or ("as much random text" if row.sentences else "a random sample of the same size")
 
 
 def asked_by_control(arm: str) -> str:
-    """Name the cause of a gain over the control, such as "choosing"."""
-    asked, _ = _CONTROLS.get(_kind(arm), ("choosing", ""))
+    """Name the cause of a gain over the control, such as "the selection"."""
+    asked, _ = _CONTROLS.get(_kind(arm), ("the selection", ""))
     return asked
 
 
@@ -405,7 +406,7 @@ def arm_words(arm: str) -> str:
 
 
 class ArmAtBudget(Protocol):
-    """An item that belongs to one line of a leaderboard."""
+    """An item that belongs to one row of a leaderboard."""
 
     @property
     def arm(self) -> str: ...
@@ -434,16 +435,14 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()
     after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
-    tested = (
-        f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
-    )
+    tested = f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, required is {test.bound:.2g}"
     if test.p <= test.bound and test.ended not in ("shown", "worse"):
         tested = f"{tested}, but the interval includes 0"
     early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early." if n < of else ""
-    had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
+    had = f"a true difference of {test.effect:+g} points would be shown at the end in {test.chance:.0%} of cases"
     outcome = {
         "shown": "shown",
-        "worse": f"{claim} is shown to be worse",
+        "worse": f"{claim} is worse",
         "futile": f"not shown, and {had}",
         "complete": "not shown",
     }
@@ -483,7 +482,7 @@ def question(result: StudyResult, of: Asked) -> Question:
 
 
 def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
-    """Return a row per task, then the mean over these tasks, then that over others like them if there are several."""
+    """Return a row per task, then the mean over these tasks and, for several tasks, over similar tasks."""
     rows = []
     for task in result.tasks:
         gap, interval = task.reading, task.reading_interval
@@ -517,10 +516,10 @@ def _answered(result: StudyResult, of: Asked) -> str:
     n, named, answer = len(result.tasks), {row.name: row for row in rows if row.answer}, asks.these.answer
     assert answer  # something was learnt
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
-    these = f"{of.capitalize()} {_DID[answer]} {where}: {named[THESE].points} points of score over "
+    these = f"{_ASKED[of]} {_DID[answer]} {where}: {named[THESE].points} points of F1 over "
     if asks.others is None or not asks.others.answer:
-        return f"{these}{over(result, of)}. One task does not show what holds on others like it."
-    wide = f", which is wide as there are only {n} tasks" if n < FEW else ""
+        return f"{these}{over(result, of)}. One task does not show whether it helps on similar tasks."
+    wide = f", a wide interval because there are only {n} tasks" if n < FEW else ""
     return f"{these}{over(result, of)}. {_HOLDS[asks.others.answer]}: {named[OTHERS].points}{wide}."
 
 
@@ -535,16 +534,16 @@ def of_study(result: StudyResult) -> Finding:
     assert answer  # something was learnt
     where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
     word = {
-        "yes": "Yes: {} helped {}.",
-        "worse": "No: {} did harm {}.",
-        "no evidence": "Not shown: there is no evidence that {} helps {}.",
+        "yes": "Helped: {} improves the tagger {}.",
+        "worse": "No: {} makes the tagger worse {}.",
+        "no evidence": "No clear benefit: there is no evidence that {} helps {}.",
     }
     what = word[answer].format(of, where)
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
-        what = f"{what} Reading helped, whatever was read."
+        what = f"{what} Pre-training itself helped."
     if asked.others and answer != "no evidence":
-        holds = "it would too" if asked.others.answer == answer else "that is not shown"
-        what = f"{what} On others like these {holds}."
+        same = asked.others.answer == answer
+        what = f"{what} {'This also holds' if same else 'It is not shown that this holds'} on similar tasks."
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = (
             f"{what} On {', '.join(few)}, too few labels could be changed to test this; the mean includes every task."
@@ -562,13 +561,10 @@ def _sure_of(asked: Question, n: int, detects: float | None) -> str:
             if n < 2
             else f"{number_in_words(n)} repetitions that differ too much: they do not show the effect of chance."
         )
-    seen = difference_in_words(asked.these.delta, asked.these.interval, "on these")
-    others = (
-        f", {points(asked.others.delta)} on others like these ({range_in_words(asked.others.interval)})"
-        if asked.others
-        else ""
-    )
-    return f"{seen}{others}.{detects_in_words(detects, n) if asked.these.answer == 'no evidence' else ''}"
+    seen = difference_in_words(asked.these.delta, asked.these.interval, "on these tasks")
+    if asked.others:
+        seen = f"{seen} On similar tasks it is {points(asked.others.delta)} ({range_in_words(asked.others.interval)})."
+    return f"{seen}{detects_in_words(detects, n) if asked.these.answer == 'no evidence' else ''}"
 
 
 def _unsettled_study(result: StudyResult, asked: Question) -> Open:
@@ -601,7 +597,7 @@ def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
     if asked.these.answer == "yes":
         if asked.others is None or asked.others.answer == "yes":
             return "Next: use it on tasks like these."
-        return "Next: use it on these tasks; add more tasks to test whether it also helps on others."
+        return "Next: use it on these tasks; add more tasks to test whether it also helps on similar ones."
     if not is_known(asked.these.interval):
         return f"Next: {REPLICATES} repetitions on each task."
     return settled_by(unsettled, " on each task" if len(result.tasks) > 1 else "")

@@ -1,6 +1,6 @@
-"""Mean differences over several corpora: for these corpora (fixed effects), and for others like them (random effects).
+"""Mean differences over several corpora: for these corpora (fixed effects), and for similar ones (random effects).
 
-For these corpora: the mean of their differences; their variances add up (Satterthwaite 1946). For others: the corpora
+For these corpora: the mean of their differences; their variances add up (Satterthwaite 1946). For similar ones: these
 are a sample, so the variance of their differences is used, with Student's t and one degree of freedom fewer than there
 are corpora (Hartung and Knapp 2001 with equal weights; SOURCES.md, Several corpora).
 """
@@ -116,7 +116,7 @@ def pooled(estimates: Sequence[Estimate]) -> Mean:
 
 
 def corpora_needed(delta: float, variance: float, power: float = 0.8) -> int:
-    """Return how many corpora detect a mean of `delta` for others like these. variance: of one corpus's difference.
+    """Return how many corpora detect a mean of `delta` over similar corpora. variance: of one corpus's difference.
 
     By Student's t, with degrees of freedom by the number of corpora. Errors: ZeroDivisionError for a delta of 0.
     """

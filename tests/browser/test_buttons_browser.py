@@ -326,7 +326,7 @@ def road(one: Walk) -> None:
         server.start()
         alone = Walk(one.page, server, one.runs, one.pressed)
         alone.go("")
-        plan = "Your tagger as it is; after reading"
+        plan = "Your tagger as it is; pre-trained on"
         alone.press("home.find", sees=plan)
         one.page.reload()
         settled(one.page)

@@ -12,7 +12,7 @@ from tests.browser.driver import Server, left, settled
 from tests.browser.test_training_browser import press
 from tests.experiment.test_reports import pages
 
-ANSWERS = ("Reading helped", "Choosing helped")
+ANSWERS = ("Pre-training helped", "Selection helped")
 SHEET: ViewportSize = {"width": 673, "height": 1002}  # what margins leave of a printed page, in a browser's pixels
 HALF = SHEET["height"] / 2  # down to the middle of the sheet
 AT_A_GLANCE = 40  # words that are read in ten seconds, at 240 a minute
@@ -27,7 +27,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     lines = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
     run = finished.experiment(home, finished.corpora(home), lines)
     finding = results.finding(run.id)
-    assert finding.what.startswith("Reading helped, choosing is not shown to: ")
+    assert finding.what.startswith("Helped, but the selection is not shown to: ")
 
     page.goto(server.url)
     settled(page)
@@ -53,7 +53,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     page.emulate_media(media="print")
     page.set_viewport_size(SHEET)
     page.set_content(report)
-    assert answered(page.locator("table").filter(has_text="Choosing helped")) == answers
+    assert answered(page.locator("table").filter(has_text="Selection helped")) == answers
     answer = page.locator("body > h1 + *")
     rows = page.locator("body > :not(h1, .answer, .about)").first  # below the title nothing else comes before them
     assert rows.locator("dt").all_inner_texts() == ["Asked", "How sure", "What to do", "Cost"]

@@ -194,7 +194,7 @@ FEW = ("no evidence", "no evidence")
         (
             [task(0.2, n=6), task(2.8, n=6)],
             ("yes", "no evidence"),
-            "Lacking for others like them are task corpora: about",
+            "For similar tasks, task corpora are lacking: about",
         ),
         ([task(delta, n=6) for delta in (-2.0, -2.2, -2.1)], ("worse", "worse"), ""),
         ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
@@ -211,7 +211,7 @@ def test_a_study_gives_two_answers_and_says_what_is_lacking(
     assert asked
     assert asked.others
     assert (asked.these.answer, asked.others.answer) == answers
-    assert asked.lacking.removeprefix("Settled on these. ").startswith(lacking)
+    assert asked.lacking.removeprefix("Settled on these tasks. ").startswith(lacking)
     assert bool(asked.lacking) == bool(lacking)
 
 

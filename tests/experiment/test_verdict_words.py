@@ -22,7 +22,7 @@ from core.stats.pooled import Estimate
 from tests.finished import ARM_ROW
 
 NONE = replace(ARM_ROW, arm="none", verdict="baseline")
-PRIVATE = re.compile(r"T_C|D_C|S_C|L_C|\barm\b|Holm|F1|\bseeds?\b|p =|pre-train|bootstrap|interval")
+PRIVATE = re.compile(r"T_C|D_C|S_C|L_C|\barm\b|Holm|F1|\bseeds?\b|p =|bootstrap|interval")
 GAIN = Estimate(delta=3.9, falling=0.3, fixed=0.05, dof=4)
 
 
@@ -47,59 +47,59 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("Not shown: after reading the chosen 10%", "can only detect gains of about 28 points or more", "Next: 19 repetitions in"),
+        ("No clear benefit: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 19 repetitions in"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
-        ("Not shown", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
+        ("No clear benefit", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-1.0, 1.0)),
-        ("Not shown", "+0.0 points of 100", "Next: something else; the two are level"),
+        ("No clear benefit", "+0.0 points of 100", "Next: something else; the two are level"),
     ),
     "too small to wait for": (
         line("no evidence", delta=0.2, interval=(-1.0, 1.4), estimate=replace(GAIN, fixed=0.0)),
-        ("Not shown", "can only detect gains of about", "Labelling more text would help more."),
+        ("No clear benefit", "can only detect gains of about", "Labelling more text would help more."),
     ),
     "too few test sentences": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
-        ("Not shown", "can only detect", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
+        ("No clear benefit", "can only detect", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
     ),
     "one pre-training": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
-        ("Not shown", "can only detect", "Next: 6 repetitions, each with its own selection and reading"),
+        ("No clear benefit", "can only detect", "Next: 6 repetitions, each with its own selection and pre-training"),
     ),
-    "reading helped": (
+    "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Reading helped, choosing is not shown to", "+0.9 over as much random text (-1.0 to +2.8)", "Next: 11 repetitions"),
+        ("Helped, but the selection is not shown to", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 11 repetitions"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
-        ("Reading helped, choosing is not shown to", "+0.9 over as much random text", "each with its own selection and reading"),
+        ("Helped, but the selection is not shown to", "to as much random text is +0.9", "each with its own selection and pre-training"),
     ),
     "no control": (
         line("helped", "tapt"),
-        ("It helped: after reading the task's own text", "+3.9 points of 100", "Next: repeat it with a random baseline"),
+        ("Helped: the tagger pre-trained on the task's own text", "+3.9 points of 100", "Next: repeat it with a random baseline"),
     ),
-    "choosing helped": (
+    "selection helped": (
         line("improves", delta_random=2.9, interval_random=(1.0, 4.8), chose="yes"),
-        ("Yes, choosing paid: after reading", "+2.9 over as much random text", "Next: 5 repetitions in place of 3"),
+        ("Helped, and the selection paid off: the tagger", "to as much random text is +2.9", "Next: 5 repetitions in place of 3"),
     ),
     "surely": (
         line("improves", "dataaug", micro_f1=[60.0] * 5),
-        ("Yes: with changed copies", "+3.9 points of 100 over none of it (+1.0 to +6.8", "Next: use it"),
+        ("Helped: the tagger with changed copies", "to none of it is +3.9 points of 100. The true difference lies between +1.0 and +6.8", "Next: use it"),
     ),
     "below by lot": (
         line("below control", "skl:2", delta_random=-2.0, interval_random=(-3.0, -1.0)),
         (
-            "No: with a random part the tagger does better than with borrowed labels",
-            "-2.0 over a random part (-3.0 to -1.0)",
-            "Next: leave it; with a random part the tagger is better.",
+            "No: the tagger with a random sample of the same size does better than the tagger with borrowed labels",
+            "to a random sample of the same size is -2.0 (-3.0 to -1.0)",
+            "Next: leave it; the tagger with a random sample of the same size is better.",
         ),
     ),
     "harm": (
         line("hurts", "vectors:law", delta=-2.0, interval=(-3.0, -1.0)),
-        ("No: with word vectors of law the tagger does worse", "-2.0 points of 100", "Next: leave it; the tagger without"),
+        ("No: the tagger with word vectors of law does worse", "-2.0 points of 100", "Next: leave it; the tagger without"),
     ),
     "nothing compared": (line("control", "random"), ("Nothing was compared.", "", "Next: name something")),
 }  # fmt: skip
@@ -118,58 +118,59 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
 @pytest.mark.parametrize(
     ("arm", "read", "asked", "control"),
     [
-        ("classifier", 1333, "choosing", "after as much random text"),
-        ("lm:law", 1333, "reading the source", "with the language model as it came"),
-        ("skl:2", 0, "choosing", "with a random part"),
-        ("random2low:20%", 0, "changing the copies", "with unchanged copies"),
-        ("miner", 0, "comparing names", "with a plain tagger of spans"),
+        ("classifier", 1333, "the selection", "as much random text"),
+        ("lm:law", 1333, "training it on the source", "the unchanged language model"),
+        ("skl:2", 0, "the selection", "a random sample of the same size"),
+        ("random2low:20%", 0, "changing the copies", "unchanged copies"),
+        ("miner", 0, "comparing names", "a plain span tagger"),
     ],
 )
-def test_an_arm_is_held_against_its_own_control_in_words(arm: str, read: int, asked: str, control: str) -> None:
+def test_each_kind_of_variant_names_its_own_control(arm: str, read: int, asked: str, control: str) -> None:
     fields: dict[str, Any] = {"sentences": read, "delta_random": 2.9, "interval_random": (1.0, 4.8), "chose": "yes"}
     better = finding(line("improves", arm, **fields))
-    assert better.what.startswith(f"Yes, {asked} paid: {'after reading' if control.startswith('after') else 'with'} ")
-    assert f", and better than {control}." in better.what
-    assert f"+2.9 over {control.split(' ', 1)[1]} (" in better.sure
+    under = f"the tagger {'pre-trained on' if arm == 'classifier' else 'with'} "
+    assert better.what.startswith(f"Helped, and {asked} paid off: {under}")
+    assert better.what.endswith(f" and than {under}{control}.")
+    assert f"The difference to {control} is +2.9 (" in better.sure
     helped = finding(line("helped", arm, **fields | {"chose": "no evidence"})).what
-    assert f"helped, {asked} is not shown to: " in helped
+    assert f"Helped, but {asked} is not shown to: " in helped
     below = finding(line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse"}))
-    assert below.what.startswith(f"No: {control} the tagger does better than ")
-    assert below.next == f"Next: leave it; {control} the tagger is better."
+    assert below.what.startswith(f"No: {under}{control} does better than ")
+    assert below.next == f"Next: leave it; {under}{control} is better."
     also = finding(
         line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse", "helped": "yes"})
     ).what
-    assert also.endswith(("Reading helped, whatever was read.", "It does better than without, all the same."))
+    assert " Both do better than the tagger without " in also
 
 
 def test_the_claim_comes_first_and_others_are_named_beside_it() -> None:
-    for budget, words in (("1000", "the chosen 1,000 sentences"), ("50000tokens", "the chosen 50,000 tokens")):
-        assert f"after reading {words} the tagger" in finding(line("improves", budget=budget)).what
+    for budget, words in (("1000", "the selected 1,000 sentences"), ("50000tokens", "the selected 50,000 tokens")):
+        assert f"the tagger pre-trained on {words} does" in finding(line("improves", budget=budget)).what
     claim = line("no evidence", "knn", interval=(-1.0, 8.8))
     others = [line("improves"), line("helped", "dapt"), line("helped", "tapt"), line("hurts", "lm:law")]
     planned = PlannedTest(
         arm="knn", budget="10%", against="none", looks=(3,), replicates=3, ended="complete", p=0.2, bound=0.05,
         effect=1.0, chance=0.1, why="",
     )  # fmt: skip
-    told, chosen = finding(*others, claim, planned=planned).what, "the chosen 10% of the domain corpus"
-    assert told.startswith(f"Not shown: after reading {chosen} (knn)")
-    assert f"it also does better with {chosen} (classifier), all of the domain corpus and 1 more" in told
+    told, selected = finding(*others, claim, planned=planned).what, "the selected 10% of the domain corpus"
+    assert told.startswith(f"No clear benefit: the tagger pre-trained on {selected} (knn)")
+    assert f"it also does better with {selected} (classifier), all of the domain corpus and 1 more" in told
     assert "it does worse with a language model of law" in told
-    assert finding(*others, claim).what.startswith(f"Yes: after reading {chosen} (classifier)")
+    assert finding(*others, claim).what.startswith(f"Helped: the tagger pre-trained on {selected} (classifier)")
 
 
 @pytest.mark.parametrize(
     ("claim", "begins", "is_main"),
     [
-        (line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None), "Reading helped, choosing is", True),
-        (line("not tested", "dataaug", changed=5, wanted=100), "Not tested, as too few labels could be changed: ", False),
+        (line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None), "Helped, but the selection is", True),
+        (line("not tested", "dataaug", changed=5, wanted=100), "Not tested, because too few labels could be changed: ", False),
     ],
 )  # fmt: skip
 def test_what_else_is_sure_beside_an_open_claim_is_exploratory(claim: ArmRow, begins: str, is_main: bool) -> None:
     other = line("improves", delta_random=2.9, interval_random=(1.0, 4.8), exploratory=True)
     words = finding(other, claim)
     assert words.what.startswith(begins)
-    assert " Also, not planned beforehand and so exploratory: it also does better with the chosen 10%" in words.what
+    assert " Also, not planned beforehand and so exploratory: it also does better with the selected 10%" in words.what
     assert not any(PRIVATE.search(part) for part in words.parts)
     assert main(ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})) is (claim if is_main else None)
 
@@ -233,10 +234,10 @@ def study(
 @pytest.mark.parametrize(
     ("these", "others", "what", "then"),
     [
-        (mean("yes"), mean("yes"), "Yes: choosing helped on these 2 tasks on average. On others like these it", "use it"),
-        (mean("yes"), mean("no evidence"), "On others like these that is not shown.", "more tasks"),
-        (mean("worse", -1.0), mean("no evidence", -1.0), "No: choosing did harm on these 2 tasks", "leave it"),
-        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Not shown: there is no evidence that choosing helps on these 2", "on each"),
+        (mean("yes"), mean("yes"), "Helped: the selection improves the tagger on these 2 tasks on average. This also holds on similar", "use it"),
+        (mean("yes"), mean("no evidence"), "It is not shown that this holds on similar tasks.", "more tasks"),
+        (mean("worse", -1.0), mean("no evidence", -1.0), "No: the selection makes the tagger worse on these 2 tasks", "leave it"),
+        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "No clear benefit: there is no evidence that the selection helps on these 2", "on each"),
     ],
 )  # fmt: skip
 def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Conclusion, what: str, then: str) -> None:
@@ -244,7 +245,7 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
     assert what in told.what
     assert then in told.next
     assert ("can only detect gains" in told.sure) == (these.answer == "no evidence")
-    assert ("Reading helped, whatever was read" in told.what) == (these.answer != "yes")
+    assert ("Pre-training itself helped" in told.what) == (these.answer != "yes")
     assert not any(PRIVATE.search(part) for part in told.parts)
 
 
@@ -257,5 +258,5 @@ def test_a_study_names_tasks_without_enough_learnt_or_changed() -> None:
     assert " On food (3 of 90 changed), too few labels could be changed to test this" in what
     assert study(mean("yes"), None, tasks=[task(1.0, learnt=False)]).what == IDLE
     told = study(mean("yes"), None, tasks=[task(1.0)], arm="dataaug")
-    assert told.what == "Yes: changing the copies helped on this task."
+    assert told.what == "Helped: changing the copies improves the tagger on this task."
     assert "others" not in " ".join(told.parts)

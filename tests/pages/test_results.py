@@ -84,7 +84,7 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
     assert not app.error
     said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
     assert unescape(app.subheader[0].value).replace("\u2060", "") == found.what
-    assert found.what.startswith("Yes, ")
+    assert found.what.startswith("Helped, ")
     assert overruled in said
     assert overruled in page
     for part in found.parts:

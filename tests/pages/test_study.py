@@ -17,7 +17,7 @@ PAGE = "pages/6_Results.py"
 def test_a_study_shows_its_answers_with_a_forest_plot_and_a_table_and_so_does_its_report(home: Path) -> None:
     run = finished.study(home, (0.2, 2.0, 0.8))
     found = results.finding(run.id)
-    assert found.what.startswith("Yes: ")
+    assert found.what.startswith("Helped: ")
     app = opened_on(PAGE, run.id)
     assert not app.error
     assert unescape(app.subheader[0].value).replace("\u2060", "") == found.what
@@ -42,7 +42,7 @@ def test_a_study_shows_its_answers_with_a_forest_plot_and_a_table_and_so_does_it
 def test_a_single_task_says_nothing_of_others_like_it(home: Path) -> None:
     run = finished.study(home, (0.2,), choosing=False, replicates=2)
     app = opened_on(PAGE, run.id)
-    assert "others like it" in seen(app)
+    assert "similar tasks" in seen(app)
     for tab in ("Download", "All trainings"):
         opened_on(PAGE, run.id, {"results.tab.study": tab})
     assert len(app.get("plotly_chart")) == 1
@@ -55,7 +55,7 @@ def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) 
     result = results.study_board(run.id)
     assert result.planned is None
     assert [words.over(result, of) for of in words.asked(result)] == ["random 10%", "none"]
-    assert "points of score over random 10%" in words.study_answer(result)[0]
+    assert "points of F1 over random 10%" in words.study_answer(result)[0]
     assert "Difference to random 10%" in unescape(finished.html_report(run.id))
 
 

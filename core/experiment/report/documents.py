@@ -316,7 +316,7 @@ def _results(report: Report) -> list[Part]:
         "Score ± spread",
         "Difference (interval)",
         asked_first(report.rows),
-        "Choosing helped",
+        "Selection helped",
     )
     return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]
 
@@ -339,14 +339,15 @@ def _tested(test: ArmRow | FurtherTest) -> str:
 
 def _how_sure(report: Report) -> list[Part]:
     text = (
-        "In 95 of 100 such experiments, with other seeds and another test set of this size, the interval contains the "
-        "true difference. One variant was named beforehand for the planned test; the others are exploratory, and the "
-        "more of them there are, the surer each has to be. A variant “improves” only if it is surely above no "
-        "pre-training and above random text of the same amount (a variant that reads all text has selected nothing, so "
-        "only the first counts for it). Each variant saw the test set once; settings were chosen "
-        "on a separate dev set. If a variant has one selection and one pre-training (a quick look), the interval does "
-        "not include the effect of other ones, so it cannot show that selecting helped. No "
-        "interval covers text from other sources."
+        "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in "
+        "95 of 100 experiments. It does not predict the result of a repetition, which has its own chance variation. "
+        "The planned test is about one variant; the others are exploratory, and the more of them there are, the "
+        "stronger the evidence that each needs. A variant “improves” only if it is better than no further pre-training "
+        "and better than as much random text. A variant that trains on the whole domain corpus selects nothing, so "
+        "only the first condition applies to it. Each variant was tested once; settings were chosen on a separate dev "
+        "set. If a variant has one selection and one pre-training (a quick look), the interval does not include the "
+        "variation between several of them, so it cannot show that selecting helped. No interval covers text from "
+        "other sources."
     )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
@@ -437,9 +438,10 @@ def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Pa
 def _study_how_sure(result: StudyResult) -> list[Part]:
     planned = [Text(result.planned.why, strong=True)] if result.planned else []
     text = (
-        "In 95 of 100 such studies the interval contains the true difference. “These, on average” is about these "
-        "tasks, with other draws, trainings and test sentences. “Others like these” takes the tasks as a sample. "
-        "Its interval is wide with fewer than five tasks, and its answer is given only if it holds on these tasks. One "
+        "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in "
+        "95 of 100 studies. “These tasks, on average” is about these tasks, with other draws, trainings and test "
+        "sentences. “Similar tasks” is about the mean over all tasks of their kind, of which these are a sample. Its "
+        "interval is wide with fewer than five tasks, and its answer is given only if it holds on these tasks. One "
         "test was planned, over all tasks together; single tasks are exploratory."
     )
     return [*planned, Text(text)]

@@ -25,11 +25,11 @@ ONCE = (
 )
 HOW = (
     "Two questions, two answers. A variant (arm) **helped** if its whole interval against none is above 0 (none: a "
-    "tagger without what the variant adds; for a set of fixed size a random set of that size). **Choosing helped** if "
+    "tagger without what the variant adds; for a set of fixed size a random set of that size). **Selection helped** if "
     "its interval against the random baseline is also above 0: random text of as many tokens, as many random assisting "
     "sentences, as many labels copied unchanged, or the encoder before it was trained on a source. Variants that use "
     "all of the domain corpus or word vectors select nothing. "
-    "A variant improves if both hold. A quick experiment cannot show whether choosing helped: let every seed "
+    "A variant improves if both hold. A quick experiment cannot show whether the selection helped: let every seed "
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
     "sentences, corrected for few seeds; all are at 95%. One test was planned, that of the claim. If it was looked at "
     "before the end, its bound keeps the risk of a false claim at 5% over all looks (O'Brien and Fleming). The other "
@@ -92,7 +92,7 @@ def leaderboard(run_id: str) -> None:
 COLUMNS = {
     "arm": "Variant",
     "helped": "Helped",
-    "chose": "Choosing helped",
+    "chose": "Selection helped",
     "f1": "Test score",
     "dev": terms.DECIDING.named,
     "none": "Against",
@@ -322,11 +322,12 @@ def _amount(value: float) -> str:
 
 RESULTS = "pages/6_Results.py"
 STUDY_HOW = (
-    "Each row is a task with its difference and 95% interval; a single task is exploratory. **These, on average** is "
-    "the mean over these tasks, which the planned test is about: its bound keeps the risk of a false claim at 5% over "
-    "all looks. **Others like these** takes the tasks as a sample of their kind (random effects, Student's t with one "
-    "degree of freedom fewer than tasks). Its interval is wide with fewer than five tasks, and its answer is given "
-    "only if it holds on these tasks. If tasks agree by chance, its interval may be the narrower one."
+    "Each row is a task with its difference and 95% interval; a single task is exploratory. **These tasks, on "
+    "average** is the mean over these tasks, which the planned test is about: its bound keeps the risk of a false "
+    "claim at 5% over all looks. **Similar tasks** takes the tasks as a sample of their kind (random effects, "
+    "Student's t with one degree of freedom fewer than tasks). Its interval is wide with fewer than five tasks, and "
+    "its answer is given only if it holds on these tasks. If tasks agree by chance, its interval may be the narrower "
+    "one."
 )
 STUDY_COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "none": "none", "control": "Control"}
 
@@ -342,8 +343,8 @@ def study(run_id: str) -> None:
     asked = study_words.asked(result)
     for of in asked:
         _forest(result, of)
-    heads = {"name": STUDY_COLUMNS["name"], **{str(of): f"{of.capitalize()} helped" for of in asked}, **STUDY_COLUMNS}
-    table(_lines(result), heads, "The claim on every task, on these on average, and on others like these", wrapped=())
+    heads = {"name": STUDY_COLUMNS["name"], **{str(of): study_words.HELPED[of] for of in asked}, **STUDY_COLUMNS}
+    table(_lines(result), heads, "The claim on every task, on these tasks on average, and on similar tasks", wrapped=())
     st.caption(STUDY_HOW)
     _experiments(result)
 
