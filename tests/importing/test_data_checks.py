@@ -1,4 +1,4 @@
-"""The data check before a run: what stops it, what overrules a red item, and the command `check`."""
+"""The data check before a run: items that stop it, overruling them, and the command `check`."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ BUNDLED = "minilm"
 
 @pytest.fixture
 def piles(seal: Seal) -> dict[str, str]:
-    """T_C of 40 sentences and D_C of 120, by role."""
+    """Seal a task corpus of 40 and a domain corpus of 120 sentences; return the fingerprints by role."""
     task = seal(contracts(40, seed=1), "task").fingerprint
     return {"task": task, "domain": seal([*contracts(60, seed=2), *kitchen(60)], "domain").fingerprint}
 
@@ -50,7 +50,7 @@ def test_a_budget_above_the_domain_corpus_starts_no_run(
     assert [each.manifest.kind for each in runs.listed()] == [kind]
 
 
-def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(
+def test_a_red_item_stops_a_run_unless_overruled_and_the_run_notes_it(
     piles: dict[str, str], seal: Seal, command: Command
 ) -> None:
     one = seal(contracts(1, seed=3), "one").fingerprint
@@ -72,7 +72,7 @@ def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(
     assert command(*words, "--run-anyway", "--json")[0] == 0
 
 
-def test_amber_items_stop_nothing_and_overruling_changes_no_key(piles: dict[str, str]) -> None:
+def test_amber_items_stop_no_run_and_overruling_changes_no_key(piles: dict[str, str]) -> None:
     assert [one.name for one in corpora.check_run("select", piles) if one.level == "amber"] == ["task size"]
     assert runs.refuse_red("select", {**piles, "encoder": "tiny"}) == []
     options = {**piles, "strategy": "random", "budget": "10"}
@@ -108,7 +108,7 @@ def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
     assert "was not checked" in data_checks.encoder_fits({"task": known}, "nobody/nowhere").sentence
 
 
-def test_the_command_lists_every_item_and_ends_with_2_if_one_is_red(command: Command, home: Path) -> None:
+def test_the_command_lists_every_item_and_exits_2_if_one_is_red(command: Command, home: Path) -> None:
     assert command("check") == (0, "Nothing to check: the project has no corpora in use.\n", "")
     corpora.open_sample("legal")
     code, out, _ = command("check", "--json")

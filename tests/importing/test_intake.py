@@ -1,4 +1,4 @@
-"""Files become corpora with roles in one run, which may be killed; texts are cut into tokens; corpora are split."""
+"""Intake of several files as corpora with roles, also after a kill; tokenisation of texts; splits of corpora."""
 
 import io
 import json
@@ -22,24 +22,21 @@ from core.importing import uploads
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
 from core.importing.result import IntakeResult, SplitResult
-from core.kind import register
-from core.kinds import KINDS
 from core.projects import removals, runs
 from core.runs import context
 from core.runs.events import Event
-from core.runs.store import RunStore
 from core.stats.draws import kept_in_smallest
 from core.text.sentence import Sentence
 from tests import documents
 from tests.conftest import Command
-from tests.finished import as_running
 from tests.homes import done
+from tests.importing.test_uploads import Killed
 from tests.pages.drawing import opened_on, texts
 from tests.planted import contracts, kitchen
 
 
 def labels(n: int, start: int = 0) -> str:
-    """`n` labelled sentences as CoNLL."""
+    """Return n labelled sentences as CoNLL."""
     rows = [text.split() for text in contracts(start + n, seed=1)[start:]]
     return "".join(
         "".join(f"{word}\t{'B-PARTY' if i == 0 else 'O'}\n" for i, word in enumerate(row)) + "\n" for row in rows
@@ -56,7 +53,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def taken_in(folder: Path, **parts: Sequence[str]) -> IntakeResult:
-    """Import a folder's files by part, or as proposed."""
+    """Import the files of a folder with these roles, or as proposed."""
     return intake.result(done("intake", {"path": str(folder), **parts} if parts else as_proposed(folder)))
 
 
@@ -100,7 +97,7 @@ def test_one_labelled_file_is_divided_and_a_second_import_keeps_the_roles(
     assert not {corpus.name for corpus in corpora.listed()} & {"labels", "pile"}
 
 
-def test_only_missing_parts_are_divided_off_and_sources_take_no_role(files: Path, home: Path) -> None:
+def test_only_missing_sets_are_split_off_and_sources_get_no_role(files: Path, home: Path) -> None:
     (files / "test.conll").write_text(labels(30, start=200))
     for name in ("a", "b"):
         (files / f"{name}.txt").write_text("\n".join(f"Clause {name} {n} of the deed ." for n in range(9)))
@@ -118,7 +115,9 @@ def test_only_missing_parts_are_divided_off_and_sources_take_no_role(files: Path
 @pytest.mark.parametrize(
     "given", ["folder", "zip", "files", "zip beside another file", "zip in a folder, unpacked too"]
 )
-def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_path: Path, home: Path) -> None:
+def test_a_brat_pair_imports_equally_from_a_folder_a_zip_and_loose_files(
+    given: str, tmp_path: Path, home: Path
+) -> None:
     folder, archive = tmp_path / "pair", tmp_path / "pair.zip"
     folder.mkdir()
     (folder / "loan.txt").write_text("Lender means Alpha Bank.\nThe Borrower pays.\n")
@@ -163,7 +162,7 @@ def test_the_last_change_of_roles_can_be_undone_and_changed_files_are_imported_a
     assert corpora.roles()["domain"] not in (before["domain"], changed["domain"])
 
 
-def test_files_of_one_name_are_told_apart(tmp_path: Path, home: Path) -> None:
+def test_files_of_one_name_are_distinguished(tmp_path: Path, home: Path) -> None:
     places = [tmp_path / place / "a" / "text.txt" for place in ("x", "y", "z", "w")]
     for i, place in enumerate(places):
         place.parent.mkdir(parents=True)
@@ -176,7 +175,7 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path, home: Path) -> None:
     assert {sentence.text.split()[1] for block in domain.batches() for sentence in block} == set("0123")
 
 
-def test_documents_of_a_part_are_one_corpus_and_labelled_ones_are_not_divided(tmp_path: Path, home: Path) -> None:
+def test_documents_of_a_role_are_one_corpus_and_labelled_documents_stay_whole(tmp_path: Path, home: Path) -> None:
     (tmp_path / "a.docx").write_bytes(documents.docx(["The first deed is signed.", "It is sealed."]))
     (tmp_path / "b.eml").write_bytes(documents.eml("The second deed is not."))
     (tmp_path / "c.pdf").write_bytes(b"%PDF-1.4 torn")
@@ -191,7 +190,7 @@ def test_documents_of_a_part_are_one_corpus_and_labelled_ones_are_not_divided(tm
     assert sum(map(len, docs)) == len(set.union(*docs)) == 20
 
 
-def test_a_part_that_fails_is_named_and_the_others_go_on(files: Path, home: Path) -> None:
+def test_a_failed_part_is_named_and_the_others_continue(files: Path, home: Path) -> None:
     (files / "broken.conll").write_text("Ada\tE-PER\nand\tL-PER\n\n" * 30)
     token = spooled(files)
     parts = {"train": ("labels.conll",), "domain": ("pile.txt",), "dev": ("broken.conll",)}
@@ -203,7 +202,7 @@ def test_a_part_that_fails_is_named_and_the_others_go_on(files: Path, home: Path
     assert uploads.waiting() == {token: "broken.conll"}
 
 
-def test_a_run_that_can_import_nothing_fails(files: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_intake_that_imports_nothing_fails(files: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (files / "empty.txt").write_text("\n\n")
     with pytest.raises(ReadError, match="no text"):
         taken_in(files, domain=("empty.txt",))
@@ -231,12 +230,9 @@ def test_parts_that_contradict_each_other_are_refused(parts: dict[str, Any], wor
 @pytest.mark.parametrize(
     "moment", ["core.importing.intake.roles.give", "core.importing.intake.keep_only", "core.runs.worker.sync_all"]
 )
-def test_a_killed_import_assigns_the_roles_when_resumed(
+def test_a_killed_intake_assigns_the_roles_when_resumed(
     moment: str, files: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        """Stands for SIGKILL: nothing of ours catches it."""
-
     wanted = as_proposed(uploads.spooled(spooled(files)), move=True)
     with monkeypatch.context() as patch:
         patch.setattr(moment, Mock(side_effect=Killed))
@@ -256,10 +252,10 @@ def spooled(files: Path) -> str:
     return uploads.spool_all([(path.name, io.BytesIO(path.read_bytes())) for path in sorted(files.iterdir())])
 
 
-def test_a_cancelled_import_keeps_its_upload_and_goes_on(
+def test_a_cancelled_intake_keeps_its_upload_and_is_resumed(
     files: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context, "CHECK_SECONDS", 0.0)  # the rest may take less than it waits between two checks
+    monkeypatch.setattr(context, "CHECK_SECONDS", 0.0)  # otherwise the run may end before the next check
     token = spooled(files)
 
     def cancel(event: Event) -> None:
@@ -273,14 +269,6 @@ def test_a_cancelled_import_keeps_its_upload_and_goes_on(
     runs.go_on(runs.own("intake")[0].id)
     assert uploads.waiting() == {}
     assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
-
-
-def test_an_upload_that_an_intake_reads_does_not_wait(files: Path, home: Path) -> None:
-    token = spooled(files)
-    config = IntakeConfig.parse({"path": str(uploads.spooled(token)), "domain": ("labels.conll", "pile.txt")})
-    with as_running(register(KINDS["intake"], config, RunStore(home))):
-        assert uploads.waiting() == {}
-    assert list(uploads.waiting()) == [token]
 
 
 CUT = "The U.S. buyer , he said , did n't pay .\n" * 12
@@ -297,7 +285,7 @@ OWN = ("The", "U.S.", "buyer", ",", "he", "said", ",", "did", "n't", "pay", ".")
         (RAW, "blanks", "blanks", 7),
     ],
 )
-def test_a_text_is_cut_as_it_came_or_as_asked(
+def test_tokens_are_cut_as_detected_or_as_asked(
     home: Path, tmp_path: Path, text: str, asked: str, rule: str, n: int
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in text.splitlines()))
@@ -311,9 +299,7 @@ def test_a_text_is_cut_as_it_came_or_as_asked(
     assert rule == "words" or first.tokens == tuple(first.text.split())
 
 
-def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_its_own(
-    home: Path, tmp_path: Path
-) -> None:
+def test_tokenised_texts_and_column_files_keep_their_tokens(home: Path, tmp_path: Path) -> None:
     row = CUT.splitlines()[0]
     files = {"a.jsonl": f"{json.dumps({'text': row, 'label': [[4, 8, 'GPE']]})}\n" * 12, "b.conll": ""}
     files["b.conll"] = "".join(f"{token}\tO\n" for token in OWN) + "\n"
@@ -326,7 +312,7 @@ def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_
         assert first.tokens == OWN
 
 
-def test_the_page_proposes_what_cuts_a_text_and_the_report_says_it(home: Path, tmp_path: Path) -> None:
+def test_the_page_proposes_a_tokenisation_and_the_report_tells_it(home: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text(CUT)
     app = opened_on("pages/1_Corpora.py", done("add", path=str(tmp_path / "cut.txt")))
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
@@ -340,14 +326,14 @@ CONTRACTS = ("alliance", "lease", "lease", "supply")  # of every fourth contract
 
 
 def unlike(n: int) -> list[str]:
-    """Sentences of which no two are near copies."""
+    """Return sentences without near duplicates."""
     draw = random.Random(7)
     return [" ".join("".join(draw.choices("abcdefgh", k=5)) for _ in range(8)).capitalize() + " ." for _ in range(n)]
 
 
 @pytest.fixture
 def exported(home: Path, tmp_path: Path) -> Path:
-    """A Doccano export: 20 contracts of nine sentences, each with a line that all contracts have."""
+    """Write a Doccano export of 20 contracts: nine own sentences each, and one sentence that all share."""
     lines = unlike(180)
     with (path := tmp_path / "export.jsonl").open("w", encoding="utf-8") as file:
         for i in range(20):
@@ -374,7 +360,7 @@ def test_an_export_becomes_train_dev_and_test_by_contract(exported: Path) -> Non
     docs = {name: {s.doc for s in sentences} for name, sentences in parts.items()}
     assert list(docs) == ["train", "dev", "test"]
     assert [len(docs[name]) for name in docs] == [14, 2, 4]
-    assert set.union(*docs.values()) == {f"C{i}" for i in range(20)}, "each contract is in one part, none in two"
+    assert set.union(*docs.values()) == {f"C{i}" for i in range(20)}, "each contract is in exactly one part"
     everywhere = [s for name in parts for s in parts[name] if "laws of England" in s.text]
     assert {s.doc for s in everywhere} == docs["dev"], "a sentence of all contracts stays in the smallest part"
     assert (result.divided, [part.left_out for part in result.parts]) == (1, [14, 0, 4])
@@ -383,11 +369,11 @@ def test_an_export_becomes_train_dev_and_test_by_contract(exported: Path) -> Non
     kept, whole = split(corpus, keep_copies=True)
     assert (kept.divided, [part.left_out for part in kept.parts], sum(map(len, whole.values()))) == (1, [0] * 3, 200)
     again = replace(result.parts[0])
-    assert split(corpus, by="document", shares=(7, 1, 2))[0].parts[0] == again, "the same lot, the same bytes"
+    assert split(corpus, by="document", shares=(7, 1, 2))[0].parts[0] == again, "the same seed gives the same bytes"
     assert split(corpus, seed=1)[0].parts[0].corpus != again.corpus
 
 
-def test_by_the_values_of_a_column(exported: Path) -> None:
+def test_a_corpus_is_split_by_the_values_of_a_column(exported: Path) -> None:
     corpus = added(exported, doc_column="contract", group_column="kind")
     assert corpora.split_by(corpus) == {"document": [], "sentence": [], "column": ["alliance", "lease", "supply"]}
     result, parts = split(corpus, by="column", values=("alliance", "supply"))
@@ -400,7 +386,7 @@ def test_by_the_values_of_a_column(exported: Path) -> None:
         split(corpus, by="column", values=("loan",))
 
 
-def test_by_sentence_copies_fall_to_one_part(home: Path, tmp_path: Path, command: Command) -> None:
+def test_near_duplicates_are_split_into_one_part(home: Path, tmp_path: Path, command: Command) -> None:
     pairs = [f"Then again {line} and {line}" for line in unlike(40)]
     near = [text.replace("Then again", "Then anew") for text in pairs]
     file = tmp_path / "pairs.txt"
@@ -410,13 +396,13 @@ def test_by_sentence_copies_fall_to_one_part(home: Path, tmp_path: Path, command
     assert [(part.name, part.sentences, part.left_out) for part in result.parts] == [("rest", 60, 0), ("held", 20, 0)]
     assert (result.units, result.copies, result.divided) == (40, 80, 0)
     held = {s.text[10:].strip() for s in next(corpora.find("pairs-held").batches())}
-    assert len(held) == 10, "both of a pair are there"
+    assert len(held) == 10, "both sentences of each pair are there"
     part, copies = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 2, 0, 1, 5])
     kept, divided = kept_in_smallest(part, copies)
     assert (kept.tolist(), divided) == ([False, False, True, True, True, True], 2)
 
 
-def test_what_cannot_be_split_is_a_sentence(exported: Path) -> None:
+def test_impossible_splits_are_clear_errors(exported: Path) -> None:
     corpus = added(exported)
     assert "column" not in corpora.split_by(corpus)
     with pytest.raises(ConfigError, match="no sentence of deeds has a value of a column"):
@@ -431,7 +417,7 @@ def test_what_cannot_be_split_is_a_sentence(exported: Path) -> None:
         split(corpus, names=("train", "test"))
 
 
-def test_what_a_corpus_is_of_is_read_again_and_changes_no_other_fingerprint(home: Path) -> None:
+def test_groups_are_stored_and_change_no_fingerprint_without_groups(home: Path) -> None:
     rows = [Sentence(id=f"{i:016x}", tokens=("a", "b"), text="a b", doc="d") for i in range(3)]
     plain = Library(home).seal(iter(rows), name="plain", origin={})
     assert plain.fingerprint == "eadf1345154d5684f7c87663"

@@ -1,4 +1,4 @@
-"""The sample sets end to end, against what was planted in them."""
+"""The sample sets end to end, compared with the planted truth."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ def options(**more: object) -> dict[str, object]:
 
 
 def area(values: np.ndarray, wanted: np.ndarray) -> float:
-    """Area under the ROC curve, by ranks (ties count half)."""
+    """Return the area under the ROC curve, by ranks; ties count half."""
     order = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(order[2]) - (order[2] - 1) / 2)[order[1]]
     n, m = int(wanted.sum()), int((~wanted).sum())
@@ -38,15 +38,15 @@ def area(values: np.ndarray, wanted: np.ndarray) -> float:
 
 @pytest.mark.full
 @both
-def test_strategies_tell_in_domain_from_off_domain(name: str) -> None:
-    """T_C knows two of eight topics: a strategy that finds only these is right, and scores lower here."""
+def test_strategies_separate_in_domain_from_off_domain(name: str) -> None:
+    """T_C has two of eight topics, so a strategy that correctly finds only these scores lower here."""
     corpora.open_sample(name)
     wanted = np.array([row["domain"] == "in" for row in truth(name)])
     for strategy, least in {"cos-pretrained": 0.9, "classifier": 0.8, "knn": 0.8}.items():
         assert told_apart(strategy, wanted) > least, strategy
 
 
-def test_embeddings_tell_in_domain_from_off_domain_in_a_part_of_the_sample() -> None:
+def test_embeddings_separate_in_domain_from_off_domain_in_a_part_of_the_sample() -> None:
     corpora.open_sample("legal")
     library, roles, rows = Library(home()), corpora.roles(), np.arange(250)
     found = {
@@ -59,14 +59,14 @@ def test_embeddings_tell_in_domain_from_off_domain_in_a_part_of_the_sample() -> 
 
 
 def told_apart(strategy: str, wanted: np.ndarray, **given: str) -> float:
-    """Area under the ROC curve of a strategy's scores."""
+    """Select with a strategy; return the area under the ROC curve of its scores."""
     scores = selections.scored(done("select", options(strategy=strategy, budget="10%", **given))).scores
     return area(scores.values if scores.prefer == "high" else -scores.values, wanted)
 
 
 @both
-def test_perplexity_finds_the_domain_and_selects_nothing_planted(name: str) -> None:
-    """Leaks and copies stay out of S_C, a corpus of its own, and what was withheld adds up."""
+def test_perplexity_finds_the_domain_and_selects_no_leaks_or_duplicates(name: str) -> None:
+    """S_C has no leaks and few duplicates, and the counts of withheld rows add up."""
     corpora.open_sample(name)
     planted = truth(name)
     run = runs.get(done("select", options(strategy="ngram-perplexity", budget="30%")))

@@ -1,4 +1,4 @@
-"""Copies of uploads: gone when they are of no use, shown as long as they wait, swept when nobody came back."""
+"""Copies of uploads: deleted if useless, listed while they wait, and deleted after days without use."""
 
 import io
 import os
@@ -8,6 +8,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -40,12 +41,12 @@ def upload(name: str, data: bytes, age: float = 0) -> str:
 
 
 def add(token: str, fails: bool = False, **options: object) -> None:
-    """Import an upload; fails: it is expected to."""
+    """Import an upload. fails: expect an error."""
     with pytest.raises(WinnowError) if fails else nullcontext():
         runs.execute("add", {"path": str(uploads.spooled(token)), "move": True, **options})
 
 
-def test_what_cannot_be_read_whatever_is_chosen_is_deleted(home: Path) -> None:
+def test_uploads_that_no_option_can_read_are_deleted(home: Path) -> None:
     for name, data in (
         ("x.txt", b""),
         ("x.txt", b"\n\n\n"),
@@ -64,16 +65,16 @@ def test_what_cannot_be_read_whatever_is_chosen_is_deleted(home: Path) -> None:
     assert list((home / "uploads").iterdir()) == []
 
 
-MENDABLE: dict[str, tuple[str, bytes, dict[str, Any]]] = {
+READABLE_WITH_OPTIONS: dict[str, tuple[str, bytes, dict[str, Any]]] = {
     "encoding": ("x.txt", "M\u00fcller sah \u00fcber Z\u00fcrich .\n".encode("cp1252") * 3, {"encoding": "cp1252"}),
     "column": ("x.jsonl", b'{"a": 1, "b": "A clause stands here ."}\n' * 3, {"text_column": "b"}),
     "scheme": ("x.conll", b"Ada\tI-PER\nleft\tO\n\nBo\tB-PER\nZed\tB-PER\n\n", {"scheme": "iob1"}),
 }
 
 
-@pytest.mark.parametrize("case", MENDABLE)
-def test_what_other_options_may_read_waits_and_can_be_gone_on_with(case: str, home: Path) -> None:
-    name, data, options = MENDABLE[case]
+@pytest.mark.parametrize("case", READABLE_WITH_OPTIONS)
+def test_uploads_that_other_options_may_read_wait_for_another_import(case: str, home: Path) -> None:
+    name, data, options = READABLE_WITH_OPTIONS[case]
     token = upload(name, data)
     add(token, fails=True, text_column="a" if case == "column" else None)
     assert uploads.waiting() == {token: name}
@@ -102,7 +103,7 @@ def test_a_cancelled_import_keeps_its_upload_for_resume(home: Path) -> None:
     assert uploads.waiting() == {}
 
 
-def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
+def test_the_page_deletes_a_waiting_upload(home: Path) -> None:
     tokens = [upload(f"{name}.txt", b"A clause .\n") for name in ("one", "two")]
     app = opened("pages/1_Corpora.py")
     assert "2 uploads waiting" in texts(app)
@@ -111,16 +112,17 @@ def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
     assert list(uploads.waiting()) == [tokens[1]]
 
 
-def test_an_upload_that_is_being_imported_does_not_wait(home: Path) -> None:
+@pytest.mark.parametrize(("kind", "options"), [("add", {"move": True}), ("intake", {"domain": ("x.txt",)})])
+def test_an_upload_that_a_run_reads_does_not_wait(kind: str, options: dict[str, object], home: Path) -> None:
     token = upload("x.txt", b"A clause .\n")
-    options = {"path": str(uploads.spooled(token)), "move": True}
-    with as_running(register(KINDS["add"], KINDS["add"].config.parse(options), RunStore(home))):
+    config = KINDS[kind].config.parse({"path": str(uploads.spooled(token)), **options})
+    with as_running(register(KINDS[kind], config, RunStore(home))):
         assert uploads.waiting() == {}
     assert uploads.waiting() == {token: "x.txt"}
 
 
 @pytest.mark.parametrize("data", [b"A clause .\n", b""])
-def test_an_import_sweeps_what_nobody_came_back_for(data: bytes, home: Path) -> None:
+def test_an_import_deletes_abandoned_uploads(data: bytes, home: Path) -> None:
     upload("old.txt", b"Zyxname1 .\n", age=DAYS)
     young = upload("young.txt", b"A clause .\n")
     token = upload("x.txt", data)
@@ -131,7 +133,7 @@ def test_an_import_sweeps_what_nobody_came_back_for(data: bytes, home: Path) -> 
     assert corpora.find("old")
 
 
-def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Path, seal: Seal) -> None:
+def test_the_start_deletes_abandoned_uploads_and_files_of_killed_processes(home: Path, seal: Seal) -> None:
     upload("old.txt", b"Zyxname1 .\n", age=DAYS)
     seal(["A clause ."], "mine")
     typed = Library(home).seal([sentence("Zyxname2 .")], name="sentences to try", origin={"typed": True})
@@ -162,12 +164,12 @@ TWO = {"matter/a/lease.html": b"<p>Ada rents a flat.", "matter/b/lease.html": b"
 
 
 def dropped(**more: bytes) -> Path:
-    """A folder that was dropped, of two files of one name. more: further files in it, `_` for the dot."""
+    """Upload a folder with two files of one name. more: further files; `_` in a name stands for the dot."""
     files = TWO | {f"matter/{name.replace('_', '.')}": data for name, data in more.items()}
     return uploads.spooled(uploads.spool_all([(name, io.BytesIO(data)) for name, data in files.items()]))
 
 
-def test_two_files_of_one_name_keep_the_folders_that_tell_them_apart(home: Path) -> None:
+def test_two_files_of_one_name_keep_the_folders_that_distinguish_them(home: Path) -> None:
     path = dropped()
     assert uploads.called(path) == "matter"
     assert list(uploads.waiting().values()) == ["matter"]
@@ -185,7 +187,7 @@ def test_two_files_of_one_name_keep_the_folders_that_tell_them_apart(home: Path)
 
 def test_unread_and_failed_files_of_a_folder_are_named_and_wait(home: Path) -> None:
     path = dropped()
-    keep_only(path, home, ["b/lease.html"])  # what failed waits until it is deleted
+    keep_only(path, home, ["b/lease.html"])  # failed files wait until they are deleted
     assert [file.parent.name for file in path.rglob("*.html")] == ["b"]
     [token] = uploads.waiting()
     uploads.discard(token)
@@ -197,7 +199,7 @@ def test_unread_and_failed_files_of_a_folder_are_named_and_wait(home: Path) -> N
     assert "a PDF; end its name in .pdf" in seen["lease.txt"]
 
 
-def test_no_file_of_a_dropped_folder_is_kept_above_it(home: Path) -> None:
+def test_no_file_of_a_dropped_folder_is_stored_above_it(home: Path) -> None:
     mark = "matter/.\x00./.\x00./.\x00./d.txt"
     names = ["../../a.txt", "matter/../../b.txt", "/c.txt", mark, "..", "x/" * 3_000 + "e.txt"]
     before = set(home.rglob("*.txt"))
@@ -209,23 +211,20 @@ def test_no_file_of_a_dropped_folder_is_kept_above_it(home: Path) -> None:
 
 
 class Killed(BaseException):
-    """Stands for SIGKILL: nothing of ours catches it."""
+    """Simulate SIGKILL: no code of Winnow catches it."""
 
 
 @pytest.mark.parametrize(
     "moment", ["core.importing.add.audit_log.note", "core.importing.add.forget", "core.runs.worker.sync_all"]
 )
-def test_an_import_that_was_killed_when_all_was_sealed_ends_as_if_not(
+def test_an_import_killed_after_sealing_equals_an_undisturbed_one(
     moment: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its upload may be gone by then; and the corpus that is here is its own."""
+    """The upload may be deleted by then, and the sealed corpus is the one of this import."""
     token = upload("x.txt", b"A sentence of mine stands here .\n")
 
-    def killed(*given: object, **named: object) -> None:
-        raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(moment, killed)
+        patch.setattr(moment, Mock(side_effect=Killed))
         with pytest.raises(Killed):
             add(token)
     [run] = runs.listed("add")
@@ -234,7 +233,7 @@ def test_an_import_that_was_killed_when_all_was_sealed_ends_as_if_not(
     assert list((home / "uploads").iterdir()) == []
 
 
-def test_one_unreadable_file_of_several_is_left_out_and_named_with_the_reason(
+def test_one_unreadable_file_of_several_is_left_out_with_its_reason(
     home: Path, tmp_path: Path, command: Command
 ) -> None:
     given = {"notes.txt": b"The party shall pay .\nThe lessee leaves .\n", "scan.png": PNG, "deed.txt": PNG}

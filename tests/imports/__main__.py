@@ -1,4 +1,4 @@
-"""Write all shapes with their right answers into a folder, so that other tools can be tried on them.
+"""Write all shapes with their right answers to a folder, to try other tools on them.
 
     python -m tests.imports FOLDER
 

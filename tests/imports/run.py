@@ -1,4 +1,4 @@
-"""Import a shape the way a person would: by the command line, and by the page Corpora. Both give one outcome."""
+"""Import a shape as a person would: on the command line or on the page Corpora."""
 
 import io
 import sys
@@ -23,7 +23,7 @@ from tests.imports.shape import Content
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an import did. added: the corpora that it sealed. said: everything it wrote for the user."""
+    """Outcome of an import. added: sealed corpora. said: everything that the user could read."""
 
     code: int
     added: tuple[Corpus, ...]
@@ -31,7 +31,7 @@ class Outcome:
 
 
 def write(files: Mapping[str, Content], folder: Path) -> Path:
-    """Write the files below `folder`; the path to import: the one file, or the folder of several."""
+    """Write the files below `folder`; return the path to import: the only file, or the folder."""
     folder.mkdir(parents=True)
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -40,14 +40,14 @@ def write(files: Mapping[str, Content], folder: Path) -> Path:
 
 
 def flags(options: Mapping[str, str]) -> list[str]:
-    """The options as the command line spells them."""
+    """Return the options in the spelling of the command line."""
     return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
 
 
 def by_command(
     path: Path, options: Mapping[str, str], patch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[str]
 ) -> Outcome:
-    """`python -m core corpus add PATH`, in this process."""
+    """Run `python -m core corpus add PATH` in this process."""
     patch.setattr(sys, "argv", ["core", "corpus", "add", str(path), *flags(options)])
     captured.readouterr()
     code = run_main()
@@ -80,7 +80,7 @@ def by_page(files: Mapping[str, Content], options: Mapping[str, str]) -> Outcome
 
 
 def _summary(run: Run) -> str:
-    """The result and the notes of a finished import, which its report shows."""
+    """Return the result and the notes of a finished import, which its report shows."""
     events, _ = run.events()
     return "\n".join([str(run.result()), *(str(event.data["text"]) for event in events if event.kind == "note")])
 
@@ -90,7 +90,7 @@ def _bytes(content: Content) -> bytes:
 
 
 def _proposed(path: Path) -> Run:
-    """`pages.ui.corpora.imports`: labelled files are the training set, others the task corpus."""
+    """Import as `pages.ui.corpora.imports` does: labelled files become the training set, others the task corpus."""
     proposal = intake.proposal([path])
     parts = {row.files[0]: "train" if row.labelled else "task" for row in proposal.rows if row.part != UNUSED}
     if not parts:
@@ -99,7 +99,7 @@ def _proposed(path: Path) -> Run:
 
 
 def _form(path: Path, options: Mapping[str, str], said: list[str]) -> Run:
-    """`pages.ui.corpora.imports`: the form as it is proposed, changed by `options`."""
+    """Import with the proposed form of `pages.ui.corpora.imports`, changed by `options`."""
     encoding = options.get("encoding", "utf-8")
     preview = corpora.preview(path, encoding=encoding, part=options.get("part"))
     said += [problem.reason for problem in preview.problems]

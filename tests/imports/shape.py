@@ -56,7 +56,7 @@ class Clause:
 
 
 def _letter(scheme: str, *, at_start: bool, at_end: bool) -> str:
-    """The letter of a token within a mention, by whether it begins and ends it."""
+    """Return the letter of a token in a mention, by its position."""
     first, inner, last, only = {
         "BIO": ("B", "I", "I", "B"),
         "BIOES": ("B", "I", "E", "S"),
@@ -85,9 +85,9 @@ def clause(marked: str) -> Clause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """The file is read right.
+    """The file is read correctly.
 
-    sentences: how many the corpus holds. mentions: {type: texts}, compared without white space. labelled: False for
+    sentences: number of sentences of the corpus. mentions: {type: texts}, compared without white space. labelled: False for
     plain text. says: patterns that the summary must match. texts: sentences that must be there. without: text that no
     sentence may contain, such as markup.
     """
@@ -102,7 +102,7 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing is added, the exit code is 2, and the error matches each pattern: what is wrong, and the cure."""
+    """Nothing is added, the exit code is 2, and the error matches each pattern: what is wrong and what to do."""
 
     patterns: tuple[str, ...]
 
@@ -136,7 +136,7 @@ def read_right(
     says: tuple[str, ...] = (),
     without: tuple[str, ...] = (),
 ) -> Right:
-    """The right answer for a file that holds exactly these clauses. rename: types as the file spells them."""
+    """Return the right answer for a file with exactly these clauses. rename: types in the spelling of the file."""
     given = list(given)
     mentions: dict[str, list[str]] = {}
     for each in given:
@@ -158,9 +158,9 @@ def conll(
     end: str = "\n",
     characters: bool = False,
 ) -> str:
-    """Columns, one token per line. row: may name {i} (from 1), {token}, {tag}, {pos}, {s} (sentence, from 1).
+    """Write columns, one token per line. row: may name {i} (from 1), {token}, {tag}, {pos}, {s} (sentence, from 1).
 
-    before: a line in front of each sentence. between: what ends a sentence. end: what ends a line.
+    before: a line in front of each sentence. between: end of a sentence. end: end of a line.
     """
     out = ""
     for s, each in enumerate(given, 1):
@@ -175,12 +175,12 @@ def conll(
 
 
 def block(text: str) -> str:
-    """Text of an indented literal, without its first line break."""
+    """Return the text of an indented literal without its first line break."""
     return dedent(text).lstrip("\n")
 
 
 def tabs(text: str, separator: str = "\t") -> str:
-    """Columns. Each line of `text` is a sentence, with " | " between its tokens; a line that ends with "|" goes on."""
+    """Write columns. Each line of `text` is a sentence with " | " between tokens; a line that ends with "|" continues."""
     out = ""
     for line in block(text).rstrip().splitlines():
         rows = line.removesuffix("|").strip().split(" | ")
@@ -190,7 +190,7 @@ def tabs(text: str, separator: str = "\t") -> str:
 
 
 def written(rows: Iterable[Sequence[object]], separator: str = ",") -> str:
-    """Rows of a CSV file, quoted where needed."""
+    """Write rows of a CSV file, quoted if needed."""
     out = io.StringIO()
     csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
     return out.getvalue()
@@ -205,7 +205,7 @@ def as_jsonl(rows: Iterable[object]) -> str:
 
 
 def zipped(files: Mapping[str, Content]) -> bytes:
-    """A zip archive of files."""
+    """Pack files as a zip archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -214,7 +214,7 @@ def zipped(files: Mapping[str, Content]) -> bytes:
 
 
 def tarred(files: Mapping[str, str]) -> bytes:
-    """A .tar.gz archive of files."""
+    """Pack files as a .tar.gz archive."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         for name, content in files.items():

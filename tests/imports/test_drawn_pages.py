@@ -1,4 +1,4 @@
-"""Some of the shapes dropped on the drawn page Corpora: what it shows, asks and imports."""
+"""Some shapes uploaded on the drawn page Corpora: what the page shows, asks and imports."""
 
 from collections.abc import Mapping
 from html import unescape
@@ -35,12 +35,12 @@ def shape(name: str) -> Shape:
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imports run in this process, before the page goes on."""
+    """Run imports in this process before the page continues."""
     monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
 
 
 def dropped(files: Mapping[str, Content]) -> AppTest:
-    """The page after the files were dropped on it; several of one import in the form with all options."""
+    """Upload files on the page; several files of one import open the form with all options."""
     app = opened("pages/1_Corpora.py")
     for name, content in files.items():
         app.file_uploader[0].upload(name, content if isinstance(content, bytes) else content.encode())
@@ -51,7 +51,7 @@ def dropped(files: Mapping[str, Content]) -> AppTest:
 
 
 @pytest.mark.parametrize("name", [*READ[:2], *(pytest.param(name, marks=pytest.mark.full) for name in READ[2:])])
-def test_the_page_imports_what_it_was_given(name: str, home: Path) -> None:
+def test_the_page_imports_the_files(name: str, home: Path) -> None:
     app = dropped(shape(name).files)
     assert not app.exception
     app.button(key="corpora.submit").click().run()
@@ -63,7 +63,7 @@ def test_the_page_imports_what_it_was_given(name: str, home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*REFUSED[:2], *(pytest.param(name, marks=pytest.mark.full) for name in REFUSED[2:])])
-def test_the_page_refuses_with_the_cure(name: str, home: Path) -> None:
+def test_the_page_refuses_and_says_what_to_do(name: str, home: Path) -> None:
     app = dropped(shape(name).files)
     if any(button.key == "corpora.submit" for button in app.button):
         app.button(key="corpora.submit").click().run()

@@ -1,4 +1,4 @@
-"""Exports of other tools, by the command line and by the page Corpora: each is read right or refused with the cure."""
+"""Exports of other tools, by command and by the page Corpora: read correctly, or refused with what to do."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from tests.imports.shape import Refused, Right, Shape
 
 
 def said(shape: Shape) -> bool:
-    """Return True if the import of a shape has to say something."""
+    """Return True if the import of a shape must show a message."""
     return isinstance(shape.right, Refused) or bool(shape.right.says)
 
 
@@ -28,7 +28,7 @@ BY_COMMAND = [
 
 
 @pytest.mark.parametrize("shape", BY_COMMAND)
-def test_by_command(
+def test_the_command_gives_the_right_answer(
     shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(shape.files, tmp_path / "files")
@@ -42,7 +42,7 @@ def test_by_command(
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Previews and proposals read the files in this process: the same functions, without a second to start another."""
+    """Preview and propose in this process, because starting another takes a second."""
     for module in (preview, looks):
         monkeypatch.setattr(module, "_process", InProcess(module.answer))
 
@@ -59,7 +59,7 @@ class InProcess:
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_by_page(shape: Shape) -> None:
+def test_the_page_gives_the_right_answer(shape: Shape) -> None:
     if shape.asks:
         asked = by_page(shape.files, {})
         assert asked.code == 2

@@ -1,4 +1,4 @@
-"""The rebuilt exports of public reports, beside the project: each gives the answer of their README."""
+"""Rebuilt exports of public reports, stored beside the project, give the answers of their README."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,9 @@ def add(path: Path, patch: pytest.MonkeyPatch, *flags: str) -> int:
 
 @pytest.mark.real
 @pytest.mark.parametrize("file", READ)
-def test_reported_files_are_read_right(file: str, real_data: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reported_files_are_read_correctly(
+    file: str, real_data: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert add(real_data / "imports" / file, monkeypatch) == 0
     (corpus,) = corpora.listed()
     assert (len(corpus), dict(corpus.types)) == READ[file]
@@ -45,7 +47,7 @@ def test_annotators_who_disagree_are_asked_about(
 
 
 @pytest.mark.real
-def test_binary_answers_are_no_labelled_sentence_unless_they_are_kept(
+def test_binary_answers_become_labelled_sentences_only_with_keep_lost(
     real_data: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = real_data / "imports" / "r11.jsonl"

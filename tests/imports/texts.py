@@ -1,4 +1,4 @@
-"""Clauses that several shapes hold, by language."""
+"""Clauses of several shapes, by language."""
 
 from tests.imports.shape import clauses
 

@@ -1,4 +1,4 @@
-"""A module that is asked in a process of its own."""
+"""Answer with the current home, in a separate process."""
 
 from core.paths import home
 

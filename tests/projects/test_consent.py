@@ -1,4 +1,4 @@
-"""Consent does not travel in a project's file: an unfinished run that was brought in asks before it is resumed."""
+"""Unfinished runs of an imported project ask for consent before they are resumed."""
 
 import io
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ Options = Mapping[str, Any]
 
 
 def unfinished(kind: str, options: Options, **told: object) -> Run:
-    """A run that was begun and interrupted. told: options in the manifest in place of those of its key."""
+    """Make an interrupted run. told: options in the manifest that differ from those of its key."""
     config = KINDS[kind].config.parse(options)
     whole = register(KINDS[kind], config, store(), run_anyway=True)
     order = whole.manifest
@@ -43,7 +43,7 @@ def unfinished(kind: str, options: Options, **told: object) -> Run:
 
 
 def brought() -> Project:
-    """The current project, exported and brought in again under another name."""
+    """Export the current project and import it under another name."""
     data = projects.export_bytes(projects.current())
     return projects.bring_in(io.BytesIO(data), "given.zip", "Brought")
 
@@ -55,7 +55,7 @@ def secret(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_path_and_a_download_are_named_and_not_followed(home: Path, secret: Path) -> None:
+def test_paths_and_downloads_of_imported_runs_are_named_and_refused(home: Path, secret: Path) -> None:
     add = unfinished("add", {"path": str(secret)})
     fetch = unfinished("fetch", {"encoder": "mpnet", "allow_download": True})
     with within(brought().slug):
@@ -67,7 +67,7 @@ def test_a_path_and_a_download_are_named_and_not_followed(home: Path, secret: Pa
         assert not corpora.listed()
 
 
-def test_on_the_command_line_an_option_agrees(home: Path, secret: Path) -> None:
+def test_the_option_agree_resumes_an_imported_run(home: Path, secret: Path) -> None:
     run = unfinished("add", {"path": str(secret)})
     words = ["--project", brought().name, "runs", "resume", run.id]
     refused = CliRunner().invoke(main, words)
@@ -80,8 +80,8 @@ def test_on_the_command_line_an_option_agrees(home: Path, secret: Path) -> None:
         assert runs.brought_options(run.id) is None
 
 
-def test_an_order_of_the_same_key_is_a_run_of_its_own(home: Path, secret: Path) -> None:
-    """The key in a manifest may be that of a harmless order, and its options others."""
+def test_a_forged_run_with_the_same_key_is_not_reused(home: Path, secret: Path) -> None:
+    """A forged manifest may combine the key of a harmless run with other options."""
     wanted = {"path": str(secret)}
     forged = unfinished("add", wanted, path="/etc/hostname")
     with within(brought().slug):
@@ -90,8 +90,8 @@ def test_an_order_of_the_same_key_is_a_run_of_its_own(home: Path, secret: Path) 
         assert run.manifest.config["path"] == str(secret)
 
 
-def test_an_archive_cannot_say_that_somebody_agreed(home: Path, secret: Path) -> None:
-    """An own run that is exported is a brought-in one where it arrives, and so on."""
+def test_consent_does_not_travel_in_an_archive(home: Path, secret: Path) -> None:
+    """A run counts as imported after every import, even if its project was exported again."""
     run = unfinished("add", {"path": str(secret)})
     with within(brought().slug):
         assert (store().get(run.id).path / BROUGHT).exists()
@@ -100,7 +100,7 @@ def test_an_archive_cannot_say_that_somebody_agreed(home: Path, secret: Path) ->
         assert runs.brought_options(run.id) == {"path": str(secret)}
 
 
-def test_the_page_asks_before_it_resumes(home: Path, seal: Seal) -> None:
+def test_the_page_asks_before_it_resumes_an_imported_run(home: Path, seal: Seal) -> None:
     task, domain = (seal([f"A clause of {name} ."], name).fingerprint for name in ("task", "domain"))
     options = {"task": task, "domain": domain, "strategy": "knn", "encoder": "evil/![i](http://x/y)"}
     run = unfinished("select", options | {"encoder": "tiny"}, encoder=options["encoder"], allow_download=True)

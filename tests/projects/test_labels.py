@@ -1,4 +1,4 @@
-"""What a person says of a run: kept beside it, read again as far as it is sound."""
+"""Names, tags and notes of runs: stored beside the run; damaged or forged ones do no harm."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def run(home: Path) -> Run:
     return RunStore(home).create("audit", {"x": 1}, {}, versions={}, key="k")
 
 
-def test_a_label_lies_beside_the_run_and_in_none_of_its_own_files(run: Run) -> None:
+def test_a_label_is_stored_beside_the_files_of_the_run(run: Run) -> None:
     before = (run.path / "manifest.json").read_bytes()
     label = Label(name="mine", tags=("a", "b"), note="one\ntwo", pinned=True)
     labels.write(run, label)
@@ -44,7 +44,7 @@ def test_a_forged_label_is_cut_and_a_damaged_one_ignored(run: Run) -> None:
 
 
 def test_a_run_is_measured_while_it_writes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checkpoint's folder goes between a look at its name and one into it, a file before it is measured."""
+    """A checkpoint folder and a temporary file disappear while the run is measured."""
     whole = bytes_in(run.path)
     (run.checkpoints / "step-1").mkdir()
     (run.path / "half.tmp").write_bytes(b"x" * 9)

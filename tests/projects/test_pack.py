@@ -1,4 +1,4 @@
-"""A project in one file: the same bytes each time, and the same project wherever it is brought in."""
+"""Export of a project to one file: the same bytes each time, and the same project after an import."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def entries(file: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_there_and_back_it_is_the_same_byte_by_byte(
+def test_an_exported_and_imported_project_is_equal_byte_by_byte(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, again, back = tmp_path / "one.zip", tmp_path / "two.zip", tmp_path / "back.zip"
@@ -73,7 +73,7 @@ def test_there_and_back_it_is_the_same_byte_by_byte(
     assert json.loads(old[LIST])["files"] == json.loads(new[LIST])["files"]
 
 
-def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_made_again(
+def test_exports_leave_out_vectors_and_explanations_need_them_again(
     home: Path, seal: Seal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, domain = (seal(contracts(n, seed=n), f"{n}").fingerprint for n in (20, 30))
@@ -100,7 +100,7 @@ def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_ma
     assert insights.why(select, 0).neighbours == whole.neighbours
 
 
-def test_of_its_own_name_there_is_one_already(project: Project, tmp_path: Path) -> None:
+def test_an_import_under_an_existing_name_proposes_another(project: Project, tmp_path: Path) -> None:
     projects.export(project, tmp_path / "one.zip")
     data = io.BytesIO((tmp_path / "one.zip").read_bytes())
     with pytest.raises(ProjectError, match="exists already; give another name, such as 'My first project 2'"):
@@ -110,9 +110,7 @@ def test_of_its_own_name_there_is_one_already(project: Project, tmp_path: Path) 
     assert [each.name for each in projects.listed()] == [FIRST, proposed]
 
 
-def test_weights_active_runs_and_unfinished_work_come_along_only_if_they_should(
-    project: Project, tmp_path: Path
-) -> None:
+def test_exports_contain_weights_on_request_and_no_active_runs(project: Project, tmp_path: Path) -> None:
     packed = projects.export(project, tmp_path / "all.zip", weights=True)
     assert packed.left_models == 0
     assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]

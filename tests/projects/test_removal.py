@@ -1,4 +1,4 @@
-"""Removing with everything that was made from it: afterwards no file of the home holds a word of it."""
+"""Removal of a corpus with everything made from it: no file of the home keeps a word of it."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ from tests.word_search import holding
 NAMES = [f"Zyxnåme{i}" for i in range(40)]
 
 
-def test_the_search_finds_a_name_in_every_kind_of_file(tmp_path: Path) -> None:
+def test_the_word_search_covers_every_kind_of_file(tmp_path: Path) -> None:
     text = "on file: Zyxnåme7 ."
     pq.write_table(pa.table({"rows": [[{"text": text}]]}), tmp_path / "a.parquet", compression="zstd")
     np.savez_compressed(tmp_path / "a.npz", words=np.array([text]))
@@ -49,7 +49,7 @@ def test_the_search_finds_a_name_in_every_kind_of_file(tmp_path: Path) -> None:
 
 
 def labelled(shift: int) -> str:
-    """Sentences as CoNLL, a name in each."""
+    """Return CoNLL sentences with a name each."""
     rows = [f"{NAMES[(i + shift) % 40]} B-PATIENT\nsees O\nDr O\nRoe{i} B-DOCTOR\n. O\n" for i in range(40)]
     return "\n".join(rows)
 
@@ -59,7 +59,7 @@ def did(kind: str, /, **options: object) -> Run:
 
 
 def upload(file_name: str, text: str, **options: object) -> str:
-    """What the page does with a file that was dropped on it; the corpus's fingerprint."""
+    """Import a file as the page does; return the fingerprint of its corpus."""
     source = shared_home(home()).parent / "sent" / file_name
     source.parent.mkdir(exist_ok=True, parents=True)
     source.write_text(text, encoding="utf-8")
@@ -70,7 +70,7 @@ def upload(file_name: str, text: str, **options: object) -> str:
 
 @pytest.fixture
 def notes(home: Path) -> str:
-    """A labelled corpus with names, and all that a user makes of it; a corpus of contracts beside it."""
+    """Make a labelled corpus with names and everything that users derive from it, and a corpus of contracts."""
     train = upload("Zyxnåme3 notes.conll", labelled(0), scheme="iob2", name="notes")
     dev = upload("dev.conll", labelled(7), scheme="iob2", name="notes dev")
     rows = [json.dumps({"text": f"{name} came again on day {i} and left ."}) for i, name in enumerate(NAMES * 6)]
@@ -92,7 +92,7 @@ def notes(home: Path) -> str:
     return train
 
 
-def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(
+def test_no_file_contains_a_name_after_its_corpora_are_removed_with_everything(
     home: Path, notes: str, command: Command
 ) -> None:
     before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(shared_home(home), NAMES)}
@@ -123,13 +123,13 @@ def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(
 
 
 def patients(texts: list[str], labelled: bool) -> list[Sentence]:
-    """A name before each text, an entity where they are labelled."""
+    """Put a name before each text, as an entity if labelled."""
     named = [f"{NAMES[i % 40]} {text}" for i, text in enumerate(texts)]
     return [sentence(text, [(0, 1, "PATIENT")] if labelled else None) for text in named]
 
 
 def folder_of_patients(tmp_path: Path) -> dict[str, object]:
-    """Options of an `intake` of a folder outside the home: two files with names in text and name, one that is none."""
+    """Return options for an intake of a folder outside the home; its files have names in text and file name."""
     folder = tmp_path / "several"
     folder.mkdir()
     for name, seed in (("Zyxnåme1 one.txt", 20), ("two.txt", 21)):
@@ -142,10 +142,10 @@ def folder_of_patients(tmp_path: Path) -> dict[str, object]:
 
 @pytest.fixture
 def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A finished run of every kind, all of text with names in it; the corpora, the last one from a file."""
+    """Finish a run of every kind on text with names; yield the fingerprints of the corpora."""
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     mask = os.umask(0o022)
-    private()  # as every process of Winnow begins
+    private()  # every process of Winnow starts so
     library = Library(home)
     made = dict[str, str]()
     for name, lines in smallest_options.piles().items():
@@ -167,11 +167,11 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.full
-def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_run: list[str]) -> None:
-    """Whatever keeps text is found by what it was made from: a new kind of run too."""
+def test_no_run_of_any_kind_leaves_a_name_after_removal(home: Path, every_run: list[str]) -> None:
+    """This test fails for a new kind of run whose files are not removed."""
     kinds = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
-    assert kinds == set(KINDS), "a kind of run that nobody removes here"
-    assert wider(shared_home(home)) == []  # no kind's files are for another account, whoever writes them
+    assert kinds == set(KINDS), "add the new kind of run to tests/smallest_options.py"
+    assert wider(shared_home(home)) == []  # other accounts can read no file of any kind of run
     keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
     assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping
     for mark in every_run:

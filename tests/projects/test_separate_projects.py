@@ -1,4 +1,4 @@
-"""Projects are apart: texts, runs, roles, uploads, on the command line and for a worker; the machine is theirs together."""
+"""Projects share no texts, runs, roles or uploads; they share the device locks and encoders of the machine."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ from tests.homes import done, project_in
 
 @pytest.fixture
 def two(home: Path, seal: Seal) -> tuple[Path, Path]:
-    """The folders of "My first project", with a corpus in use, and of "Leases", with another and none in use."""
+    """Return the folders of "My first project" with a task corpus, and of "Leases" with a corpus without a role."""
     corpora.set_role("task", seal(["The tenant pays ."], "tenants").fingerprint)
     leases = facade.new("Leases").folder
     with within("leases"):
@@ -43,7 +43,7 @@ def two(home: Path, seal: Seal) -> tuple[Path, Path]:
     return home, leases
 
 
-def test_every_command_is_about_the_project_that_is_named(
+def test_every_command_uses_the_named_project(
     two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     seen: list[Path] = []
@@ -57,14 +57,14 @@ def test_every_command_is_about_the_project_that_is_named(
             assert command(*name.split())[0] == 0
         first, leases = two
         assert (name, seen[-3:]) == (name, [leases, first, leases])
-        if not name.startswith("project "):  # which may be about to make it
+        if not name.startswith("project "):  # these may create the project
             code, _, err = command("--project", "Nope", *name.split())
             assert (code, err) == (2, "There is no project 'Nope'. Projects: My first project, Leases.\n")
     assert len(seen) == 3 * len(COMMANDS)
     assert "WINNOW_PROJECT" not in os.environ
 
 
-def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
+def test_projects_share_no_corpora_roles_or_runs(two: tuple[Path, Path]) -> None:
     assert [corpus.name for corpus in corpora.listed()] == ["tenants"]
     assert corpora.roles()
     with within("leases"):
@@ -80,14 +80,14 @@ def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
         here()
 
 
-def test_a_worker_is_about_its_runs_project_whatever_is_named(
+def test_a_worker_uses_the_project_of_its_run(
     two: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text.txt").write_text("One sentence .\n", encoding="utf-8")
     recipe = KINDS["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "text.txt")}), RunStore(two[1]))
     monkeypatch.setenv("WINNOW_PROJECT", FIRST)
-    monkeypatch.setenv("WINNOW_HOME", str(given_home()))  # so that it is put back
+    monkeypatch.setenv("WINNOW_HOME", str(given_home()))  # restored after the test
     monkeypatch.setattr(sys, "argv", ["work", "work", run.id, "--home", str(run.home)])
     assert worker.main() == 0
     assert (here(), machine_home()) == (two[1], two[1].parent.parent)
@@ -97,7 +97,7 @@ def test_a_worker_is_about_its_runs_project_whatever_is_named(
         facade.new("Another")
 
 
-def test_one_training_at_a_time_whatever_project_it_is_of(two: tuple[Path, Path]) -> None:
+def test_device_locks_and_encoders_are_shared_by_all_projects(two: tuple[Path, Path]) -> None:
     def train(context: RunContext) -> dict[str, object]:
         with device_lock(two[0], "cpu", context):
             assert Lock(given_home() / "locks" / "cpu.lock").held()
@@ -110,7 +110,7 @@ def test_one_training_at_a_time_whatever_project_it_is_of(two: tuple[Path, Path]
         assert kept("any").parent == given_home() / "encoders"
 
 
-def test_names(home: Path) -> None:
+def test_names_of_projects_are_cleaned_and_unique(home: Path) -> None:
     facade.new("  Leases   of\x1b 2026 ")
     assert [project.name for project in facade.listed()] == ["Leases of� 2026"]
     assert facade.new("Mietverträge").slug == "mietvertrage"
@@ -121,12 +121,12 @@ def test_names(home: Path) -> None:
             facade.new(name)
     with pytest.raises(ProjectError, match="exists already; give another name, such as 'MIETVERTRÄGE 2'"):
         facade.new("MIETVERTRÄGE")
-    facade.rename("mietvertrage", "project")  # a name goes before a slug
+    facade.rename("mietvertrage", "project")  # names take precedence over slugs
     assert facade.find("Project").slug == "mietvertrage"
     assert facade.find("project-2").name == "合同"
 
 
-def test_a_new_home_has_an_empty_project_that_is_kept_once_something_is_in_it(home: Path, seal: Seal) -> None:
+def test_the_first_project_is_kept_once_it_has_a_corpus(home: Path, seal: Seal) -> None:
     assert [(project.name, project.folder) for project in facade.listed()] == [(FIRST, home)]
     assert not facade.several()
     facade.new("Empty")
@@ -148,9 +148,7 @@ def test_a_project_outside_the_folder_of_projects_is_refused(home: Path, command
     )
 
 
-def test_a_removed_project_is_gone_and_the_one_log_of_all_projects_says_what_it_held(
-    two: tuple[Path, Path], command: Command
-) -> None:
+def test_a_removed_project_leaves_only_its_entry_in_the_audit_log(two: tuple[Path, Path], command: Command) -> None:
     facade.archive(FIRST)
     assert facade.usual().name == facade.current().name == "Leases"
     done("audit", corpus="landlords")
@@ -181,11 +179,11 @@ def test_a_removed_project_is_gone_and_the_one_log_of_all_projects_says_what_it_
         here()
 
 
-def test_a_spoilt_name_takes_no_project_away(two: tuple[Path, Path], home: Path) -> None:
+def test_a_damaged_name_hides_no_project(two: tuple[Path, Path], home: Path) -> None:
     for data in (b"", b"[]", b'{"name": 3}', b'{"name": "\\u001b[2K", "archived": "yes"}'):
         (two[1] / projects.ABOUT).write_bytes(data)
         assert [project.slug for project in facade.listed()] in (
-            ["leases", "my-first-project"],  # the oldest, since nobody knows when it was made
+            ["leases", "my-first-project"],  # without a date it counts as the oldest
             ["my-first-project", "leases"],
         )
         with within("leases"):
@@ -193,7 +191,7 @@ def test_a_spoilt_name_takes_no_project_away(two: tuple[Path, Path], home: Path)
             assert unreadable() == ([two[1] / projects.ABOUT] if data in (b"", b"[]") else [])
 
 
-def test_projects_by_the_command_line(two: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
+def test_projects_are_managed_on_the_command_line(two: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
     file = str(tmp_path / "first.zip")
     assert command("--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
     assert command("project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
@@ -212,8 +210,8 @@ def test_projects_by_the_command_line(two: tuple[Path, Path], tmp_path: Path, co
     assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]
 
 
-def test_a_home_in_a_folder_called_projects_is_no_project(tmp_path: Path) -> None:
-    """People keep Winnow's home in ~/projects/winnow."""
+def test_a_home_in_a_folder_called_projects_is_not_a_project(tmp_path: Path) -> None:
+    """The home of Winnow may be in ~/projects/winnow."""
     root = tmp_path / "projects" / "winnow"
     first = project_in(root)
     assert [project.folder for project in projects.listed(root)] == [first]

@@ -1,4 +1,4 @@
-"""A project's file that somebody made to hurt is refused with a sentence, and nothing is left of it."""
+"""Hostile project files are refused with a clear error, and nothing of them stays."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ Files = dict[str | zipfile.ZipInfo, bytes]
 
 
 def packed(files: Files, /, *, unlisted: Files | None = None, **about: Any) -> bytes:
-    """A project's file with these entries. about: in place of what the list says."""
+    """Make a project file with these entries. about: forged fields of its list."""
     names = {name if isinstance(name, str) else name.filename: data for name, data in files.items()}
     rows = {name: [len(data), hashlib.sha256(data).hexdigest(), 0] for name, data in names.items()}
     told = {"format": FORMAT, "version": 1, "winnow": "0.3.0", "name": "Brought", "created": "", "files": rows} | about
@@ -42,7 +42,7 @@ def entry(name: str, mode: int) -> zipfile.ZipInfo:
 
 
 def encrypted() -> bytes:
-    """The flag says so, in the entry and in the directory."""
+    """Make a project file flagged as encrypted, in the entry and in the directory."""
     data = bytearray(packed({NAME: b"{}"}))
     for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         data[data.index(mark) + place] |= 1
@@ -98,33 +98,37 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 
 
+def assert_nothing_stays(home: Path) -> None:
+    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_sentence_and_nothing_stays(name: str, home: Path, tmp_path: Path) -> None:
+def test_a_hostile_project_file_is_refused_and_leaves_nothing(name: str, home: Path, tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match=r"^(given.zip|project): .*\.$") as raised:
         projects.bring_in(io.BytesIO(HOSTILE[name]()), "given.zip")
     assert "\n" not in str(raised.value)
-    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
+    assert_nothing_stays(home)
     assert not list(tmp_path.rglob("out"))
 
 
-def test_predictions_of_nothing_shrink_well_and_are_no_bomb(home: Path) -> None:
-    """A tagger that has learnt nothing leaves the same line for every sentence, which is read line by line."""
+def test_well_compressed_predictions_are_not_a_bomb(home: Path) -> None:
+    """A tagger that learnt nothing writes the same line for every sentence."""
     predictions: Files = {"runs/x/artifacts/predictions-test-1.jsonl": b'{"entities": []}\n' * 200_000}
     assert projects.bring_in(io.BytesIO(packed(predictions)), "given.zip").name == "Brought"
 
 
-def test_a_forged_table_is_read_by_nobody_but_a_process_of_its_own(home: Path) -> None:
+def test_a_forged_table_is_refused(home: Path) -> None:
     table = NAME.replace("about.json", "sentences.parquet")
     with pytest.raises(ProjectError, match="a table in it cannot be read"):
         projects.bring_in(io.BytesIO(packed({table: b"PAR1 forged PAR1"})), "given.zip")
-    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
+    assert_nothing_stays(home)
 
 
-def test_files_that_are_torn_or_unpack_to_more_than_the_disk_holds_are_not_begun(
+def test_truncated_files_bombs_and_files_larger_than_the_disk_are_refused(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = tmp_path / "given.zip"
-    given.write_bytes(packed({NAME: b"{}"})[10:])  # a file on disk raises something else than bytes in memory
+    given.write_bytes(packed({NAME: b"{}"})[10:])  # a file on disk raises another error than bytes in memory
     with given.open("rb") as file, pytest.raises(ProjectError, match=r"^given.zip: is damaged or not a zip file"):
         projects.bring_in(file, "given.zip")
     monkeypatch.setattr(unpack, "_SMALL", 1000)
@@ -134,4 +138,4 @@ def test_files_that_are_torn_or_unpack_to_more_than_the_disk_holds_are_not_begun
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(9, 8, 1))
     with pytest.raises(ResourceError, match=r"needs 2 bytes, but .* has 1 left"):
         projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
-    assert not {folder.name for folder in (shared_home(home) / PROJECTS).glob("*")} - {FIRST_SLUG}
+    assert_nothing_stays(home)

@@ -1,4 +1,4 @@
-"""What needs a corpus, and that nothing at work loses one."""
+"""Which runs need a corpus, and that no running run loses its corpus."""
 
 import threading
 from dataclasses import replace
@@ -35,7 +35,7 @@ def begun(home: Path, kind: str, **options: object) -> Run:
 
 
 def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
-    """A finished selection with a `score` of its own below it and its S_C sealed."""
+    """Finish a selection with a child run `score` and a sealed S_C."""
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": budget}
 
     def work(context: RunContext) -> SelectResult:
@@ -50,7 +50,7 @@ def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
     return finish(home, "select", {**options, "strategy": "random"}, work)
 
 
-def test_runs_count_once_with_what_their_child_runs_read(home: Path, made: dict[str, Corpus]) -> None:
+def test_usage_counts_a_run_and_its_children_once(home: Path, made: dict[str, Corpus]) -> None:
     runs = [chosen(home, made, budget) for budget in ("20%", "10%")]
     used = facade_corpora.needed_by("my domain")
     assert [run.id for run in used.ended] == [run.id for run in reversed(runs)]
@@ -60,7 +60,7 @@ def test_runs_count_once_with_what_their_child_runs_read(home: Path, made: dict[
     assert facade_corpora.needed_by("my test").in_words == ""
 
 
-def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[str, Corpus]) -> None:
+def test_a_corpus_is_kept_while_a_running_run_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     labels = {name: made[name].fingerprint for name in ("train", "dev")}
     with as_running(begun(home, "finetune", init="minilm", **labels)) as run:
         assert [active.id for active in facade_corpora.needed_by("my dev").active] == [run.id]
@@ -73,9 +73,7 @@ def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[st
     assert "dev" not in facade_corpora.roles()
 
 
-def test_runs_just_begun_and_child_runs_keep_a_corpus_and_what_was_made_from_it(
-    home: Path, made: dict[str, Corpus]
-) -> None:
+def test_queued_runs_and_child_runs_keep_a_corpus_and_its_selections(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
     [child] = runs.listed("score")
     with as_running(child), pytest.raises(CorpusError, match=child.id):
@@ -89,10 +87,10 @@ def test_runs_just_begun_and_child_runs_keep_a_corpus_and_what_was_made_from_it(
         runs.resume(audit.id)
 
 
-def test_no_run_begins_while_a_corpus_of_it_is_removed(
+def test_no_run_starts_while_its_corpus_is_removed(
     home: Path, made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The removal stands between its question and the deletion while the run is asked for."""
+    """The run is requested after the removal has checked for users and before it deletes."""
     removing, going_on = threading.Event(), threading.Event()
     remove = Library.remove
 
@@ -146,7 +144,7 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
     assert {corpus.name for corpus in facade_corpora.listed()} == {"my task", "my dev", "my test", "S_C 10%"}
 
 
-def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Seal) -> None:
+def test_runs_are_filtered_by_the_corpora_of_their_roles(home: Path, made: dict[str, Corpus], seal: Seal) -> None:
     def of(**roles: str) -> list[str]:
         return [run.manifest.kind for run in runs_with_roles(runs.listed(), roles, Library(home))]
 
@@ -155,13 +153,13 @@ def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Seal) 
     finish(home, "pretrain", {"corpora": (sealed,), "init": "tiny"}, lambda context: {})
     other = seal(["Something else ."], "other").fingerprint
     parts = {name: made[name].fingerprint for name in ("task", "domain")}
-    assert of(**parts) == ["pretrain", "score", "select"]  # an S_C is made from its D_C
+    assert of(**parts) == ["pretrain", "score", "select"]  # S_C is derived from D_C
     assert of(task=parts["task"], domain=other) == []
     assert of(task=other, train=made["train"].fingerprint) == []
     assert of() == ["pretrain", "score", "select"]
 
 
-def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made: dict[str, Corpus]) -> None:
+def test_removing_everything_removes_corpora_runs_children_and_exports(home: Path, made: dict[str, Corpus]) -> None:
     select = chosen(home, made)
     finish(home, "pretrain", {"corpora": (select.result()["corpus"],), "init": "tiny"}, lambda context: {})
     finish(
@@ -182,7 +180,7 @@ def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made:
     assert "task" not in facade_corpora.roles()
 
 
-def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dict[str, Corpus]) -> None:
+def test_nothing_is_removed_while_a_running_run_needs_a_part_of_it(home: Path, made: dict[str, Corpus]) -> None:
     select = chosen(home, made)
     options = {"corpora": (select.result()["corpus"],), "init": "tiny"}
     before = sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")])
@@ -196,7 +194,7 @@ def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dic
     removals.remove_everything("my domain")
 
 
-def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[str, Corpus]) -> None:
+def test_a_running_run_that_reuses_a_result_prevents_its_removal(home: Path, made: dict[str, Corpus]) -> None:
     finished = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {})
     with as_running(begun(home, "add", path="x.txt")) as run:
         with EventLog(run.events_file) as log:
@@ -205,7 +203,7 @@ def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[st
             removals.remove_everything(finished.id)
 
 
-def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str, Corpus]) -> None:
+def test_a_child_is_removed_with_the_last_run_that_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     first = chosen(home, made)
     part = runs.get(first.result()["score_run"])
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": "5%"}
@@ -224,17 +222,17 @@ def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str,
     assert [run.id for run in runs.listed()] == [third.id, part.id]
 
 
-def test_what_another_run_needs_stays(home: Path, made: dict[str, Corpus]) -> None:
+def test_runs_that_other_runs_need_are_kept(home: Path, made: dict[str, Corpus]) -> None:
     first = chosen(home, made)  # on my task
     part = runs.get(first.result()["score_run"])  # reads my domain alone
     other = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {"score_run": part.id})
     removals.remove_everything("my task")
     assert {run.id for run in runs.listed()} == {other.id, part.id}
     removals.remove_everything(other.id)
-    assert runs.listed() == []  # though the run that began the part has long been gone
+    assert runs.listed() == []  # although the run that started the child was removed before
 
 
-def test_what_a_removed_corpus_left_behind_can_be_removed_too(home: Path, made: dict[str, Corpus]) -> None:
+def test_runs_of_a_removed_corpus_can_be_removed(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
     facade_corpora.remove("my task")
     assert len(runs.listed()) == 2

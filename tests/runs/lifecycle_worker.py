@@ -1,4 +1,4 @@
-"""The worker that tests of a run's life spawn: chunks whose bytes are known, with a choice of mishaps."""
+"""A worker for tests of the life cycle of runs: its chunks have known bytes, and its config asks for mishaps."""
 
 import argparse
 import subprocess
@@ -19,7 +19,7 @@ def compute(i: int) -> np.ndarray:
 
 
 def crunch(context: RunContext) -> dict[str, object]:
-    """config: seconds (a chunk takes), chunks, gate (a file: behind the fourth chunk nothing is done until it is there)."""
+    """Compute chunks. config: seconds per chunk, chunks, and gate, a file that the fifth chunk waits for."""
     config = context.config
     context.stage("crunching")
 
@@ -36,7 +36,7 @@ def crunch(context: RunContext) -> dict[str, object]:
 
 
 def deaf(context: RunContext) -> dict[str, object]:
-    """Hears neither check() nor SIGTERM in time, and has a helper."""
+    """Ignore check() and SIGTERM, and start a helper process."""
     with subprocess.Popen(["sleep", "60"]) as helper:
         context.metric("helper", helper.pid)
         context.stage("deaf")
@@ -54,7 +54,7 @@ def parent(context: RunContext) -> dict[str, object]:
 
 
 def train(context: RunContext) -> dict[str, object]:
-    """Works until the file `config["until"]` is there, with the device to itself."""
+    """Hold the device until the file `config["until"]` exists."""
     with device_lock(context.run.home, "cpu", context):
         context.stage("training")
         while not Path(context.config["until"]).exists():
@@ -64,7 +64,7 @@ def train(context: RunContext) -> dict[str, object]:
 
 
 def parts(context: RunContext) -> dict[str, object]:
-    """Trains twice as runs of its own; in between it does nothing until the file `config["between"]` is there."""
+    """Train twice in child runs; after each, wait until the file `config["between"]` exists."""
     for number in (1, 2):
         child = {"until": context.config["until"]}
         run_or_reuse(context, "train", child, {}, train, versions={}, key=f"part {number}")

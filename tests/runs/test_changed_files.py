@@ -1,4 +1,4 @@
-"""Files of finished runs: one that was changed or removed since is named together with its run."""
+"""Files of finished runs that were changed or removed later are named together with their run."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def change(file: Path) -> None:
     np.save(file, array)
 
 
-def test_changed_and_missing_files_of_a_selection_are_named_and_its_page_says_so(selected: Names) -> None:
+def test_changed_and_missing_files_of_a_selection_are_named_on_its_page_too(selected: Names) -> None:
     select = runs.get(selected["random"])
     result = selections.result(select.id)
     audit, scored = runs.get(result.audit_run), runs.get(result.score_run)
@@ -134,7 +134,7 @@ def test_a_renamed_column_is_found(home: Path) -> None:
 
 
 @pytest.mark.parametrize("sums", [None, b"", b"[]", b'{"numbers', b'{"other.npy": [1, 2]}'])
-def test_without_readable_sums_files_are_read_as_they_are(run: Run, sums: bytes | None) -> None:
+def test_without_readable_checksums_files_are_read_unchecked(run: Run, sums: bytes | None) -> None:
     """Runs of older versions have no sums."""
     change(run.artifacts / "numbers.npy")
     (run.path / SUMS).unlink() if sums is None else (run.path / SUMS).write_bytes(sums)
@@ -145,7 +145,7 @@ def test_without_readable_sums_files_are_read_as_they_are(run: Run, sums: bytes 
 
 
 def test_a_resumed_run_may_write_other_numbers(run: Run) -> None:
-    """It was killed between its sums and its last event."""
+    """The run was killed after it wrote its checksums and before its last event."""
     lines = run.events_file.read_bytes().splitlines(keepends=True)
     run.events_file.write_bytes(b"".join(lines[:-1]))
     again = RunStore(run.home).get(run.id)
@@ -160,7 +160,7 @@ def test_a_resumed_run_may_write_other_numbers(run: Run) -> None:
     assert [*seen, numbers(again)[0]] == [5, 5]
 
 
-def test_a_file_is_summed_once_and_again_after_it_was_touched(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checksum_is_computed_once_and_again_after_a_change(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     summed, sum_of = list[Path](), files._sum_of
 
     def watched(file: Path) -> int:

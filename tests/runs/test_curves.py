@@ -1,4 +1,4 @@
-"""Curves: every point once, in order of its step, whatever the reader's pauses and the run's restarts."""
+"""Curves have every point once, in order of steps, even if reading pauses or the run restarts."""
 
 import threading
 from pathlib import Path
@@ -16,11 +16,6 @@ from core.runs.run import Run
 points = st.lists(st.tuples(st.integers(0, 9), st.floats(-1, 1)), max_size=30)
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return RunStore(tmp_path).create("test", {}, {}, versions={}, key="k")
-
-
 def log(run: Run, *points: tuple[str, float, int | None]) -> None:
     with EventLog(run.events_file) as events:
         for name, value, step in points:
@@ -29,7 +24,7 @@ def log(run: Run, *points: tuple[str, float, int | None]) -> None:
 
 @settings(deadline=None)
 @given(points)
-def test_a_curve_rises_and_holds_the_last_word_on_every_step(told: list[tuple[int, float]]) -> None:
+def test_a_curve_keeps_the_last_value_of_each_step_in_order(told: list[tuple[int, float]]) -> None:
     curve = Curve()
     for step, value in told:
         curve.add(step, value)
@@ -37,22 +32,22 @@ def test_a_curve_rises_and_holds_the_last_word_on_every_step(told: list[tuple[in
     assert list(zip(curve.steps, curve.values, strict=True)) == kept
 
 
-def test_curves_are_read_on_and_not_anew(run: Run) -> None:
+def test_curves_read_only_new_events(run: Run) -> None:
     curves = Curves(run)
     assert curves.read() == {}
     log(run, ("loss@1", 3.0, 10), ("dev_f1/PER@1", 50.0, 10))
     first = curves.read()
     assert first == {"loss@1": Curve([10], [3.0]), "dev_f1/PER@1": Curve([10], [50.0])}
     whole = run.events_file.read_bytes()
-    run.events_file.write_bytes(b"\0" * len(whole))  # whoever reads the beginning again finds nothing
+    run.events_file.write_bytes(b"\0" * len(whole))  # reading the beginning again would find no event
     with run.events_file.open("ab") as file:
         file.write(b'{"seq": 2, "time": 1.0, "kind": "metric", "data": {"name": "loss@1", "value": 2.0, "step": 20}}\n')
-        file.write(b'{"seq": 3, "time": 1.0, "kind": "metr')  # torn
+        file.write(b'{"seq": 3, "time": 1.0, "kind": "metr')  # incomplete
     assert curves.read()["loss@1"] == Curve([10, 20], [3.0, 2.0])
     assert first["loss@1"].steps == [10]
 
 
-def test_a_resumed_run_goes_on_with_the_same_curve(run: Run) -> None:
+def test_a_resumed_run_continues_its_curve(run: Run) -> None:
     log(run, *(("loss", 3 - step / 10, step) for step in range(1, 8)))
     log(run, ("loss", 2.4, 5), ("loss", 2.3, 6))  # its checkpoint was written at step 4
     assert Curves(run).read()["loss"].steps == [1, 2, 3, 4, 5, 6]
@@ -77,7 +72,7 @@ def test_two_pages_that_read_at_once_count_each_point_once(run: Run, monkeypatch
     assert curves.read()["speed"] == Curve([0, 1], [1.0, 2.0])
 
 
-def test_a_run_names_those_it_needs_made_or_found(run: Run, tmp_path: Path) -> None:
+def test_curves_list_the_children_of_a_run(run: Run, tmp_path: Path) -> None:
     store = RunStore(tmp_path)
 
     def needs_two(context: RunContext) -> dict[str, str]:

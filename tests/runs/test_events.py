@@ -1,4 +1,4 @@
-"""The log and the state folded from it, against every way a line can tear."""
+"""The event log, with lines cut anywhere, and the state computed from it."""
 
 import errno
 import json
@@ -27,7 +27,7 @@ from core.errors import (
     ResourceError,
     Unfinished,
 )
-from core.runs import Event, Run, RunContext, RunStore, execute, fold, run_or_reuse
+from core.runs import Event, Run, RunContext, execute, fold, run_or_reuse
 from core.runs.context import Parts
 from core.runs.events import MOST, Data, Ending, EventLog, Kind, read_events
 
@@ -45,11 +45,6 @@ def progress(done: int, total: int | None = 10) -> Entry:
     return "progress", {"done": done, "total": total, "unit": "sentences"}
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return RunStore(tmp_path).create("test", {}, {}, versions={}, key="k")
-
-
 # --- the file ---
 
 
@@ -63,7 +58,7 @@ def write_some(path: Path) -> bytes:
 
 @settings(max_examples=60, deadline=None)
 @given(share=st.floats(0, 1))
-def test_a_log_cut_anywhere_reads_as_its_whole_lines_and_goes_on(
+def test_a_log_cut_anywhere_keeps_its_complete_lines_and_continues(
     tmp_path_factory: pytest.TempPathFactory, share: float
 ) -> None:
     path = tmp_path_factory.mktemp("log") / "events.jsonl"
@@ -82,7 +77,7 @@ def test_a_log_cut_anywhere_reads_as_its_whole_lines_and_goes_on(
 
 @settings(max_examples=40, deadline=None)
 @given(cuts=st.lists(st.integers(0, 400), max_size=5))
-def test_reading_on_from_an_offset_misses_and_repeats_nothing(
+def test_reading_from_an_offset_misses_and_repeats_no_event(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("log") / "events.jsonl"
@@ -96,7 +91,7 @@ def test_reading_on_from_an_offset_misses_and_repeats_nothing(
     assert read == expected
 
 
-def test_a_spoilt_line_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_a_damaged_line_does_not_hide_the_others(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     write_some(path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -104,7 +99,7 @@ def test_a_spoilt_line_does_not_hide_the_others(tmp_path: Path) -> None:
     assert [event.seq for event in read_events(path)[0]] == [0, 1, 2]
 
 
-def test_a_short_write_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_write_leaves_no_partial_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.jsonl"
     whole = write_some(path)
     write = os.write
@@ -124,7 +119,7 @@ def test_a_short_write_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("ending", END)
 @pytest.mark.parametrize("locked", [True, False])
 @pytest.mark.parametrize("cancel_requested", [True, False])
-def test_an_ended_attempt_is_what_its_last_event_says(ending: Ending, locked: bool, cancel_requested: bool) -> None:
+def test_the_last_event_of_an_attempt_decides_its_state(ending: Ending, locked: bool, cancel_requested: bool) -> None:
     state = fold(log_of(STARTED, progress(3), (ending, END[ending])), locked=locked, cancel_requested=cancel_requested)
     assert (state.state, state.ended, state.active) == (ending, 2.0, False)
     assert state.error == END[ending].get("error")
@@ -151,7 +146,9 @@ def test_an_ended_attempt_is_what_its_last_event_says(ending: Ending, locked: bo
         ([STARTED, STARTED, ("succeeded", {})], False, False, True, "succeeded"),
     ],
 )
-def test_state_table(events: list[Entry], locked: bool, launching: bool, cancel_requested: bool, expected: str) -> None:
+def test_state_by_events_lock_launch_and_cancel_request(
+    events: list[Entry], locked: bool, launching: bool, cancel_requested: bool, expected: str
+) -> None:
     state = fold(log_of(*events), locked=locked, launching=launching, cancel_requested=cancel_requested)
     assert state.state == expected
     assert (state.error is not None) == (expected == "interrupted")
@@ -192,14 +189,14 @@ def part(number: int, of: int, left: float | None = None, after: float | None = 
     return "part", {"number": number, "of": of, "name": f"the {number}.", "left": left, "after": after}
 
 
-def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it() -> None:
+def test_state_tells_the_part_of_a_run_and_the_time_left() -> None:
     stage: Entry = ("stage", {"name": "training"})
     events = at((100, 110, 110, 120), STARTED, part(2, 3, left=90.0, after=40.0), stage, progress(5))
     state = fold(events, locked=True)
     assert state.part is not None
     assert (state.part.number, state.part.of, state.part.name, state.stage) == (2, 3, "the 2.", "training")
     left = [state.left(now) for now in (110, 120, 150, 400)]
-    assert left == [90, 80, 50, 40]  # a late part leaves the estimate of the next part as it was
+    assert left == [90, 80, 50, 40]  # a late part does not change the estimate of the next
     assert state.elapsed(130) == 30
     resumed = fold([*events, *at((300, 310), STARTED, part(2, 3))], locked=True)
     assert (resumed.elapsed(330), resumed.left(330)) == (20 + 30, None)
@@ -207,7 +204,7 @@ def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it() -> None:
     assert (over.elapsed(999), over.left(999)) == (30, None)
 
 
-def test_parts_are_judged_by_those_that_have_passed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_left_follows_the_speed_of_finished_parts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
@@ -217,14 +214,14 @@ def test_parts_are_judged_by_those_that_have_passed(run: Run, monkeypatch: pytes
 
     def recipe(context: RunContext) -> dict[str, object]:
         parts = Parts(context, [10, 10, 20, 40])
-        for i in (0, 2, 3):  # the second was there already
+        for i in (0, 2, 3):  # the second part was there already
             parts.next(i, f"part {i}")
             now[0] += 30 if i else 15
         Parts(context, [5]).next(0, "the only one")
         run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
         part = run.state().part
         assert part is not None
-        assert (part.number, part.of) == (4, 4)  # a child's parts are not its parent's
+        assert (part.number, part.of) == (4, 4)  # parts of a child do not count for its parent
         return {}
 
     execute(run, recipe)
@@ -241,7 +238,7 @@ def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None
     state = fold(log_of(STARTED, note, metric, progress(3), STARTED, note), locked=True)
     assert (state.notes, state.metrics, state.done, state.attempts) == (("n",), {"loss": 2.0}, 0, 2)
     events = at((100, 160, 500, 530, 900, 911), STARTED, failed, STARTED, progress(3), STARTED, ("succeeded", {}))
-    assert fold(events, locked=False).seconds == 60 + 30 + 11  # the second was killed after its last event
+    assert fold(events, locked=False).seconds == 60 + 30 + 11  # the second attempt was killed after its last event
     assert fold(events[:4], locked=True).seconds == 60 + 30
     assert fold([], locked=False).seconds == 0
     wait: Entry = ("note", {"text": "waiting for r", "waiting_for": "r"})
@@ -252,7 +249,7 @@ def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None
     assert fold(log_of(STARTED, wait), locked=False).waiting_for is None
 
 
-def test_a_passing_note_does_not_outlive_its_attempt(run: Run) -> None:
+def test_a_passing_note_ends_with_its_attempt(run: Run) -> None:
     def stopped(context: RunContext) -> dict[str, object]:
         context.note("reads well")
         context.note("stopped; something is kept", passing=True)
@@ -284,7 +281,7 @@ def test_a_passing_note_does_not_outlive_its_attempt(run: Run) -> None:
         (ZeroDivisionError(), True),
     ],
 )
-def test_a_failure_says_whether_going_on_can_help(run: Run, error: Exception, resumable: bool) -> None:
+def test_a_failure_tells_if_resuming_can_help(run: Run, error: Exception, resumable: bool) -> None:
     def recipe(context: RunContext) -> dict[str, object]:
         raise error
 
@@ -301,7 +298,9 @@ def test_a_failure_says_whether_going_on_can_help(run: Run, error: Exception, re
 # --- the context ---
 
 
-def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_thinned_but_the_last_progress_of_a_stage_is_written(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
@@ -311,7 +310,7 @@ def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run: Run, monkey
         assert run.state().done == 0
         now[0] += 1
         context.check()
-        assert run.state().done == 5  # a later check writes what was held back
+        assert run.state().done == 5  # a later check writes the progress that was held back
         for stage in ("a", "b"):
             context.stage(stage)
             for i in range(1000):
@@ -327,7 +326,7 @@ def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run: Run, monkey
     assert [events[i - 1].data["done"] for i in stages[1:]] == [999, 999]
 
 
-def test_threads_of_one_process_write_whole_lines_in_one_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_write_complete_lines_in_one_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.runs.context.PROGRESS_SECONDS", 0.0)
     switch = sys.getswitchinterval()
 
@@ -367,7 +366,9 @@ def test_threads_of_one_process_write_whole_lines_in_one_order(run: Run, monkeyp
         (SystemExit(3), SystemExit, "bug in Winnow: SystemExit"),
     ],
 )
-def test_a_failure_is_one_sentence(run: Run, error: BaseException, raised: type[BaseException], sentence: str) -> None:
+def test_a_failure_has_a_clear_error(
+    run: Run, error: BaseException, raised: type[BaseException], sentence: str
+) -> None:
     def recipe(context: RunContext) -> dict[str, object]:
         raise error
 
@@ -377,7 +378,7 @@ def test_a_failure_is_one_sentence(run: Run, error: BaseException, raised: type[
     assert state.state == "failed"
     assert re.search(sentence, state.error or "")
     assert state.out_of_memory == ("memory ran out" in sentence)
-    with pytest.raises(TypeError):  # nor is a result that is no JSON kept
+    with pytest.raises(TypeError):  # a result that is not JSON is not kept either
         execute(run, lambda context: {"x": object()})
     assert (run.state().state, run.result_file.exists()) == ("failed", False)
     with pytest.raises(Cancelled):
@@ -385,7 +386,7 @@ def test_a_failure_is_one_sentence(run: Run, error: BaseException, raised: type[
     assert run.state().state == "cancelled"
 
 
-def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run: Run) -> None:
+def test_a_bug_logs_its_traceback_without_corpus_text(run: Run) -> None:
     sentence = "Herr Geheim wohnt hier"
 
     def recipe(context: RunContext) -> dict[str, object]:
@@ -399,7 +400,7 @@ def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run: Run)
     assert not any("wohnt hier" in text for text in told)
 
 
-def test_a_listener_gets_every_event_and_each_is_a_line_of_plain_json(run: Run) -> None:
+def test_a_listener_gets_every_event_and_each_is_one_line_of_json(run: Run) -> None:
     heard: list[Event] = []
 
     def recipe(context: RunContext) -> dict[str, object]:
@@ -413,8 +414,8 @@ def test_a_listener_gets_every_event_and_each_is_a_line_of_plain_json(run: Run) 
         assert list(json.loads(line)) == ["seq", "time", "kind", "data"]
 
 
-def test_a_log_of_blank_lines_takes_seconds_and_little_memory(run: Run) -> None:
-    """No page holds a line of it, however many there are; the events around them count."""
+def test_a_huge_log_of_blank_lines_takes_seconds_and_little_memory(run: Run) -> None:
+    """Blank lines are never kept in memory, and the events around them count."""
     with EventLog(run.events_file) as log:
         log.append("started", {"pid": 1, "created": 0.0})
     with run.events_file.open("ab") as file:
@@ -434,8 +435,8 @@ def test_a_log_of_blank_lines_takes_seconds_and_little_memory(run: Run) -> None:
     assert [event.seq for event in run.events()[0]] == [0, 1]
 
 
-def test_notes_and_metrics_by_the_ten_thousand_take_seconds(run: Run) -> None:
-    """A project's file may bring such a log, and every page that lists runs reads it."""
+def test_forty_thousand_notes_and_metrics_take_seconds(run: Run) -> None:
+    """A project file may contain such a log, and every page that lists runs reads it."""
     entries: list[Entry] = [STARTED]
     for number in range(20_000):
         entries += [("note", {"text": f"note {number}"}), ("metric", {"name": f"m{number}", "value": 1.0, "step": 1})]

@@ -1,4 +1,4 @@
-"""Two people on one home: whoever is refused reads who holds what, and nobody's word is taken back unseen."""
+"""Two people in one home: a refusal names the holder, and no change is undone unseen."""
 
 import os
 import re
@@ -31,7 +31,7 @@ ANNA = Worker(pid=os.getpid(), created=psutil.Process().create_time(), run="r", 
 
 @pytest.fixture
 def run(seal: Seal) -> Run:
-    """One that a process, this one, works on."""
+    """Create a run that this process holds."""
     mark = seal(["a sentence ."], "mine").fingerprint
     run = store().create("audit", {"corpus": mark}, {"corpus": mark}, seed=0, versions={}, key="k")
     assert run.lock.acquire(run.id)
@@ -39,7 +39,7 @@ def run(seal: Seal) -> Run:
     return run
 
 
-def test_whoever_is_refused_a_run_reads_who_holds_it(run: Run, home: Path) -> None:
+def test_a_refusal_names_the_holder_of_the_run(run: Run, home: Path) -> None:
     for refused, error in (
         (lambda: runs.resume(run.id), RunBusy),
         (lambda: launch.start(run), RunBusy),
@@ -59,14 +59,14 @@ def test_whoever_is_refused_a_run_reads_who_holds_it(run: Run, home: Path) -> No
         pass
 
 
-def test_a_process_of_another_machine_is_named_and_never_taken_for_one_of_this(run: Run, home: Path) -> None:
-    """Its number may be that of a process here."""
+def test_a_process_of_another_machine_is_named_and_never_signalled_here(run: Run, home: Path) -> None:
+    """A process of this machine may have the same number."""
     run.lock.path.write_bytes(ANNA.to_json())
     assert "anna, process" in run.held_by()
     assert " on ward3" in runs.held_by_another(run.id)
     worker = run.worker()
     assert worker is not None
-    worker.signal(SIGKILL)  # this very process, were it not for the machine
+    worker.signal(SIGKILL)  # would kill this process if the machine were not compared
     run.launched_file.write_bytes(ANNA.to_json())
     run.lock.release()
     assert run.coming() is None
@@ -74,13 +74,13 @@ def test_a_process_of_another_machine_is_named_and_never_taken_for_one_of_this(r
     assert Lock(home / "none.lock").held_by() == ""
 
 
-def test_a_look_signals_nobody_and_the_app_that_starts_ends_a_cancelled_run(
+def test_reading_a_state_sends_no_signal_and_the_starting_app_ends_cancelled_runs(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Signals] = []
     monkeypatch.setattr(Worker, "signal", lambda self, number: sent.append(number))
     assert run.cancel()
-    os.utime(run.cancel_file, (0, 0))  # its grace is long over
+    os.utime(run.cancel_file, (0, 0))  # the grace period ended long ago
     assert runs.state(run.id).cancelling
     assert sent == []
     removals.sweep()
@@ -89,7 +89,7 @@ def test_a_look_signals_nobody_and_the_app_that_starts_ends_a_cancelled_run(
     run.lock.release()
 
 
-def test_a_role_given_while_another_is_written_waits_for_it(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_roles_set_at_once_are_both_kept(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (seal([f"sentence {i} ."], f"c{i}").fingerprint for i in range(2))
     write, given = roles._write, threading.Event()
 
@@ -100,7 +100,7 @@ def test_a_role_given_while_another_is_written_waits_for_it(seal: Seal, monkeypa
     other = threading.Thread(target=give)
 
     def slowly(home: Path, after: Mapping[str, str], former: Mapping[str, str] | None = None) -> None:
-        """Write only after the other window had time to come between."""
+        """Write only after the other window had time to interfere."""
         monkeypatch.setattr(roles, "_write", write)
         other.start()
         assert not given.wait(0.5), "the other window did not wait"
@@ -112,7 +112,7 @@ def test_a_role_given_while_another_is_written_waits_for_it(seal: Seal, monkeypa
     assert corpora.roles() == {"task": first, "dev": second}
 
 
-def test_what_another_window_did_is_not_taken_back_unseen(run: Run) -> None:
+def test_changes_of_another_window_are_not_undone(run: Run) -> None:
     append_review(run.path, "accept", 3)
     [first] = read_reviews(run.path).history
     journal.refuse_overtaken(first, first.time, "The label")

@@ -1,4 +1,4 @@
-"""Runs in real processes: stopped, or killed with SIGKILL, they end as if undisturbed once they are resumed."""
+"""Runs in real processes that are stopped or killed, then resumed, give the result of an undisturbed run."""
 
 import random
 import subprocess
@@ -40,7 +40,7 @@ Options = dict[str, Any]
 
 @pytest.fixture
 def finetune(seal: Seal) -> Options:
-    """Sixty steps per epoch."""
+    """Options of a tagger with 60 steps per epoch."""
     parts = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((60, 1), (12, 2), (12, 3)))
     train, dev, test = (part.fingerprint for part in parts)
     small = {"init": "tiny", "epochs": 4, "batch_size": 1, "seeds": (1,), "precision": "fp32"}
@@ -49,13 +49,13 @@ def finetune(seal: Seal) -> Options:
 
 @pytest.fixture
 def pretrain(seal: Seal) -> Options:
-    """57 steps per epoch."""
+    """Options of a pre-training with 57 steps per epoch."""
     return {"corpora": (seal(TEXTS, "T").fingerprint,), "init": "tiny", "epochs": 3, "batch_size": 2}
 
 
 @pytest.fixture(autouse=True)
 def no_process_left() -> Iterator[None]:
-    """Ends whatever a failed test has left running."""
+    """Kill workers that a failed test left running."""
     yield
     for run in store().list():
         if worker := run.worker():
@@ -63,7 +63,7 @@ def no_process_left() -> Iterator[None]:
 
 
 def finished(kind: str, options: Options) -> Run:
-    """Begun or gone on with in a process of its own: what this one has computed before may choose other kernels."""
+    """Start or resume a run in its own process, because earlier work of this process may change torch's kernels."""
     run = begin(kind, options)
     until(lambda: not run.state().active)
     assert run.state().state == "succeeded", run.log_tail()
@@ -71,14 +71,14 @@ def finished(kind: str, options: Options) -> Run:
 
 
 def undisturbed(kind: str, options: Options) -> tuple[Options, str]:
-    """What the training says in the end, and its weights' hash; the run is gone."""
+    """Train without a disturbance; return the result and the hash of the weights, and remove the run."""
     found = told(finished(kind, options))
     removals.remove_run(runs.listed(kind)[0].id)
     return found
 
 
 def told(run: Run) -> tuple[Options, str]:
-    """Without what depends on the clock and on the run's name."""
+    """Return the result without times and names, and the hash of the weights."""
     result = {name: value for name, value in run.result().items() if name not in ("model", "seconds")}
     result.pop("tokens_per_second", None)
     return result, sha256((run.artifacts / "model" / "model.safetensors").read_bytes()).hexdigest()
@@ -100,7 +100,7 @@ def kill(run: Run) -> None:
 
 
 def killed_within_an_epoch(run: Run, steps: int, after: int = 0) -> int:
-    """Kill a run behind a checkpoint within the second epoch or a later one; return the step of that checkpoint."""
+    """Kill a run after a checkpoint within the second or a later epoch; return the step of this checkpoint."""
     saved: list[int] = []
 
     def in_the_middle() -> bool:
@@ -114,11 +114,13 @@ def killed_within_an_epoch(run: Run, steps: int, after: int = 0) -> int:
 
 @pytest.fixture
 def forked(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From its call on workers are forked from a process that has done their imports."""
+    """Return a function; after its call, workers are forked from a process that has done their imports."""
     return partial(monkeypatch.setattr, "core.runs.launch.subprocess.Popen", fork_server.begin)
 
 
-def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options, forked: Callable[[], None]) -> None:
+def test_a_tagger_stopped_and_then_killed_equals_the_undisturbed_one(
+    finetune: Options, forked: Callable[[], None]
+) -> None:
     calm = undisturbed("finetune", finetune)
     forked()
     run = begin("finetune", finetune)
@@ -142,7 +144,9 @@ def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options,
     assert told(resumed) == calm
 
 
-def test_an_encoder_killed_within_an_epoch_ends_as_undisturbed(pretrain: Options, forked: Callable[[], None]) -> None:
+def test_an_encoder_killed_within_an_epoch_equals_the_undisturbed_one(
+    pretrain: Options, forked: Callable[[], None]
+) -> None:
     calm = undisturbed("pretrain", pretrain)
     forked()
     run = begin("pretrain", pretrain)
@@ -151,12 +155,14 @@ def test_an_encoder_killed_within_an_epoch_ends_as_undisturbed(pretrain: Options
     assert resumed.id == run.id
     assert told(resumed) == calm
     since = [event.data for event in run.events(so_far)[0] if event.kind == "metric"]
-    assert min(data["step"] or 0 for data in since if data["name"] == "loss") > step  # it did not start again
+    assert (
+        min(data["step"] or 0 for data in since if data["name"] == "loss") > step
+    )  # it did not start from the beginning
     assert not list(run.checkpoints.iterdir())
 
 
 @pytest.mark.parametrize("kind", ["pretrain", "finetune"])
-def test_no_memory_is_a_sentence_and_a_smaller_training(
+def test_out_of_memory_is_a_clear_error_and_offers_a_smaller_training(
     kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: Options = request.getfixturevalue(kind) | {"batch_size": 8}
@@ -178,7 +184,9 @@ def test_no_memory_is_a_sentence_and_a_smaller_training(
     assert runs.execute(*smaller).manifest.config["accumulation"] == 2
 
 
-def test_a_difficulty_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal, forked: Callable[[], None]) -> None:
+def test_a_difficulty_run_killed_within_a_fold_equals_the_undisturbed_one(
+    seal: Seal, forked: Callable[[], None]
+) -> None:
     corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2, "context_epochs": 4, "entity_epochs": 4}
     calm = finished("difficulty", options)
@@ -204,7 +212,7 @@ def test_a_difficulty_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal, f
 
 
 def select(home: Path, folder: Path, fork_server: ForkServer | None = None, kill_after: float | None = None) -> bytes:
-    """Select once on the command line; return S_C's bytes, or none if the process was killed.
+    """Select once on the command line; return the bytes of S_C, or b"" if the process was killed.
 
     fork_server: replaces a new process. kill_after: number of arrays that the runs have written by then.
     """

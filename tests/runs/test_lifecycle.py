@@ -1,4 +1,4 @@
-"""A run's life in real processes: however it is disturbed, resuming gives the result of an undisturbed one."""
+"""The life cycle of runs in real processes: a resumed run gives the result of an undisturbed one."""
 
 import errno
 import json
@@ -30,16 +30,6 @@ MODULE = "tests.runs.lifecycle_worker"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[RunStore]:
-    """Ends whatever a failed test has left running."""
-    store = RunStore(tmp_path / "home")
-    yield store
-    for run in store.list():
-        if worker := run.worker():
-            worker.signal(SIGKILL)
-
-
 def create(store: RunStore, kind: str = "crunch", key: str = "k", **config: object) -> Run:
     return store.create(kind, config, {}, seed=0, versions={}, key=key)
 
@@ -49,19 +39,13 @@ def start(run: Run) -> Run:
     return run
 
 
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    """A run that is told of it does nothing behind its fourth chunk until the file is there: no machine is too fast."""
-    return tmp_path / "gate"
-
-
 def ended(run: Run) -> str:
     until(lambda: not run.state().active)
     return run.state().state
 
 
 def worker_of(run: Run) -> Worker:
-    """The one that holds it, or is about to."""
+    """Return the worker that holds a run or is about to."""
     worker = run.worker()
     assert worker is not None
     return worker
@@ -87,12 +71,10 @@ def kinds(run: Run) -> list[str]:
     return [event.kind for event in run.events()[0]]
 
 
-# --- an undisturbed life ---
+# --- an undisturbed run ---
 
 
-def test_a_worker_gives_the_result_of_this_process_and_leaves_no_zombie(
-    store: RunStore, undisturbed: dict[str, bytes]
-) -> None:
+def test_a_worker_gives_the_same_result_and_leaves_no_zombie(store: RunStore, undisturbed: dict[str, bytes]) -> None:
     run, offset, seen = create(store), 0, list[str]()
     assert (run.state().state, store.finished("k"), store.unfinished("k")) == ("queued", None, run)
     worker, reader = Worker.read(start(run).launched_file), RunStore(store.home).get(run.id)
@@ -118,14 +100,14 @@ def test_a_worker_gives_the_result_of_this_process_and_leaves_no_zombie(
 
 
 def gone(pid: int) -> bool:
-    """Dead, if not yet buried: nobody may be there to bury an orphan in a container."""
+    """Return True if a process ended; in a container it may stay a zombie."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
 
 
-def test_a_worker_outlives_whoever_started_it(store: RunStore, undisturbed: dict[str, bytes]) -> None:
+def test_a_worker_survives_the_process_that_started_it(store: RunStore, undisturbed: dict[str, bytes]) -> None:
     run = create(store, seconds=0.03)
     script = f"""if True:
         import os, pathlib
@@ -138,12 +120,12 @@ def test_a_worker_outlives_whoever_started_it(store: RunStore, undisturbed: dict
     assert outcome(run) == undisturbed
 
 
-# --- death ---
+# --- killed processes ---
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 8))])
-def test_killed_anywhere_and_resumed(store: RunStore, undisturbed: dict[str, bytes], seed: int) -> None:
-    """At a random moment of its work; every other time the disk keeps half an event as well."""
+def test_a_run_killed_at_any_moment_is_resumed(store: RunStore, undisturbed: dict[str, bytes], seed: int) -> None:
+    """Kill a run at a random moment; with odd seeds the log also ends with an incomplete event."""
     rng, run = random.Random(seed), create(store)
     start(run)
     until(run.lock.held)
@@ -182,7 +164,7 @@ def test_a_kill_is_noticed_and_finished_chunks_are_kept(
     assert kinds(run).count("started") == 2
 
 
-def test_a_worker_that_dies_before_its_first_word_is_interrupted(store: RunStore) -> None:
+def test_a_worker_that_dies_before_its_first_event_is_interrupted(store: RunStore) -> None:
     run = create(store)
     launch.start(run, module="tests.runs.no_such_module")
     assert ended(run) == "interrupted"
@@ -218,7 +200,7 @@ def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path: Path) ->
 # --- a full disk ---
 
 
-def test_disk_full_while_a_chunk_is_written(
+def test_a_disk_that_fills_while_a_chunk_is_written(
     store: RunStore, undisturbed: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, save = create(store), np.save
@@ -242,7 +224,7 @@ def test_disk_full_while_a_chunk_is_written(
     assert outcome(run) == undisturbed
 
 
-def test_disk_too_full_to_say_so(
+def test_a_disk_too_full_for_the_error_event(
     store: RunStore, undisturbed: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, write = create(store), os.write
@@ -261,8 +243,8 @@ def test_disk_too_full_to_say_so(
     assert outcome(run) == undisturbed
 
 
-def test_a_full_disk_that_a_library_hides_behind_an_error_of_its_own_is_told(store: RunStore) -> None:
-    """A library that cannot write the end of a file either."""
+def test_a_full_disk_is_recognised_behind_an_error_of_a_library(store: RunStore) -> None:
+    """The library fails to write the end of a file too, and raises another error."""
 
     def save(context: RunContext) -> dict[str, object]:
         try:
@@ -276,9 +258,7 @@ def test_a_full_disk_that_a_library_hides_behind_an_error_of_its_own_is_told(sto
     assert not run.log_file.exists()
 
 
-def test_what_was_made_is_on_the_disk_before_a_run_is_said_to_have_succeeded(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_artifacts_are_synced_before_a_run_succeeds(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run, synced, sync = create(store), list[tuple[int, bool]](), os.fsync
 
     def make(context: RunContext) -> dict[str, object]:
@@ -306,12 +286,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
             ["mount", "-t", "tmpfs", "-o", "size=80k", "tmpfs", folder], capture_output=True, check=False
         ).returncode
     ):
-        pytest.skip("may not mount a tmpfs; the two tests above stand in")
+        pytest.skip("needs the right to mount a tmpfs; two other tests simulate a full disk")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk: Path, undisturbed: dict[str, bytes]) -> None:
+def test_a_run_on_a_small_disk_is_resumed_once_there_is_space(small_disk: Path, undisturbed: dict[str, bytes]) -> None:
     run = start(create(RunStore(small_disk)))
     assert ended(run) in ("failed", "interrupted")
     assert 3 < len(list(run.chunks.glob("piece-*.npy"))) < 24
@@ -320,7 +300,7 @@ def test_a_disk_that_is_really_full(small_disk: Path, undisturbed: dict[str, byt
     assert outcome(run) == undisturbed
 
 
-# --- two at once ---
+# --- two processes at once ---
 
 
 def test_the_second_start_is_refused(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
@@ -340,7 +320,9 @@ def test_the_second_start_is_refused(store: RunStore, undisturbed: dict[str, byt
     assert outcome(run) == undisturbed
 
 
-def test_of_two_workers_spawned_at_once_one_works(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
+def test_of_two_workers_started_at_once_only_one_works(
+    store: RunStore, undisturbed: dict[str, bytes], gate: Path
+) -> None:
     run = create(store, gate=str(gate))
     command = [sys.executable, "-m", MODULE, "work", run.id, "--home", str(store.home)]
     pair = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
@@ -353,7 +335,7 @@ def test_of_two_workers_spawned_at_once_one_works(store: RunStore, undisturbed: 
     assert outcome(run) == undisturbed
 
 
-def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store: RunStore) -> None:
+def test_constant_probing_by_pages_does_not_hinder_a_launch(store: RunStore) -> None:
     runs, done = [create(store, key=str(i), seconds=0) for i in range(4)], threading.Event()
 
     def probe() -> None:
@@ -381,7 +363,7 @@ def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store: RunStore) 
 # --- cancelling ---
 
 
-def test_cancel_then_resume(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
+def test_a_cancelled_run_is_resumed(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
     until(lambda: worked(run, 2))
     worker = worker_of(run)
@@ -397,9 +379,7 @@ def test_cancel_then_resume(store: RunStore, undisturbed: dict[str, bytes], gate
     assert outcome(run) == undisturbed
 
 
-def test_a_run_about_to_begin_is_not_removed_or_started_again_and_never_works_if_cancelled(
-    store: RunStore, gate: Path
-) -> None:
+def test_a_queued_run_is_neither_removed_nor_started_again_and_can_be_cancelled(store: RunStore, gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
     with frozen(worker_of(run).pid):
         assert run.state().state == "queued"
@@ -428,7 +408,7 @@ def test_sigterm_cancels_and_a_cancelled_run_can_be_resumed_in_the_foreground(
 
 @pytest.mark.alone  # it waits for the grace period of one second
 @pytest.mark.full
-def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store: RunStore) -> None:
+def test_a_worker_that_ignores_cancellation_is_killed_after_the_grace_period(store: RunStore) -> None:
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
     worker, helper, began = worker_of(run), int(run.state().metrics["helper"]), time.monotonic()
@@ -436,25 +416,25 @@ def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store: RunStore
         assert launch.stop(run, grace=1).state == "cancelled"
     assert time.monotonic() - began > 0.9
     until(lambda: gone(worker.pid) and gone(helper))
-    assert kinds(run)[-1] != "cancelled"  # it had no time for a last word
+    assert kinds(run)[-1] != "cancelled"  # it had no time for a last event
 
 
 @pytest.mark.alone
 @pytest.mark.full
-def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store: RunStore) -> None:
+def test_cancelling_returns_before_the_worker_is_killed(store: RunStore) -> None:
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
     worker = worker_of(run)
     with within(0.5):
         assert launch.cancel(run, grace=1)
-    until(lambda: gone(worker.pid))  # nobody asks for its state meanwhile
+    until(lambda: gone(worker.pid))  # without a call of `state` that would escalate
     assert run.state().state == "cancelled"
     assert not launch.cancel(run, grace=1)
 
 
 @pytest.mark.parametrize("guilty", [False, True])
-def test_only_the_process_that_was_meant_is_killed(store: RunStore, guilty: bool) -> None:
-    """guilty: the check of the check; a holder whose create time is right is killed."""
+def test_only_the_worker_itself_is_killed(store: RunStore, guilty: bool) -> None:
+    """guilty: the creation time is right, so the process is killed; this checks the test itself."""
     run = create(store)
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
@@ -482,7 +462,7 @@ def test_only_the_process_that_was_meant_is_killed(store: RunStore, guilty: bool
     ("waited", "expected"),
     [(None, []), (0, []), (3, []), (5, [SIGTERM]), (9, [SIGTERM]), (10, [SIGKILL]), (99, [SIGKILL])],
 )
-def test_a_worker_is_given_its_grace(
+def test_signals_follow_the_grace_period(
     store: RunStore, monkeypatch: pytest.MonkeyPatch, waited: float | None, expected: list[int]
 ) -> None:
     run, sent = create(store), list[int]()
@@ -492,14 +472,14 @@ def test_a_worker_is_given_its_grace(
         assert run.cancel()
         asked = time.time() - waited
         os.utime(run.cancel_file, (asked, asked))
-        assert run.cancel()  # asking again does not restart it
+        assert run.cancel()  # asking again does not restart the grace period
     launch.escalate_if_due(run, grace=10)
     run.lock.release()
     launch.escalate_if_due(run, grace=10)
     assert sent == expected
 
 
-def test_a_clock_that_was_set_back_restarts_the_grace_and_ends_the_wait_for_a_worker(store: RunStore) -> None:
+def test_a_clock_set_back_restarts_the_grace_period_and_ends_the_launch(store: RunStore) -> None:
     run = create(store)
     assert run.state().state == "queued"
     assert run.lock.acquire(run.id)
@@ -515,8 +495,8 @@ def test_a_clock_that_was_set_back_restarts_the_grace_and_ends_the_wait_for_a_wo
     assert RunStore(store.home).get(run.id).state().state == "interrupted"
 
 
-def test_a_holder_without_a_name_is_never_signalled(store: RunStore) -> None:
-    """Whoever holds a lock only to start or remove, or has let go of it, is no worker."""
+def test_a_lock_holder_that_is_not_a_worker_is_never_signalled(store: RunStore) -> None:
+    """A process that holds a lock only to start or remove a run, or that released it, is not a worker."""
     run = create(store)
     assert run.lock.acquire(run.id)
     assert run.worker() == Worker.of(os.getpid(), run.id)
@@ -528,7 +508,7 @@ def test_a_holder_without_a_name_is_never_signalled(store: RunStore) -> None:
     run.lock.release()
 
 
-def test_a_killed_and_unburied_process_is_not_alive() -> None:
+def test_a_zombie_is_not_alive() -> None:
     process = subprocess.Popen(["sleep", "60"])
     worker = Worker.of(process.pid)
     assert worker is not None

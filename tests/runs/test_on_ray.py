@@ -1,4 +1,4 @@
-"""Chunks on two nodes of Ray have the bytes of one process, whatever happens to a worker, a node or the run."""
+"""Chunks on two Ray nodes equal those of one process, even if a worker, a node or the run is killed."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ from tests.conftest import ROOT, Seal
 from tests.runs.works import Squares, begun, made
 from tests.waiting import until
 
-# Alone: Ray's processes need both cores as they start.
+# These tests run alone, because Ray's processes need both cores while they start.
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.full,
@@ -38,7 +38,7 @@ N, SIZE = 40, 4
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """Two nodes of one core each."""
+    """Start two nodes of one core each."""
     with token(), two_nodes() as (cluster, _):
         yield cluster
 
@@ -56,7 +56,7 @@ def gone(pids: set[int]) -> bool:
 
 
 @pytest.mark.parametrize("fate", ["", "lost", "frozen"])
-def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
+def test_two_workers_give_the_same_bytes_even_if_one_is_lost_or_frozen(
     home: Path, cluster: str, fate: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     expected = squares(begun(home, "local"), "local")
@@ -67,14 +67,14 @@ def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
     assert (state.device, state.done, state.total) == ("workers on Ray: abacus", N, N)
     assert any("A worker on" in note and "is lost" in note for note in state.notes) == (fate == "lost")
     assert sum(note.endswith("takes part: 1 core, 0 GPUs.") for note in state.notes) == 2
-    assert capfd.readouterr().out == ""  # stdout is for a command's result
+    assert capfd.readouterr().out == ""  # stdout is reserved for the result of a command
     marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}
     assert marks
     assert os.getpid() not in marks
     assert gone(marks)
 
 
-def test_a_node_that_is_killed_is_done_without_and_named(home: Path) -> None:
+def test_a_run_continues_without_a_killed_node_and_names_it(home: Path) -> None:
     expected = squares(begun(home, "local"), "local")
     run = begun(home, "node")
     with token(), two_nodes() as (cluster, second):
@@ -105,7 +105,7 @@ def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Pat
     assert there.items() <= {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}.items()
 
 
-def test_an_error_of_a_worker_ends_the_run_as_if_it_were_made_here(home: Path, cluster: str) -> None:
+def test_an_error_of_a_worker_ends_the_run(home: Path, cluster: str) -> None:
     run = begun(home, "refused")
     with pytest.raises(ModelError, match=r"^row \d+: is not to be squared; take another\.$"):
         squares(run, cluster, "refused")
@@ -158,7 +158,7 @@ def test_a_cluster_is_checked_before_anything_is_sent_there(
     assert "here 0.1" in other.bytes
 
 
-def test_a_busy_node_answers_too(home: Path, cluster: str) -> None:
+def test_a_busy_node_answers(home: Path, cluster: str) -> None:
     with ray_engine.engine(cluster.removeprefix("ray:")) as ray:
         busy = [ray.remote(Actor).options(num_cpus=1).remote({}) for _ in "12"]
         ray.get([each.open.remote(None) for each in busy], timeout=60)
@@ -168,11 +168,13 @@ def test_a_busy_node_answers_too(home: Path, cluster: str) -> None:
             ray.kill(each)
 
 
-def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
+def test_a_run_starts_its_own_engine_and_leaves_nothing(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_engine, "PROCESSORS", 1)
-    monkeypatch.setenv("RAY_ADDRESS", cluster.removeprefix("ray:"))  # which it would join else, and have two workers
+    monkeypatch.setenv(
+        "RAY_ADDRESS", cluster.removeprefix("ray:")
+    )  # otherwise it would join this cluster and have two workers
     before, handler = set(Path("/tmp").glob("winnow-*")), signal.getsignal(signal.SIGTERM)
     children = set(psutil.Process().children(recursive=True))
     run = begun(home, "one")
@@ -193,8 +195,8 @@ except PermissionError:
 """
 
 
-def test_no_other_account_gets_to_the_sockets_of_an_engine(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray makes its own folder writable for everybody, so it lies in a private one."""
+def test_other_accounts_cannot_reach_the_sockets_of_an_engine(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray makes its own folder writable for all accounts, so a private folder contains it."""
     monkeypatch.setattr(ray_engine, "PROCESSORS", 1)
     with ray_engine.engine("") as ray:
         session = Path(ray.nodes()[0]["RayletSocketName"]).parent
@@ -210,7 +212,7 @@ def test_no_other_account_gets_to_the_sockets_of_an_engine(cluster: str, monkeyp
             assert [each.stdout.strip() for each in seen] == ["refused"] * 2
 
 
-def test_vectors_of_two_workers_are_those_of_this_process(home: Path, cluster: str, seal: Seal) -> None:
+def test_vectors_of_two_workers_equal_those_of_one_process(home: Path, cluster: str, seal: Seal) -> None:
     corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
     work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
     expected = made(begun(home, "local"), "local", work, N, 10)

@@ -1,4 +1,4 @@
-"""The folder of all runs: what is found there, what is passed over, what is refused."""
+"""The folder of all runs: which runs are listed, ignored or refused; keys; and atomic files."""
 
 import dataclasses
 import gc
@@ -22,16 +22,11 @@ CONFIG = {"budget": "20%", "k": 3}
 INPUTS = {"T_C": "aa", "D_C": "bb"}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path)
-
-
 def create(store: RunStore, kind: str = "select", key: str = "k") -> Run:
     return store.create(kind, {"ä": [1, None]}, {"T_C": "f"}, seed=7, versions={"numpy": "2"}, key=key)
 
 
-def test_a_manifest_is_what_was_asked_for(store: RunStore) -> None:
+def test_a_manifest_keeps_the_request(store: RunStore) -> None:
     run = create(store)
     expected = Manifest(
         run_id=run.id,
@@ -46,10 +41,10 @@ def test_a_manifest_is_what_was_asked_for(store: RunStore) -> None:
     )
     assert RunStore(store.home).get(run.id).manifest == run.manifest == expected
     with pytest.raises(dataclasses.FrozenInstanceError):
-        run.manifest.kind = "other"  # type: ignore[misc]  # what must not be done
+        run.manifest.kind = "other"  # type: ignore[misc]  # frozen
 
 
-def test_newest_first_and_nothing_foreign(store: RunStore) -> None:
+def test_runs_are_listed_newest_first_without_foreign_folders(store: RunStore) -> None:
     runs = [create(store) for _ in range(5)]
     assert len({run.id for run in runs}) == 5
     assert "-select-" in runs[0].id
@@ -72,7 +67,7 @@ def test_newest_first_and_nothing_foreign(store: RunStore) -> None:
     "run_id",
     ["", ".", "..", "../runs", "/etc", "a/b", "20261120-131502-../..-3f2a", "20261120-131502-x-3f2a\n", "nope"],
 )
-def test_no_id_leads_out_of_the_folder(store: RunStore, run_id: str) -> None:
+def test_no_run_id_leads_out_of_the_folder(store: RunStore, run_id: str) -> None:
     (store.home / "manifest.json").write_bytes((create(store).path / "manifest.json").read_bytes())
     for call in (store.get, store.remove):
         with pytest.raises(RunError, match="There is no run"):
@@ -86,7 +81,7 @@ def test_a_kind_must_make_a_folder_name(store: RunStore, kind: str) -> None:
     assert list(store.folder.iterdir()) == []
 
 
-def test_a_run_that_another_process_removed_is_gone_from_disk_list_and_memory(store: RunStore) -> None:
+def test_a_run_removed_by_another_process_leaves_disk_list_and_memory(store: RunStore) -> None:
     kept, gone = create(store), weakref.ref(removed := create(store))
     execute(removed, lambda context: {})
     RunStore(store.home).remove(name := removed.id)
@@ -99,7 +94,7 @@ def test_a_run_that_another_process_removed_is_gone_from_disk_list_and_memory(st
     assert gone() is None
 
 
-def test_a_finished_run_is_found_by_its_key_and_not_done_again(store: RunStore) -> None:
+def test_a_finished_run_is_found_by_its_key_and_not_repeated(store: RunStore) -> None:
     first, second, _ = create(store), create(store), create(store, key="other")
     assert (store.finished("k"), store.unfinished("k")) == (None, second)
     with pytest.raises(RunError, match="has no result, it is queued"):
@@ -113,7 +108,7 @@ def test_a_finished_run_is_found_by_its_key_and_not_done_again(store: RunStore) 
     assert store.finished("none") is None
 
 
-def test_log_tail(store: RunStore) -> None:
+def test_log_tail_returns_the_last_lines(store: RunStore) -> None:
     run = create(store)
     assert run.log_tail() == []
     run.log_file.write_bytes(b"\xff\n" + b"".join(b"%d\n" % i for i in range(50_000)))
@@ -145,7 +140,7 @@ json_values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=Fa
 
 @settings(deadline=None)
 @given(config=st.dictionaries(words, json_values | st.lists(json_values, max_size=3), max_size=4))
-def test_a_key_survives_json_and_order(config: dict[str, object]) -> None:
+def test_a_key_does_not_depend_on_json_or_order(config: dict[str, object]) -> None:
     again = json.loads(json.dumps(dict(reversed(config.items()))))
     key = run_key("x", config, {}, seed=0, code_version="1")
     assert key == run_key("x", again, {}, seed=0, code_version="1")
@@ -155,7 +150,7 @@ def test_a_key_survives_json_and_order(config: dict[str, object]) -> None:
 # --- files ---
 
 
-def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+def test_a_file_is_replaced_completely_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_atomic(path, b"old")
 
@@ -172,7 +167,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
 
 
-def test_an_attempt_that_begins_while_the_state_is_read_is_no_interruption(
+def test_an_attempt_that_begins_while_the_state_is_read_counts_as_running(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = create(store)

@@ -1,4 +1,4 @@
-"""Runs that need other runs, and runs that want the same device."""
+"""Runs that need child runs, and runs that need the same device."""
 
 from pathlib import Path
 from signal import SIGKILL
@@ -11,21 +11,21 @@ from core.runs import Run, RunContext, RunStore, device_lock, execute, run_or_re
 from core.runs.lock import Lock
 from tests.runs.lifecycle_worker import crunch
 from tests.runs.lifecycle_worker import parent as parent_recipe
-from tests.runs.test_lifecycle import create, ended, gate, kinds, start, store, worked, worker_of  # noqa: F401
+from tests.runs.test_lifecycle import create, ended, kinds, start, worked, worker_of
 from tests.waiting import until
 
 CHILD = {"seconds": 0.03}
 
 
-def parent(store: RunStore, key: str, **child: str) -> Run:  # noqa: F811
+def parent(store: RunStore, key: str, **child: str) -> Run:
     return create(store, kind="parent", key=key, child={**CHILD, **child}, child_key="child")
 
 
-def children(store: RunStore) -> list[Run]:  # noqa: F811
+def children(store: RunStore) -> list[Run]:
     return [run for run in store.list() if run.manifest.kind == "crunch"]
 
 
-def test_a_child_is_made_once_and_reused(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_child_is_created_once_and_reused(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     creating, held = RunStore.create, list[bool]()
 
     def watched(self: RunStore, *arguments: Any, **options: Any) -> Run:
@@ -45,7 +45,7 @@ def test_a_child_is_made_once_and_reused(store: RunStore, monkeypatch: pytest.Mo
     assert second.state().notes == (f"crunch: reusing {child.id}",)
 
 
-def test_a_parent_shows_what_happens_in_its_child_and_fails_with_it(store: RunStore) -> None:  # noqa: F811
+def test_a_parent_shows_the_progress_of_its_child_and_fails_with_it(store: RunStore) -> None:
     def child(context: RunContext) -> dict[str, object]:
         context.stage("embedding")
         context.progress(7, 9, "sentences")
@@ -65,7 +65,7 @@ def test_a_parent_shows_what_happens_in_its_child_and_fails_with_it(store: RunSt
     assert unfinished.state().state == "failed"
 
 
-def test_two_parents_at_once_share_one_child(store: RunStore) -> None:  # noqa: F811
+def test_two_parents_at_once_share_one_child(store: RunStore) -> None:
     pair = [start(parent(store, "1")), start(parent(store, "2"))]
     assert [ended(run) for run in pair] == ["succeeded"] * 2
     [child] = children(store)
@@ -75,7 +75,7 @@ def test_two_parents_at_once_share_one_child(store: RunStore) -> None:  # noqa: 
     assert [data["waiting_for"] for data in waited] in ([child.id, None], [])
 
 
-def test_a_killed_parent_finds_its_half_made_child(store: RunStore, gate: Path) -> None:  # noqa: F811
+def test_a_resumed_parent_resumes_its_child(store: RunStore, gate: Path) -> None:
     run = start(parent(store, "1", gate=str(gate)))
     until(lambda: children(store) and worked(children(store)[0], 4))
     [child] = children(store)
@@ -90,7 +90,7 @@ def test_a_killed_parent_finds_its_half_made_child(store: RunStore, gate: Path) 
 
 
 @pytest.mark.parametrize("whom", ["parent", "child"])
-def test_cancelling_either_ends_both(store: RunStore, whom: str, gate: Path) -> None:  # noqa: F811
+def test_cancelling_either_ends_both(store: RunStore, whom: str, gate: Path) -> None:
     run = start(parent(store, "1", gate=str(gate)))
     until(lambda: children(store) and worked(children(store)[0], 2))
     [child] = children(store)
@@ -99,7 +99,7 @@ def test_cancelling_either_ends_both(store: RunStore, whom: str, gate: Path) -> 
     assert kinds(run)[-1] == kinds(child)[-1] == "cancelled"
 
 
-def test_a_second_training_waits_for_the_first(store: RunStore, gate: Path) -> None:  # noqa: F811
+def test_a_second_training_waits_for_the_first(store: RunStore, gate: Path) -> None:
     first, second, third = (create(store, kind="train", key=str(i), until=str(gate)) for i in range(3))
     start(first)
     until(lambda: first.state().stage == "training")
@@ -114,17 +114,13 @@ def test_a_second_training_waits_for_the_first(store: RunStore, gate: Path) -> N
     assert second.state().waiting_for is None
 
 
-def test_the_next_part_of_a_run_goes_before_a_run_that_began_later(
-    store: RunStore,  # noqa: F811
-    gate: Path,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_the_next_part_of_a_run_precedes_a_later_run(store: RunStore, gate: Path, tmp_path: Path) -> None:
     between = tmp_path / "between"
     early = start(create(store, kind="parts", key="early", until=str(gate), between=str(between)))
     until(lambda: early.state().stage == "train: training")
     late = start(create(store, kind="train", key="late", until=str(gate)))
     until(lambda: late.state().waiting_for is not None)
-    gate.touch()  # the first part ends; the run does nothing for a while
+    gate.touch()  # the first part ends, and the run waits
     until(lambda: late.state().waiting_for == early.id)
     between.touch()
     assert (ended(early), ended(late)) == ("succeeded", "succeeded")
@@ -134,7 +130,7 @@ def test_the_next_part_of_a_run_goes_before_a_run_that_began_later(
     assert trains >= (second.state().ended or 0.0)
 
 
-def test_a_device_is_free_after_any_end_and_a_wait_without_end_is_refused(store: RunStore) -> None:  # noqa: F811
+def test_a_device_is_free_after_any_ending_and_a_deadlock_is_refused(store: RunStore) -> None:
     def recipe(context: RunContext) -> dict[str, object]:
         with device_lock(store.home, "cpu", context):
             raise Cancelled("x")

@@ -1,4 +1,4 @@
-"""Where a run computes: kept beside it, handed to its worker, no part of its key; and `doctor --on`."""
+"""The place where a run computes: stored beside the run, passed to its worker, not in its key; `doctor --on`."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def made(home: Path) -> dict[str, Corpus]:
 
 @pytest.fixture
 def spawned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """What workers would have been told, none of which begins."""
+    """Collect the environments of workers; no worker starts."""
     told = list[dict[str, str]]()
 
     def popen(command: list[str], **options: Any) -> SimpleNamespace:
@@ -54,7 +54,7 @@ def options(made: dict[str, Corpus]) -> dict[str, object]:
     return {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "strategy": "random"}
 
 
-def test_a_run_is_sent_where_it_was_asked_to_and_resumed_there_or_here(
+def test_a_run_computes_at_the_given_place_and_is_resumed_there_or_here(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WINNOW_ON", raising=False)
@@ -76,7 +76,7 @@ def test_a_run_is_sent_where_it_was_asked_to_and_resumed_there_or_here(
     assert spawned[-1] == {"WINNOW_ON": "local", "WINNOW_MIXED": ""}
 
 
-def test_the_place_of_this_process_is_the_default_and_mixed_is_asked_for_anew(
+def test_the_place_of_this_process_is_the_default_and_mixed_is_not_kept(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_ON", CLUSTER)
@@ -92,7 +92,7 @@ def test_the_place_of_this_process_is_the_default_and_mixed_is_asked_for_anew(
 
 
 @pytest.mark.parametrize(("on", "here", "notes"), [(CLUSTER, True, 1), (CLUSTER, False, 0), ("local", True, 0)])
-def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
+def test_a_kind_that_computes_in_its_own_process_notes_it(
     home: Path, on: str, here: bool, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_ON", on)
@@ -103,7 +103,7 @@ def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
     assert {kind for kind, known in KINDS.items() if known.here} >= {"pretrain", "finetune", "difficulty"}
 
 
-def test_nowhere_is_refused_before_there_is_a_run(
+def test_an_invalid_place_is_refused_before_a_run_is_created(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigError, match="is not a valid place"):
@@ -117,18 +117,18 @@ def test_nowhere_is_refused_before_there_is_a_run(
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"on": 3}', '{"mixed": "yes"}'])
-def test_a_spoilt_file_is_no_place(tmp_path: Path, text: str) -> None:
+def test_a_damaged_place_file_is_ignored(tmp_path: Path, text: str) -> None:
     (tmp_path / "where.json").write_text(text)
     assert Where.read(tmp_path) == Where()
 
 
-def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_may_keep_a_place_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     placed, place = list[Path](), Path.replace
 
     def replaced(path: Path, target: Path) -> Path:
         placed.append(path)
         if len(placed) == 1:
-            Where(on="ray").keep(tmp_path)  # another window, a moment before
+            Where(on="ray").keep(tmp_path)  # another window writes just before
         return place(path, target)
 
     monkeypatch.setattr(Path, "replace", replaced)
@@ -144,7 +144,7 @@ def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, m
         ("ray:head", "'ray:head' is not a valid place"),
     ],
 )
-def test_an_invalid_place_is_an_error_of_one_sentence(
+def test_an_invalid_place_option_is_a_clear_error(
     on: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WINNOW_ON", "")  # restored after the test
@@ -153,7 +153,7 @@ def test_an_invalid_place_is_an_error_of_one_sentence(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_cluster_of_one_kind_is_fit() -> None:
+def test_a_cluster_of_one_kind_of_machine_is_accepted() -> None:
     fit = Cluster(on="ray:ward3:6379", machines=[WARD, OTHER])
     assert not fit.bad
     assert fit.bytes.startswith("the same, by machines of one kind")
@@ -176,7 +176,7 @@ def test_a_cluster_of_one_kind_is_fit() -> None:
         (replace(OTHER, guarded=False), "ward4 requires no token"),
     ],
 )
-def test_what_would_be_refused_is_said_before(other: Machine, words: str) -> None:
+def test_the_check_tells_what_would_be_refused(other: Machine, words: str) -> None:
     bad = Cluster(on="ray:ward3:6379", machines=[WARD, other])
     assert bad.bad
     assert words in "\n".join(bad.lines)
@@ -196,5 +196,5 @@ def test_the_command_exits_2_if_a_run_would_be_refused(monkeypatch: pytest.Monke
     assert left.value.code == 2
     code, out, said = command("doctor", "--on", "local")
     assert code == 2
-    assert json.loads(out)["machines"][0]["name"] == "ward3"  # of the command before
+    assert json.loads(out)["machines"][0]["name"] == "ward3"  # from the first command
     assert "doctor without --on describes" in said

@@ -1,4 +1,4 @@
-"""Workers of Ray, with a stand-in for Ray: who is refused, who dies, when the run goes on, and what `--mixed` allows."""
+"""Workers of a fake Ray: which nodes are refused, when a run continues, and what `--mixed` allows."""
 
 import os
 import tempfile
@@ -32,13 +32,13 @@ N, SIZE = 40, 4
 
 
 class Lost(Exception):
-    """Ray's error for a worker that has died."""
+    """Replace Ray's error for a worker that died."""
 
 
 class Engine:
-    """Stands for Ray: nodes of one core each, and workers in this process.
+    """Replace Ray: nodes of one core each, and workers in this process.
 
-    fates: (number of the worker, method) -> what it does instead; method "hello": of the node with that number.
+    fates: {(number of the worker, method): function called instead}; for the method "hello", the number of the node.
     """
 
     exceptions = SimpleNamespace(RayError=Lost)
@@ -123,7 +123,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on(engine: Engine, run: Run) -> list[bytes]:
-    """Compute a run's chunks on the stand-in."""
+    """Compute the chunks of a run on the fake engine."""
 
     @contextmanager
     def connected(address: str, own: object) -> Iterator[Engine]:
@@ -135,7 +135,7 @@ def on(engine: Engine, run: Run) -> list[bytes]:
 
 
 @pytest.mark.parametrize("fates", [{(2, "hello"): older(2)}, {(2, "make"): odd}])
-def test_one_node_that_differs_is_left_idle_and_named(
+def test_a_node_that_differs_is_left_idle_and_named(
     home: Path, fates: Mapping[tuple[int, str], Callable[[Any], Any]]
 ) -> None:
     expected = made(begun(home, "local"), "local", Squares(home), N, SIZE)
@@ -145,7 +145,7 @@ def test_one_node_that_differs_is_left_idle_and_named(
     assert sum("is left idle" in note and " ward2: " in note for note in run.state().notes) == 1
 
 
-def test_a_run_ends_if_most_nodes_differ_or_no_other_is_left(home: Path) -> None:
+def test_a_run_fails_if_most_nodes_differ_or_none_is_left(home: Path) -> None:
     def node_dies(engine: Engine) -> None:
         engine.room = 1
         raise Lost
@@ -173,7 +173,7 @@ def test_a_node_that_cannot_run_winnow_is_named_and_in_the_log(home: Path) -> No
     assert "No module named 'core'" in run.log_file.read_text()
 
 
-def test_a_night_of_preemptions_does_not_end_a_run(home: Path) -> None:
+def test_many_lost_workers_do_not_end_a_run_that_progresses(home: Path) -> None:
     def makes_one(number: int) -> Callable[[Engine], Any]:
         def fate(engine: Engine) -> Any:
             engine.computed[number] += 1
@@ -199,7 +199,7 @@ def test_workers_that_die_before_they_start_end_the_run(home: Path) -> None:
 @pytest.mark.parametrize(
     ("device", "expected", "passed"), [("auto", [H100, T4], "auto"), ("cuda:1", [H100], "cuda"), ("cpu", [], "cpu")]
 )
-def test_workers_of_this_machine_have_the_cards_that_device_leaves_to_themselves(
+def test_local_workers_lock_exactly_the_cards_that_device_allows(
     home: Path,
     device: str,
     expected: list[Row],
@@ -229,7 +229,7 @@ def test_workers_of_this_machine_have_the_cards_that_device_leaves_to_themselves
 
 
 def without_a_card(locks: Mapping[Row, Lock]) -> Any:
-    """An engine for what no card is of use to."""
+    """Return an engine for work that uses no card."""
 
     @contextmanager
     def begins(address: str, own: Sequence[Card] | None) -> Iterator[Engine]:
@@ -240,7 +240,7 @@ def without_a_card(locks: Mapping[Row, Lock]) -> Any:
     return begins
 
 
-def test_a_cluster_is_joined_with_its_token_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cluster_is_joined_only_with_its_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
@@ -248,7 +248,7 @@ def test_a_cluster_is_joined_with_its_token_alone(monkeypatch: pytest.MonkeyPatc
         pass
 
 
-def test_what_a_killed_process_left_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_folders_of_killed_engines_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(ray_engine, "_LONGEST", 999)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     left, living = (tmp_path / f"winnow-{os.geteuid()}-{pid}-abc" for pid in (2**30, os.getpid()))
@@ -257,7 +257,7 @@ def test_what_a_killed_process_left_is_removed(monkeypatch: pytest.MonkeyPatch, 
         each.mkdir()
 
     def exists(pid: int) -> bool:
-        """Another engine that begins just now is sooner by a moment."""
+        """Simulate another engine that removes a folder first."""
         if pid > 2**30:
             going.rmdir()
         return pid == os.getpid()
@@ -277,7 +277,7 @@ def half_made(home: Path) -> Run:
     return run
 
 
-def test_the_same_kind_finishes_a_run_and_chunks_without_a_probe_are_taken_as_they_are(home: Path) -> None:
+def test_the_same_processor_finishes_a_run_and_chunks_without_a_probe_are_kept(home: Path) -> None:
     whole, run, older, anew = begun(home, "whole"), *(half_made(home) for _ in range(3))
     expected = made(whole, "local", Squares(whole.path), 40, 4)
     assert made(run, "local", Squares(run.path), 40, 4) == expected
@@ -289,9 +289,7 @@ def test_the_same_kind_finishes_a_run_and_chunks_without_a_probe_are_taken_as_th
     assert made(anew, "local", Squares(anew.path, off=1), 40, 4) != expected
 
 
-def test_another_kind_of_processor_does_not_finish_a_run_unless_mixed(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_kind_of_processor_finishes_a_run_only_with_mixed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = half_made(home)
     probe = (run.chunks / "chunk.probe").read_bytes()
     says = r"its results for the same .* resume the run where it started, or remove it .* or give --mixed\."
@@ -305,7 +303,7 @@ def test_another_kind_of_processor_does_not_finish_a_run_unless_mixed(
     assert [path.name for path in run.chunks.iterdir() if path.suffix != ".npy"] == []
 
 
-def test_one_chunk_is_computed_here_without_an_engine_or_a_probe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_chunk_needs_no_engine_and_no_probe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed, compute = list[tuple[int, ...]](), Squares._compute
 
     def counted(work: Squares, rows: tuple[int, ...], report: Reporter) -> Array:
@@ -318,7 +316,7 @@ def test_one_chunk_is_computed_here_without_an_engine_or_a_probe(home: Path, mon
     assert computed == [(0, 1, 2)]
 
 
-def test_a_node_names_its_card_even_if_ray_gave_it_none(
+def test_a_node_names_its_card_even_if_ray_assigned_none(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver.shows(H100)

@@ -1,4 +1,4 @@
-"""The worker that tests of a training's life spawn: the usual one, but for a checkpoint ten times a second."""
+"""The usual worker with ten checkpoints per second, for tests that kill trainings."""
 
 from core.training.events import EventCallback
 from core.training.finetune import finetune

@@ -1,6 +1,6 @@
-"""A `Work` for tests: it needs no model, and does to its process what a test asks for.
+"""A `Work` without a model, whose processes fail as a test asks.
 
-`python -m tests.runs.works HOME RUN FATE` works on a run of it in a process of its own.
+`python -m tests.runs.works HOME RUN FATE` computes a run in a process of its own.
 """
 
 import os
@@ -29,7 +29,7 @@ from tests.waiting import until
 class Squares:
     """Compute i * i for each item.
 
-    once: a folder in which processes leave marks; the first one there meets `fate`. off: error of another processor.
+    once: folder for marks of processes; the first process meets `fate`. off: rounding error of another processor.
     """
 
     once: Path
@@ -52,18 +52,18 @@ class Squares:
         (self.once / f"process-{os.getpid()}").touch()
         if self.card and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")):
             (self.once / f"card-{visible}").touch()
-        if self.fate and rows[-1] >= 8:  # of no probe
-            if self.fate == "cancelled":  # whoever comes
+        if self.fate and rows[-1] >= 8:  # not in a probe
+            if self.fate == "cancelled":  # every process
                 (self.once / "pausing").touch()
                 signal.pause()
-            if self.fate == "node":  # nobody goes on before one is gone
+            if self.fate == "node":  # all wait until one node is gone
                 (self.once / "pausing").touch()
                 until(lambda: b"is gone" in (self.once / "events.jsonl").read_bytes())
                 return np.array([row * row for row in rows])
             with suppress(FileExistsError):
                 (self.once / self.fate).mkdir()
                 self._meet(rows)
-            if self.fate == "lost":  # else the rest may be made before anybody knows of it
+            if self.fate == "lost":  # otherwise the rest may be finished before the loss is noticed
                 until(lambda: b"is lost" in (self.once / "events.jsonl").read_bytes())
         return np.array([row * row + self.off for row in rows])
 

@@ -1,4 +1,4 @@
-"""How labelled sentences cut their words is learnt from their tokens, and raw text is cut so."""
+"""Rules of tokenisation are learnt from labelled sentences and applied to raw text."""
 
 import json
 
@@ -19,7 +19,7 @@ TREEBANK = (
 SPACY = ("A well - known drug / placebo trial .", "The alpha - 2 - receptor of e.g. rats .")
 
 
-def test_raw_text_is_cut_as_its_labelled_sentences_were() -> None:
+def test_raw_text_is_cut_like_the_labelled_sentences() -> None:
     cut = learn([text.split() for text in TREEBANK * 3])
     assert cut is not None
     raw = "Didn't Mr. O'Neil, of St. Louis, say the Basel-based bank's 12.5% (since 2001-02-03) isn't cheap?"
@@ -29,10 +29,10 @@ def test_raw_text_is_cut_as_its_labelled_sentences_were() -> None:
     assert cut(raw) == (*wanted.split(),)
     assert Cut.from_dict(json.loads(json.dumps(cut.as_dict()))) == cut
     assert cut("") == ()
-    assert "Gallen" not in json.dumps(cut.as_dict())  # no rule is of a word met a few times
+    assert "Gallen" not in json.dumps(cut.as_dict())  # rare words make no rule
 
 
-def test_a_rule_is_learnt_only_if_it_is_needed_and_in_every_script() -> None:
+def test_rules_are_learnt_only_if_needed_and_in_every_script() -> None:
     assert learn([tokenize(text) for text in TREEBANK]) is None
     assert learn([]) is None
     cut = learn([text.split() for text in SPACY])
@@ -49,7 +49,7 @@ def test_a_rule_is_learnt_only_if_it_is_needed_and_in_every_script() -> None:
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_no_letter_is_lost_whatever_the_text(text: str) -> None:
+def test_cutting_loses_no_letter(text: str) -> None:
     cut = learn([row.split() for row in TREEBANK])
     assert cut is not None
     assert "".join(cut(clean(text))) == "".join(clean(text).split())
@@ -61,11 +61,11 @@ def test_no_letter_is_lost_whatever_the_text(text: str) -> None:
     [
         ("the U.S. buyer", "the U . S . buyer", [(1, 2)], [(1, 5)]),
         ("the U . S . buyer", "the U.S. buyer", [(1, 5), (5, 6)], [(1, 2), (2, 3)]),
-        ("did n't go", "didn ' t go", [(0, 1), (1, 3)], [(0, 1), (1, 4)]),  # the n is the first one's
+        ("did n't go", "didn ' t go", [(0, 1), (1, 3)], [(0, 1), (1, 4)]),  # the n belongs to the first entity
         ("a b c", "ab c", [(0, 1), (1, 2), (2, 3)], [(0, 1), (1, 2)]),
     ],
 )
-def test_entities_are_told_over_the_tokens_of_another_cut(
+def test_entities_are_mapped_to_other_tokens(
     cut: str, tokens: str, spans: list[tuple[int, int]], expected: list[tuple[int, int]]
 ) -> None:
     sure = tuple(0.1 * i for i in range(len(spans)))

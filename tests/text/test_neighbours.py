@@ -1,4 +1,4 @@
-"""Sentences in their documents: nearest words first, never another document's, nothing where none is known."""
+"""Context of sentences: the nearest words of the same document, and none if the document is unknown."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ DOCS = st.lists(st.tuples(st.sampled_from(["x", "y", None]), st.integers(0, 4)),
 
 
 def rows(shape: list[tuple[str | None, int]]) -> list[Sentence]:
-    """A sentence of so many words of each document, every word another."""
+    """Make a sentence per (document, number of words); all words differ."""
     return [
         replace(sentence(""), tokens=tuple(f"w{i}.{k}" for k in range(n)), doc=doc, entities=())
         for i, (doc, n) in enumerate(shape)
@@ -40,7 +40,7 @@ def test_neighbours_are_the_nearest_words_of_the_same_document(shape: list[tuple
         assert one.after == tuple(behind[:words])
 
 
-def test_no_context_is_no_change() -> None:
+def test_without_context_sentences_stay_unchanged() -> None:
     sentences = rows([("x", 2), ("x", 3)])
     assert in_context(sentences, 0) == sentences
     assert not any(isinstance(one, InContext) for one in in_context(sentences, 0))

@@ -1,4 +1,4 @@
-"""Schemes: round trips, repairs against a second definition, the golden sequences, and what is never guessed."""
+"""Tag schemes: round trips, repairs compared with a second definition, golden sequences, and ambiguity."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def spans(draw: st.DrawFn) -> Spans:
 
 
 def merged(entities: Sequence[Entity]) -> tuple[Entity, ...]:
-    """What IO can say: touching entities of one type are one."""
+    """Join touching entities of one type, which IO cannot separate."""
     out: list[Entity] = []
     for e in entities:
         if out and out[-1].end == e.start and out[-1].type == e.type:
@@ -38,7 +38,7 @@ def merged(entities: Sequence[Entity]) -> tuple[Entity, ...]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @settings(max_examples=50)
 @given(data=spans())
-def test_round_trip_is_the_identity(scheme: Scheme, data: Spans) -> None:
+def test_encoding_and_decoding_keep_the_entities(scheme: Scheme, data: Spans) -> None:
     entities, n = data
     expected = merged(entities) if scheme == "io" else entities
     assert decode(encode(entities, n, scheme), scheme) == (expected, 0)
@@ -46,8 +46,8 @@ def test_round_trip_is_the_identity(scheme: Scheme, data: Spans) -> None:
 
 
 @given(data=spans())
-def test_iob1_then_iob2_then_bioes_as_the_specification_says(data: Spans) -> None:
-    """Look at the next tag; the type counts too."""
+def test_iob2_converts_to_bioes_and_bilou_by_the_specification(data: Spans) -> None:
+    """The definition looks at the next tag and its type."""
     entities, n = data
     tags = encode(entities, n, "iob2")
     padded = [*tags, "O"]
@@ -74,7 +74,7 @@ ANY = {
 @pytest.mark.parametrize("scheme", SCHEMES)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_any_tags_are_read_completely_and_repairs_are_counted(scheme: Scheme, data: st.DataObject) -> None:
+def test_any_tags_are_decoded_completely_and_repairs_are_counted(scheme: Scheme, data: st.DataObject) -> None:
     tags = data.draw(st.lists(st.sampled_from(ANY[scheme]), max_size=8))
     entities, repaired = decode(tags, scheme)
     covered = {i for e in entities for i in range(e.start, e.end)}
@@ -89,7 +89,7 @@ def test_any_tags_are_read_completely_and_repairs_are_counted(scheme: Scheme, da
     assert set(well_formed) <= set(entities)
 
 
-def test_an_inside_tag_without_a_beginning_begins_a_span() -> None:
+def test_an_inside_tag_without_a_beginning_starts_a_span() -> None:
     assert decode(["O", "I-LOC", "I-LOC", "I-PER"], "iob2") == (
         (Entity(start=1, end=3, type="LOC"), Entity(start=3, end=4, type="PER")),
         2,
@@ -102,9 +102,9 @@ def test_an_inside_tag_without_a_beginning_begins_a_span() -> None:
     ("tags", "scheme", "index"),
     [("O PER", "iob2", 1), ("S-PER", "iob2", 0), ("O O E-X", "bilou", 2), ("B-X", "io", 0), ("B-", "iob1", 0)],
 )
-def test_a_tag_of_no_scheme_is_named(tags: str, scheme: Scheme, index: int) -> None:
+def test_a_tag_outside_the_scheme_is_named(tags: str, scheme: Scheme, index: int) -> None:
     tag = tags.split()[index]
-    shown = tag if re.fullmatch("[A-Z]-[A-Z]+", tag) else "the value in the tag column"  # a word, perhaps
+    shown = tag if re.fullmatch("[A-Z]-[A-Z]+", tag) else "the value in the tag column"  # it may be a word of the text
     with pytest.raises(TagError, match=shown) as caught:
         decode(tags.split(), scheme)
     assert caught.value.index == index
@@ -130,14 +130,14 @@ def test_entities_that_overlap_or_leave_the_sentence_are_refused() -> None:
         (["S-X"], ("bioes",)),
         (["I-X O I-Y"], ("iob1",)),  # without a B, IOB1, IOB2 with repairs and IO give the same entities
         (["I-X B-X"], ("iob1", "iob2")),
-        (["B-X I-X O", "O I-X"], ("iob1", "iob2")),  # IOB2 with a fault, or IOB1 with one: not ours to say
+        (["B-X I-X O", "O I-X"], ("iob1", "iob2")),  # IOB2 with a fault, or IOB1 with one
         (["B-X I-Y"], ("iob1", "iob2")),
         (["B-X L-X", "B-X E-X"], ()),
         (["B-X O", "S-X"], ()),
         (["X O X", "B-X"], ()),
     ],
 )
-def test_what_tags_can_be(sentences: list[str], candidates: tuple[Scheme, ...]) -> None:
+def test_tags_determine_the_possible_schemes(sentences: list[str], candidates: tuple[Scheme, ...]) -> None:
     proposal = propose([s.split() for s in sentences])
     assert proposal.candidates == candidates
     assert proposal.scheme == (candidates[0] if len(candidates) == 1 else None)
@@ -145,7 +145,7 @@ def test_what_tags_can_be(sentences: list[str], candidates: tuple[Scheme, ...]) 
 
 
 @given(st.lists(spans(), min_size=1, max_size=5), st.sampled_from(SCHEMES))
-def test_own_tags_are_recognised_or_asked_about(data: list[Spans], scheme: Scheme) -> None:
+def test_encoded_tags_are_recognised_or_asked_about(data: list[Spans], scheme: Scheme) -> None:
     if not any(entities for entities, _ in data):
         return
     proposal = propose([encode(entities, n, scheme) for entities, n in data])

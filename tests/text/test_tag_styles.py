@@ -1,4 +1,4 @@
-"""Spellings of tags: every one is translated into the same entities, and other columns are no tags."""
+"""Every spelling of tags is translated into the same entities; other columns are not tags."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ def read(sentences: list[list[str]]) -> Style:
 
 @st.composite
 def labelled(draw: st.DrawFn) -> list[tuple[int, list[Entity]]]:
-    """Sentences with entities that do not touch, the first of them with one, so that every scheme can write them."""
+    """Draw sentences whose entities do not touch; the first has one, so that every scheme can write them."""
     sentences = []
     for number in range(draw(st.integers(1, 6))):
         at, entities = 1, []
@@ -69,7 +69,7 @@ def test_every_spelling_gives_the_same_entities(data: list[tuple[int, list[Entit
 
 
 @given(labelled())
-def test_middle_letters_are_those_of_bioes(data: list[tuple[int, list[Entity]]]) -> None:
+def test_middle_tags_are_read_as_inside_tags_of_bioes(data: list[tuple[int, list[Entity]]]) -> None:
     written = [[spelt(tag, "middle") for tag in encode(entities, n, "bioes")] for n, entities in data]
     style = read(written)
     for tags, (n, entities) in zip(written, data, strict=True):
@@ -85,7 +85,7 @@ def test_tags_without_a_type_have_one_type() -> None:
     assert named.sentence(["B", "O"]) == ["B-DISEASE", "O"]
 
 
-def test_types_without_letters_are_types_only_beside_o() -> None:
+def test_types_without_prefixes_need_o_beside_them() -> None:
     style = style_of({"O": 20, "PERSON": 3, "location-GPE": 2})
     assert style is not None
     assert style.kind == "types"
@@ -105,7 +105,7 @@ def test_types_without_letters_are_types_only_beside_o() -> None:
         ["0", "17", "-3"],
     ],
 )
-def test_other_columns_are_no_tags(values: list[str]) -> None:
+def test_other_columns_are_not_tags(values: list[str]) -> None:
     assert style_of(Counter(values)) is None
 
 
@@ -115,7 +115,7 @@ def test_brackets_are_read_by_their_outermost_pair() -> None:
     assert style.sentence(["(ORG*", "(GPE)", "*)", "*"]) == ["B-ORG", "I-ORG", "I-ORG", "O"]
 
 
-def test_features_hold_the_tag_among_others() -> None:
+def test_a_tag_among_features_is_read() -> None:
     style = read([["name=B-PER|SpaceAfter=No", "name=I-PER", "_", "SpaceAfter=No", "name=O"]])
     assert style.sentence(["name=B-PER", "name=I-PER", "_", "SpaceAfter=No"]) == ["B-PER", "I-PER", "O", "O"]
 

@@ -1,4 +1,4 @@
-"""Words in every script: what a token is, and which texts are one sentence."""
+"""Words in every script: tokens, and texts that fold to the same sentence."""
 
 import re
 import sys
@@ -34,12 +34,12 @@ from core.text.words import clean, fold, is_alphanumeric, joined, letters, token
         ("a \u0301 b", "a \u0301 b"),
     ],
 )
-def test_tokens(text: str, tokens: str) -> None:
+def test_words_of_every_script_are_tokenised(text: str, tokens: str) -> None:
     assert tokenize(text) == tuple(tokens.split())
 
 
 @given(st.text())
-def test_no_character_is_lost_but_white_space(text: str) -> None:
+def test_tokenising_loses_only_white_space(text: str) -> None:
     assert "".join(tokenize(text)) == "".join(text.split())
 
 
@@ -65,14 +65,14 @@ def test_no_character_is_lost_but_white_space(text: str) -> None:
         ("हिन्दी में", "हिन्दी, में।"),
     ],
 )
-def test_one_sentence(one: str, other: str) -> None:
+def test_spellings_of_one_sentence_fold_to_the_same_text(one: str, other: str) -> None:
     assert joined(fold(one)) == joined(fold(other))
 
 
 NINE = "काल कुल कील कोल केला किला काला काली कौल"
 
 
-def test_folded_words_letters_and_different_words() -> None:
+def test_folding_keeps_different_words_different() -> None:
     assert fold("I did n't -LRB- can not -RRB-") == fold("I didn't (cannot)") == "i didn t cannot"
     assert [letters(text) for text in ("plain", "né", "ที่นี่", "年2020年", "हिन्दी")] == [0, 0, 2, 2, 0]
     assert all(map(is_alphanumeric, ("a1", "हिन्दी", "مُحَمَّد")))
@@ -90,7 +90,7 @@ def test_folded_words_letters_and_different_words() -> None:
 
 
 @given(st.text(st.characters(max_codepoint=0x24F, exclude_characters="\u00ad")))
-def test_western_tokens_are_what_they_were(text: str) -> None:
+def test_tokens_of_western_text_follow_one_pattern(text: str) -> None:
     assert tokenize(text) == tuple(re.findall(r"\w+|[^\w\s]", text))
 
 
