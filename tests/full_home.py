@@ -10,7 +10,7 @@ from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import sentence
 from tests.homes import done
 from tests.planted import contracts, kitchen
-from tests.similarity.test_contracts import FRUIT, METAL, chained
+from tests.similarity.test_measures import FRUIT, METAL, chained
 
 
 def furnish(home: Path) -> dict[str, str]:

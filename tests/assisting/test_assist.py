@@ -1,4 +1,4 @@
-"""`skl` and `assist` from corpora to kept sentences, files and trained arms, and refusals before the first training."""
+"""Runs of `skl` and `assist`: kept sentences, files, trained variants, and refusals before the first training."""
 
 import csv
 import io
@@ -218,13 +218,12 @@ def test_encoder_trains_on_borrowed_sentences(corpora: Pair) -> None:
 
 
 @pytest.mark.real
-def test_drift_of_music_and_news_is_plausible(real_data: Path, home: Path) -> None:
-    music, news = (
-        made("add", path=str(real_data / path), scheme="iob2").result()["corpus"]
-        for path in ("crossner-music/train.conll", "conll2003/train.conll")
-    )
-    pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
-    run = made("skl", primary=music, assisting=news, type_map=pairs)
+def test_drift_of_music_and_news_is_plausible(real_data: Path, seal: Seal) -> None:
+    corpora = [
+        seal(list(readers.read(real_data / name / "train.conll", readers.ReadOptions(scheme="iob2"))), name, True)
+        for name in ("crossner-music", "conll2003")
+    ]
+    run = found((corpora[0], corpora[1]), type_map=("PER=person", "ORG=organisation", "LOC=location", "MISC=misc"))
     rows = {row.entity: row for row in assisting.drift(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),
@@ -244,7 +243,7 @@ SMALL = {"seeds": (1,), "hidden": 4, "epochs": 2}
 
 @pytest.fixture
 def given(seal: Seal) -> dict[str, str]:
-    """Corpora whose assisting one holds a dev and a test sentence."""
+    """Seal corpora; the assisting corpus contains a dev and a test sentence."""
     return {
         "primary": seal(HOME, "home", labelled=True).fingerprint,
         "assisting": seal([*AWAY, DEV, TEST], "away", labelled=True).fingerprint,
@@ -258,14 +257,14 @@ def swept(given: Mapping[str, object], **options: object) -> Run:
 
 
 def refused(given: Mapping[str, str], words: str, error: type[WinnowError] = ConfigError, **options: object) -> None:
-    """Before anything is trained."""
+    """Assert that a sweep is refused before anything is trained."""
     with pytest.raises(error, match=words):
         swept(given, **options)
     assert not runs.listed("finetune")
 
 
 def borrowed(row: Mapping[str, str]) -> set[str]:
-    """The ids of the sentences that an arm borrowed."""
+    """Return the ids of the sentences that a variant borrowed."""
     corpus = facade_corpora.find(runs.get(row["run"]).manifest.config["assisting"])
     return {s.id for block in corpus.batches() for s in block}
 
@@ -290,7 +289,7 @@ def test_no_variant_trains_on_dev_or_test_sentences(given: dict[str, str], untra
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
     assert all(borrowed(row) == {s.id for s in AWAY} for row in run.result()["rows"][1:])
     assert [found.id for found in assisting.sweeps(looked.id)] == [run.id]
-    assert swept(given, type_map=("ORG=",)).state().state == "succeeded"  # a type left out of the comparison
+    assert swept(given, type_map=("ORG=",)).state().state == "succeeded"  # a type may be left out of the comparison
 
 
 def test_unusable_corpora_are_refused_before_training(given: dict[str, str], seal: Seal) -> None:
@@ -311,7 +310,7 @@ def test_unusable_corpora_are_refused_before_training(given: dict[str, str], sea
 
 
 def test_variants_train_equal_steps_beside_a_random_baseline(given: dict[str, str], untrained: None) -> None:
-    """The only threshold keeps three of five sentences."""
+    """The only threshold keeps 3 of 5 sentences."""
     run = swept(given, thresholds=(1,), hidden=None, seeds=(1, 2))
     rows = run.result()["rows"]
     assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 3), ("all", 5), ("random", 3)]
@@ -319,7 +318,7 @@ def test_variants_train_equal_steps_beside_a_random_baseline(given: dict[str, st
     configs = [runs.get(name).manifest.config for row in rows for name in row["runs"]]
     assert {config["hidden"] for config in configs} == {400}
     draws = configs[3:]
-    assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # three draws at least
+    assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # at least three draws
     assert len({config["assisting"] for config in draws}) > 1
     table = read(run, AssistResult).tables[0]
     assert set(table.verdicts) == {"all", "monolingual", "random"}
@@ -347,7 +346,7 @@ def test_paper_preset_alternates_single_sentences_of_both_corpora(
 def test_holm_correction_covers_the_shares_of_a_comparison(
     given: dict[str, str], monkeypatch: pytest.MonkeyPatch, untrained: None
 ) -> None:
-    """Each comparison is one family, with a test a share."""
+    """Each comparison is one family of tests, with one test per share."""
     families = list[tuple[str, ...]]()
 
     def watched(pairs: Mapping[str, Resampled]) -> object:
@@ -356,15 +355,15 @@ def test_holm_correction_covers_the_shares_of_a_comparison(
 
     monkeypatch.setattr("core.assisting.assist.by_holm", watched)
     swept(given, shares=("all", "sub-word"))
-    assert families == [("all", "sub-word"), ("all", "sub-word"), ()]  # the threshold keeps all: nothing at random
+    assert families == [("all", "sub-word"), ("all", "sub-word"), ()]  # all sentences are kept: no random baseline
 
 
 def test_every_threshold_trains_the_same_output_layers(given: dict[str, str], seal: Seal) -> None:
-    """The sentences below a threshold may lack a type, or have only types that the primary corpus lacks."""
+    """Sentences below a threshold can lack a type, or have only types that the primary corpus lacks."""
     for extra, layer in (("LOC", None), ("GPE", ("GPE", "LOC", "ORG", "PER"))):
         odd = sentence("Talks in Chicago ended .", [(2, 3, extra)])
         theirs = seal([*AWAY, odd, sentence("Acme grew .", [(0, 1, "ORG")])], f"with {extra}", labelled=True)
-        rows = swept({**given, "assisting": theirs.fingerprint}, thresholds=(1, 9.5)).result()["rows"][1:]
+        rows = swept({**given, "assisting": theirs.fingerprint}, thresholds=(1, 9.5), epochs=1).result()["rows"][1:]
         assert len(rows) >= 3
         for row in rows:
             tagger = load_tagger(runs.get(row["run"]).artifacts / "model", device="cpu")

@@ -1,4 +1,4 @@
-"""SKL against the numbers of Murthy et al. 2018, against a second reckoning, and its promises (SOURCES.md, SKL)."""
+"""SKL: golden numbers of Murthy et al. 2018, a slow implementation, and properties (SOURCES.md, SKL)."""
 
 import math
 from collections import Counter
@@ -43,7 +43,7 @@ def test_kl_in_both_directions_and_of_disjoint_types() -> None:
     assert (spanish * np.log(spanish / english)).sum() == pytest.approx(1.33176, abs=5e-6)
     assert (english * np.log(english / spanish)).sum() == pytest.approx(0.93066, abs=5e-6)
     found = skl.compare({"x": Counter(A=1)}, {"x": Counter(B=1), "y": Counter(C=1, D=1)}, SklOptions())
-    assert found.skl[0] == pytest.approx(9.2067, abs=5e-5)  # as far as the floor lets it
+    assert found.skl[0] == pytest.approx(9.2067, abs=5e-5)  # the largest value that the floor allows
 
 
 counts = st.dictionaries(st.sampled_from("ABCD"), st.integers(1, 50), min_size=1).map(Counter)
@@ -146,8 +146,9 @@ def test_type_map_renames_and_drops_types() -> None:
 
 @pytest.mark.real
 def test_counts_of_english_and_spanish_equal_the_golden_numbers(real_data: Path) -> None:
-    """All golden counts. The 6,860 Spanish types are those of the authors' own copy, which has lost every letter
-    outside ASCII to U+FFFD (barberà is barberá there, ¡ is ¿); with the letters in place there are 6,864."""
+    """The authors' copy of the Spanish corpus has 6,860 types, because every letter outside ASCII became U+FFFD.
+
+    With the letters in place it has 6,864 types."""
     english, spanish = (
         list(readers.read(real_data / name / "train.conll", readers.ReadOptions(scheme="iob2")))
         for name in ("conll2003", "conll2002-es")

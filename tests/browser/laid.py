@@ -11,7 +11,7 @@ from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import sentence
 from tests.homes import Names
 from tests.planted import contracts, kitchen
-from tests.similarity.test_contracts import FRUIT, METAL, chained
+from tests.similarity.test_measures import FRUIT, METAL, chained
 
 NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
 TINY = ("none", "", 0), ("classifier", "10", 60), ("random", "10", 60)

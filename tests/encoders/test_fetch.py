@@ -1,4 +1,4 @@
-"""Fetching an encoder is a run: asked for by name and agreed to, seen, stopped, resumed; refused on a machine offline."""
+"""Runs of `fetch`: consent, progress, cancelling, resuming, and refusal on a machine that is offline."""
 
 import json
 from pathlib import Path
@@ -83,7 +83,7 @@ def test_cancelled_fetch_resumes(index: Index, home: Path, monkeypatch: pytest.M
     assert run.state().state == "cancelled"
     assert not (shared_home(home) / "encoders" / NAME).exists()
     for part in range(PARTS):
-        index.package(part).unlink()  # all of them were fetched before it was stopped
+        index.package(part).unlink()  # all packages were fetched before the run was cancelled
     runs.go_on(run.id)
     assert run.state().state == "succeeded"
     assert (shared_home(home) / "encoders" / NAME / "model.safetensors").exists()

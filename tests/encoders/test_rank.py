@@ -1,4 +1,4 @@
-"""`rank`: encoders ordered by how well their frozen states fit the labels, on the command line as on the page."""
+"""Runs of `rank`: encoders ordered by how well their frozen states fit the labels."""
 
 import json
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ from core.runs import result as results
 from core.runs.run import Run
 from core.stats.scoring import count
 from tests.conftest import Command, sentence
-from tests.encoders.test_probe import TYPES, sentences, states
+from tests.encoders.test_transfer import TYPES, sentences, states
 
 
 def sealed(home: Path, n: int, seed: int, name: str) -> Corpus:
-    """Entities begin with a letter of their type's, which an encoder of single letters sees."""
+    """Seal sentences whose entities begin with a letter of their type, which an encoder of single letters detects."""
     rng, rows = np.random.default_rng(seed), []
     for i in range(n):
         kind = int(rng.integers(2))
@@ -36,6 +36,7 @@ def sealed(home: Path, n: int, seed: int, name: str) -> Corpus:
 
 @pytest.fixture
 def parts(home: Path) -> dict[str, str]:
+    """Seal a training and a dev set."""
     return {"train": sealed(home, 40, 1, "train").fingerprint, "dev": sealed(home, 20, 2, "dev").fingerprint}
 
 
@@ -97,7 +98,7 @@ def in_memory(n: int) -> Labelled:
 
 
 class Quiet:
-    """A job that nobody follows."""
+    """Job without progress reports."""
 
     class context:
         stage = check = progress = staticmethod(lambda *_: None)
@@ -110,7 +111,7 @@ class Quiet:
 def test_layer_is_proposed_only_if_its_interval_excludes_zero(
     signals: tuple[float, ...], layers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The topmost of those that are ahead of the last; the reason says from what to what, and none below is asked."""
+    """The proposal is the topmost layer that is better than the last; layers below it are not probed."""
     asked = Mock(side_effect=transfer.within)
     monkeypatch.setattr(transfer, "within", asked)
     sample = in_memory(40)

@@ -1,4 +1,4 @@
-"""Vectors are written once, file by file, and read as one array."""
+"""Stored vectors: shards on disk that are read as one array."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ VECTORS, NORMS = RNG.normal(size=(11, 6)).astype(np.float16), RNG.uniform(size=1
 
 @pytest.fixture
 def made(home: Path) -> Run:
-    """Eleven vectors in files of four."""
+    """Store 11 vectors in files of 4."""
     run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key="k")
     name, folder = vectors.shards(run)
     paths = [folder / f"{name}-{i:06d}.npy" for i in range(3)]
@@ -67,7 +67,7 @@ def test_missing_or_truncated_shard_raises_a_readable_error(made: Run) -> None:
     with pytest.raises(RunError, match="remove its run and start it again"):
         vectors.read(made)
     with pytest.raises(RunError, match="remove its run and start it again"):
-        rows[9:]  # by who opened it before
+        rows[9:]  # opened before the damage
     last.unlink()
     with pytest.raises(RunError, match="remove its run and start it again"):
         vectors.read(made)
@@ -75,7 +75,7 @@ def test_missing_or_truncated_shard_raises_a_readable_error(made: Run) -> None:
 
 
 def test_vectors_are_stored_once(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a hundred million rows a second copy is 77 GB."""
+    """With 100 million rows, a second copy would take 77 GB."""
     monkeypatch.setattr(embed, "CHUNK", 16)
     corpus = seal([f"sentence number {i}" for i in range(40)])
     run = runs.execute("embed", {"corpus": corpus.fingerprint, "encoder": "tiny"})

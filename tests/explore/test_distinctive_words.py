@@ -1,4 +1,4 @@
-"""Telling words against the formula worked word by word."""
+"""Distinctive words against the formula computed word by word."""
 
 from collections import Counter
 from math import log, sqrt
@@ -9,7 +9,7 @@ from core.explore.distinctive_words import count_words, telling_words, topic_wor
 
 
 def z_of(word: str, ours: Counter[str], theirs: Counter[str], prior: float) -> float:
-    """Monroe et al. 2008, equations 16, 19 and 20, with scalars."""
+    """Return z by equations 16, 19, and 20 of Monroe et al. 2008, with scalars."""
     everything = ours + theirs
     alpha = prior * everything[word] / everything.total()
     a, b = ours[word] + alpha, theirs[word] + alpha

@@ -1,4 +1,4 @@
-"""A selection mapped from end to end on a tiny corpus, and everything that is asked of the map afterwards."""
+"""Maps of a tiny corpus: their runs and all views of a map."""
 
 import json
 import shlex
@@ -71,7 +71,7 @@ def test_map_holds_every_sentence_and_equals_its_file(select: str, map_run: str)
 def test_selection_of_the_same_corpora_reuses_the_layout(
     selected: Names, select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, size = selected["random"], {"sample": 300, "clusters": 4}  # 300: all are fitted, whatever is selected
+    other, size = selected["random"], {"sample": 300, "clusters": 4}  # 300: all points are fitted
     first = mapped(maps.options(select, **size))
     options = maps.options(other, **size)
     with monkeypatch.context() as patch:
@@ -94,7 +94,7 @@ def test_existing_map_is_drawn_with_another_selection(selected: Names, select: s
     other = selected["random"]
     laid_over = maps.of(other)
     assert laid_over is not None
-    assert len(runs.listed("map")) == 1  # none was made
+    assert len(runs.listed("map")) == 1  # no new map was computed
     theirs, found = maps.get(map_run), maps.get(laid_over)
     assert (found.xy.tobytes(), found.rows.tobytes()) == (theirs.xy.tobytes(), theirs.rows.tobytes())
     kinds = maps.classes(laid_over)
@@ -103,14 +103,14 @@ def test_existing_map_is_drawn_with_another_selection(selected: Names, select: s
     assert row["score"] == selections.scored(other).scores.values[row["row"]]
     regions.keep_region(laid_over, {"kind": "topic", "value": 1})
     assert regions.kept_region(laid_over) == {"kind": "topic", "value": 1}
-    assert mapped(maps.config(laid_over)).id == maps.of(other)  # its own, from now on
+    assert mapped(maps.config(laid_over)).id == maps.of(other)  # from now on its own map
     seal([*contracts(60, seed=5)], "elsewhere")
     assert maps.of(selection({"domain": "elsewhere", "strategy": "random"}).id) is None
     assert maps.of(selection({"max_length": 64, "strategy": "random"}).id) is None
 
 
 def test_cancelled_map_resumes_with_its_stored_layout(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In three dimensions, of a part of the corpus, and by the fast method, whose second layout would differ."""
+    """The map has 3 dimensions, a sample of the corpus, and the fast method, which would not repeat its layout."""
     monkeypatch.setattr(recipe, "CHUNK", 64)
     options = maps.options(select, sample=60, limit=100, dimensions=3, seed=5, fast=True, clusters=2)
 
@@ -165,7 +165,7 @@ def test_lasso_and_box_give_points_counts_and_a_sorted_table(select: str, map_ru
     table = [row for page in pages for row in page]
     assert sorted(row["point"] for row in table) == points.tolist()
     scored = [row["score"] for row in table if row["corpus"] == "D_C"]
-    assert scored == sorted(scored)  # low perplexity is wanted
+    assert scored == sorted(scored)  # low perplexity is preferred
     assert all(row["corpus"] == "T_C" for row in table[len(scored) :])
     domain = selections.scored(select)
     for row in table[:5]:
@@ -253,7 +253,7 @@ def test_explanation_states_why_a_sentence_was_selected_or_not(select: str, map_
     assert best.verdict.startswith("Selected: number 1 of 40")
     assert (best.of, best.unit, best.prefer) == (242, "perplexity", "low")
     assert 10**best.total == pytest.approx(best.score, rel=1e-5)
-    assert len(best.neighbours) == 5  # the map has embedded what the strategy did not need
+    assert len(best.neighbours) == 5  # the map embedded the sentences; the strategy needs no embedding
     cosines = [near["cosine"] for near in best.neighbours]
     assert cosines == sorted(cosines, reverse=True)
     short = insights.why(select, 240)

@@ -1,4 +1,4 @@
-"""The map's figure: every point once, classes differ in colour and shape, it is small, and text is no markup."""
+"""The figure of the map: points, colours, contours, labels, tooltips, and its size."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -6,7 +6,7 @@ import pytest
 
 from core import charts
 from core.explore import plot
-from core.explore.plot import Dots, HoverRow, View, _kinds
+from core.explore.plot import FEWEST, Dots, HoverRow, View, _kinds, density_lines, enclosing
 
 
 def drawn(n: int) -> Dots:
@@ -53,7 +53,7 @@ def test_selected_points_are_drawn_above_and_task_points_are_open() -> None:
         )
         assert names[0] in {"filtered", "neither"}
     task, selected, filtered = plot.CLASS_LOOKS
-    assert task.symbol.endswith("-open")  # nothing under it is hidden
+    assert task.symbol.endswith("-open")  # does not hide points below
     assert task.size > selected.size > filtered.size
 
 
@@ -128,3 +128,34 @@ def test_overlap_is_drawn_beside_chance() -> None:
     ours, chance = plot.overlap_lines([(10, 5), (100, 100)], 100).data
     assert list(ours.y) == [0.5, 1.0]
     assert list(chance.y) == [0.1, 1.0]
+
+
+def test_cell_holds_the_mass_of_all_denser_cells() -> None:
+    held = enclosing(np.array([[1.0, 5.0], [0.0, 4.0]]))
+    assert held.ravel().tolist() == pytest.approx([1.0, 0.5, 1.0, 0.9])
+
+
+def test_contour_of_half_contains_half_of_the_points() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 20_000)).astype(np.float32)
+    fig = go.Figure()
+    density_lines(fig, x, y, np.zeros(20_000, dtype=np.uint8))
+    [trace] = fig.data
+    edges = [np.asarray(axis) for axis in (trace.x, trace.y)]
+    column, row = (
+        np.clip(np.searchsorted(axis, values), 0, len(axis) - 1) for axis, values in zip(edges, (x, y), strict=True)
+    )
+    inside = np.asarray(trace.z)[row, column] <= 0.5
+    assert inside.mean() == pytest.approx(0.5, abs=0.05)
+    assert np.hypot(x[inside], y[inside]).max() < np.hypot(x[~inside], y[~inside]).max()
+
+
+def test_class_with_few_points_has_no_contour() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 200))
+    kinds = np.repeat([0, 1], [FEWEST - 1, 200 - FEWEST + 1])
+    fig = go.Figure()
+    density_lines(fig, x, y, kinds)
+    assert [trace.name for trace in fig.data] == ["selected"]
+    density_lines(fig, np.ones(50), np.ones(50), np.zeros(50, dtype=np.uint8))  # points in one place
+    assert np.isfinite(fig.data[-1].z).all()

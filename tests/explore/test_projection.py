@@ -1,4 +1,4 @@
-"""The map's steps: exact neighbours, PCA, a layout that repeats and can be stopped, and points among their own."""
+"""Steps of a map: exact neighbours, PCA, a deterministic layout, and placed points."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_neighbours_equal_brute_force(n: int, q: int, k: int) -> None:
     np.testing.assert_allclose(far, np.sort(every, axis=1)[:, :k], atol=2e-3)
     rows = np.repeat(clouds(40)[0], 6, axis=0)
     which, far = projection.nearest(rows, rows, 5, itself=True)
-    np.testing.assert_array_equal(which[:, 0], np.arange(len(rows)))  # each is its own nearest among copies
+    np.testing.assert_array_equal(which[:, 0], np.arange(len(rows)))  # each row is nearest to itself, despite copies
     assert (far[:, 0] == 0).all()
     np.testing.assert_allclose(far, 0, atol=5e-3)  # the others are copies too
 

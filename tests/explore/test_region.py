@@ -1,4 +1,4 @@
-"""The lasso is the even-odd rule, held to a slow one."""
+"""The lasso against a slow implementation of the even-odd rule."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ GRID = st.integers(-4, 4).map(float)
 
 
 def crosses(x: float, y: float, polygon: Polygon) -> bool:
-    """One point, one edge at a time: how often does a ray to the right meet the border?"""
+    """Return True if a ray to the right crosses the border an odd number of times."""
     odd = False
     for i, (x1, y1) in enumerate(polygon):
         x2, y2 = polygon[(i + 1) % len(polygon)]
@@ -23,7 +23,7 @@ def crosses(x: float, y: float, polygon: Polygon) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(GRID, GRID), min_size=3, max_size=12), st.integers(0, 99))
 def test_lasso_equals_a_slow_point_in_polygon_test(polygon: Polygon, seed: int) -> None:
-    """Corners on a grid: horizontal edges, repeated corners, crossings and points on borders all come up."""
+    """Corners on a grid give horizontal edges, repeated corners, crossings, and points on borders."""
     lots = np.random.default_rng(seed)
     points = np.concatenate([lots.uniform(-5, 5, (80, 2)), lots.integers(-5, 6, (80, 2))]).astype(np.float32)
     wanted = [i for i, (x, y) in enumerate(points.astype(float).tolist()) if crosses(x, y, polygon)]

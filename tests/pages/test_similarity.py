@@ -16,7 +16,7 @@ from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes
 from tests.pages.drawing import NASTY, codes, opened, texts
-from tests.similarity.test_contracts import FRUIT, METAL, chained
+from tests.similarity.test_measures import FRUIT, METAL, chained
 
 PAGE = "pages/2_Similarity.py"
 DRAWN = {"draws": 1, "sizes": 0, "min_source_tokens": 1}

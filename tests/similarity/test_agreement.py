@@ -1,4 +1,4 @@
-"""Fleiss' and Randolph's kappa: the golden numbers, by enumeration, and what is said of pairs that split."""
+"""Fleiss' and Randolph's kappa: golden numbers, enumeration, and the reason given for a split."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -55,7 +55,7 @@ answers = st.integers(0, 2**31).map(np.random.default_rng)
 @settings(deadline=None)
 @given(answers, st.integers(1, 3), st.integers(2, 4), st.integers(2, 4))
 def test_kappa_equals_enumeration_of_rater_pairs(rng: np.random.Generator, t: int, s: int, m: int) -> None:
-    """From the definition: agreeing pairs of raters over all pairs of raters, item by item."""
+    """By the definition: agreeing pairs of raters divided by all pairs of raters, item by item."""
     values = rng.permutation(t * s * m).reshape(t, s, m) * 1.0
     agree = total = first = 0
     for target in range(t):

@@ -1,4 +1,4 @@
-"""Leads beyond chance: at most 5 in 100 for equal sources under every kind of variation, and true leads are found."""
+"""Leads beyond chance: equal sources have one in at most 5% of cases, and true leads are detected."""
 
 from dataclasses import replace
 
@@ -13,7 +13,9 @@ from tests.similarity.test_agreement import grid
 
 
 def of_sources(rng: np.random.Generator, lead: float, kind: str) -> tuple[Grid, int, FloatArray]:
-    """Two sources by three measures, and eight parts; text moves measures together. lead: of the first, in errors."""
+    """Return a grid of two sources and three measures, and values on eight parts that vary together across measures.
+
+    lead: lead of the first source, in standard deviations."""
     shared, own = (
         rng.normal(size=size) if kind == "normal" else rng.standard_t(2, size) for size in ((8, 2, 1), (8, 2, 3))
     )
@@ -26,7 +28,7 @@ def test_equal_sources_have_a_lead_in_at_most_5_percent(kind: str) -> None:
     rng, n = np.random.default_rng(0), 2000
     wrong = sum(any(lead.holds for lead in leads(*of_sources(rng, 0, kind))) for _ in range(n))
     assert wrong <= 0.05 * n + 2 * (0.05 * 0.95 * n) ** 0.5
-    assert wrong > 0  # a rule that never tells a lead would pass, too
+    assert wrong > 0  # otherwise a rule that never finds a lead would pass
 
 
 def test_true_lead_is_detected() -> None:
@@ -36,7 +38,7 @@ def test_true_lead_is_detected() -> None:
 
 
 def test_holm_correction_counts_all_measures() -> None:
-    """One lead with p of .03 holds by itself and not beside another that has none."""
+    """A lead with p = 0.03 holds alone, but not beside a second measure."""
     whole = np.array([[[1.0], [0.0]]])
     differences = np.array([1, 1, 1, 1, 1, 1, -1.3, 1.05]) + 0.02
     by_part = np.stack([differences, np.zeros(8)], axis=1)[..., None]
@@ -84,7 +86,7 @@ def test_parts_are_consecutive_and_cover_all_rows() -> None:
 
 @pytest.mark.parametrize("setting", [SETTINGS[2], pytest.param(SETTINGS[3], marks=pytest.mark.full)])
 def test_simulated_equal_sources_seldom_have_a_lead(setting: object) -> None:
-    """A cut of `tests.lab.benchmarks.bench_leads`, which holds 5 in 100 in all its settings."""
+    """A sample of `tests.lab.benchmarks.bench_leads`, which checks the 5% limit in all its settings."""
     line = simulated(setting, ("ppl", "tvc"), 20)  # type: ignore[arg-type]
     assert isinstance(line["any_lead"], float)
     assert line["any_lead"] <= 0.15

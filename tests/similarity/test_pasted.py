@@ -1,4 +1,4 @@
-"""Tables that people paste, good and bad; and the sentence at the end."""
+"""Valid and invalid pasted tables of outcomes, and the sentence of advice."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -87,7 +87,7 @@ PAST = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant
 
 
 def advice(values: FloatArray, noise: float | None = None, past: tuple[Regret, ...] = ()) -> str:
-    """noise: how much leads differ over four parts; None: leads were not judged."""
+    """noise: how much leads differ across four parts; None: leads were not tested."""
     table = replace(grid(values), measures=("PPL", "WVV", "TVC")[: values.shape[2]])
     by_part = [values[0] + (noise or 0) * np.array([[0.0], [k]]) for k in (-1, 1, -1.1, 1.1)]
     ahead = [] if noise is None else leads(table, 0, np.array(by_part))

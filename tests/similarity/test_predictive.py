@@ -1,4 +1,4 @@
-"""Correlation and regret: the golden numbers from Dai et al. 2019, Table 3, and by other means."""
+"""Correlations, regrets, and the rule by closeness: golden numbers from Dai et al. 2019, Table 3, and slow implementations."""
 
 from dataclasses import replace
 from itertools import permutations, product
@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from core.similarity.predictive import CONVENTIONS, Outcomes, chance, correlations, outcomes_of, regrets
+from core.similarity.grid import Grid
+from core.similarity.predictive import CONVENTIONS, Outcomes, chance, correlations, outcomes_of, regrets, rule
 from core.similarity.worth import Pasted, judge
 from core.stats.welch import from_moments
 from tests.similarity.test_agreement import grid
 
 LM, VECTORS = 1, 0
-
-
 MEASURES = ("ppl", "wvv", "tvc", "tvcc")
 
 
@@ -34,13 +33,13 @@ MEASURES = ("ppl", "wvv", "tvc", "tvcc")
 def test_correlations_of_table_3_are_the_golden_numbers(
     table_3: Pasted, effect: int, convention: str, expected: tuple[float, ...]
 ) -> None:
-    """The vector column of print is reproduced by none (SOURCES.md, Prediction of F1), so these are our own values."""
+    """No convention reproduces the printed column of vectors (SOURCES.md, Prediction of F1): those are our values."""
     every = correlations(table_3.grid, table_3.outcomes[effect])
     found = {measure: row[convention] for measure, row in every.items()}
     assert [found[name].value for name in MEASURES] == pytest.approx(expected, abs=6e-4)
     if (effect, convention) == (LM, "runs"):
         assert expected == pytest.approx((-0.618, -0.747, 0.666, 0.739), abs=1e-3)
-    if (effect, convention) == (LM, "means"):  # worked out apart from this code
+    if (effect, convention) == (LM, "means"):  # computed independently of this code
         assert found["ppl"].interval == pytest.approx((-0.96, -0.21), abs=0.006)
         assert found["wvv"].interval == pytest.approx((-0.97, -0.64), abs=0.006)
 
@@ -61,7 +60,7 @@ def test_correlations_per_target_of_table_3_are_the_golden_numbers(table_3: Past
         rows = {name: getattr(outcomes, name)[at : at + 1] for name in ("mean", "sd", "runs", "none")}
         found = [row["runs"] for row in correlations(one, Outcomes(name="one", **rows)).values()]
         assert [each.value for each in found] == pytest.approx(expected, abs=6e-5)
-        assert {each.interval for each in found} == {None}  # one target says nothing of others
+        assert {each.interval for each in found} == {None}  # one target allows no interval over targets
 
 
 @pytest.mark.parametrize(
@@ -153,7 +152,7 @@ def test_wrong_choice_has_a_cost_and_a_p_value() -> None:
 
 
 def test_chance_equals_enumeration_of_all_orders() -> None:
-    """Against an enumeration that shares no line with it."""
+    """The enumeration shares no code with the implementation."""
     rng, counts = np.random.default_rng(3), (4, 3)
     values = rng.normal(size=(2, 4, 2))
     values[0, 0, 1] = np.nan  # one measure lacks a source
@@ -168,7 +167,7 @@ def test_chance_equals_enumeration_of_all_orders() -> None:
         }
         each = correlations(table, Outcomes(name="moved", none=found.none, **moved))
         rs.append([row["runs"].value for row in each.values()])
-    r = np.array(rs, dtype=float) * [1, -1]  # lower is closer by the second
+    r = np.array(rs, dtype=float) * [1, -1]  # the second measure prefers low values
     share = chance(table, found)
     assert share is not None
     assert (share.orders, share.exact) == (144, True)
@@ -192,3 +191,61 @@ def test_chance_is_small_for_table_3_and_calibrated_for_random_measures(table_3:
     assert seldom / 200 <= 0.08
     for level in ({(0, 0): [1.0]}, {(0, j): [1.0 + j] for j in range(3)}):  # nothing to shuffle
         assert chance(grid(np.ones((1, 3, 1))), outcomes_of("lm", level, np.zeros(1), 3)) is None
+
+
+def made(closeness: list[float], lm: list[float], vectors: list[float]) -> tuple[Grid, list[Outcomes]]:
+    """Return one target's grid and outcomes with three runs per F1, 0.1 apart. NaN: this source has no such run."""
+    names = tuple(f"s{i}" for i in range(len(lm)))
+    values = np.array(closeness, dtype=np.float64).reshape(1, -1, 1)
+    grid = Grid(targets=("t",), sources=names, measures=("tvc",), prefer=("high",), values=values)
+    outcomes = []
+    for name, f1s in (("language model", lm), ("word vectors", vectors)):
+        runs = {(0, i): [f1 - 0.1, f1, f1 + 0.1] for i, f1 in enumerate(f1s) if np.isfinite(f1)}
+        outcomes.append(outcomes_of(name, runs, np.array([50.0]), len(lm)))
+    return grid, outcomes
+
+
+def test_rule_on_table_3_gives_the_golden_numbers(table_3: Pasted) -> None:
+    found = rule(table_3.grid, table_3.outcomes)
+    assert found is not None
+    assert (found.right, found.advised, found.clear_right, found.clear) == (15, 23, 11, 15)
+    assert found.p == pytest.approx(0.125, abs=0.0005)
+    by_pair = {(row.target, row.source): row for row in found.rows}
+    close = by_pair["CoNLL2003", "1BWB"]
+    assert (close.place, close.advice, close.f1, close.clear) == (1, "language model", (89.78, 86.36), True)
+    assert close.better == close.advice
+    assert by_pair["CoNLL2003", "MIMIC"].advice == by_pair["CoNLL2003", "MIMIC"].better == "word vectors"
+    assert by_pair["CADEC", "Wiki"].advice is None  # the middle of five
+    level = by_pair["CRAFT", "PubMed"]
+    assert (level.better, level.clear) == (None, False)
+    assert "two for 15 of 23 sources (chance 11.7, p = 0.12), which may well be chance" in found.sentence
+
+
+def test_chance_of_the_rule_equals_all_permutations_of_advice() -> None:
+    lm, vectors = [60.0, 60.0, 50.0, 60.0], [50.0, 50.0, 60.0, 50.0]
+    found = rule(*made([4, 3, 2, 1], lm, vectors))
+    assert found is not None
+    better = [row.better for row in found.rows]
+    right = [
+        sum(a == b for a, b in zip(advice, better, strict=True))
+        for advice in permutations(r.advice for r in found.rows)
+    ]
+    assert (found.right, found.advised) == (3, 4)
+    assert found.chance == pytest.approx(np.mean(right)) == 2
+    assert found.p == pytest.approx(np.mean([n >= 3 for n in right]))
+    assert "3 of 4 sources (chance 2, p = 0.5), which may well be chance." in found.sentence
+
+
+def test_rule_needs_four_sources_for_a_test() -> None:
+    nan = float("nan")
+    found = rule(*made([4, 3, 2, 1], [60, 60, nan, 50], [50, nan, 50, 60]))
+    assert found is not None
+    assert ([row.source for row in found.rows], found.p) == (["s0", "s3"], None)
+    assert "2 of 2 sources (chance 1); with fewer than 4 sources there is no test" in found.sentence
+    grid, (lm, _) = made([1, 2], [60, 60], [50, 50])
+    assert rule(grid, [lm]) is None
+    assert rule(*made([1, 2], [60, nan], [nan, 50])) is None
+    runs, none = {(0, 0): [60.0], (0, 1): [50.0]}, np.array([50.0])
+    once = rule(grid, [outcomes_of(name, runs, none, 2) for name in ("LM F1", "vectors F1")])
+    assert once is not None
+    assert [row.interval for row in once.rows] == [None, None]  # a single run has no interval

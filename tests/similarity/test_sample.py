@@ -1,4 +1,4 @@
-"""Equal samples: capped, seeded, nested, cut alike."""
+"""Samples of corpora: capped, seeded, nested, and tokenised alike."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_several_corpora_are_sampled_as_one_source(corpus: Corpus, seal: Seal, m
 
 
 def test_labelled_and_plain_text_are_tokenised_alike(seal: Seal) -> None:
-    """Labelled data keeps its own tokens for tagging; a comparison must not (SOURCES.md, Words)."""
+    """Labelled data keeps its own tokens for tagging, but not in a comparison (SOURCES.md, Words)."""
     tokens = ("U.S.-based", "Smith", "&", "Co.")
     labelled = seal([sentence(" ".join(tokens), [(1, 2, "PER")])], labelled=True)
     assert drawn(labelled).sentences == [("U", ".", "S", ".", "-", "based", "Smith", "&", "Co", ".")]

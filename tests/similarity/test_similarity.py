@@ -1,4 +1,4 @@
-"""`similarity` from corpora to a table: caps, draws, resuming, warnings, poor text, the command line."""
+"""Runs of `similarity`: caps, draws, leads, warnings, poor text, resuming, and the commands."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ from core.similarity.result import closest_first, grid_of
 from core.similarity.worth import Trained, own_outcomes
 from tests.conftest import Command, Seal, sentence
 from tests.planted import contracts, kitchen
-from tests.similarity.test_contracts import FRUIT, METAL, chained, shuffled
+from tests.similarity.test_measures import FRUIT, METAL, chained, shuffled
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK: dict[str, Any] = {
@@ -43,7 +43,7 @@ def texts(sentences: list[list[str]]) -> list[str]:
 
 @pytest.fixture
 def piles(seal: Seal) -> dict[str, str]:
-    """Two targets, each with a source near it."""
+    """Seal two targets, each with a similar source."""
     made = {
         "fruit-task": seal(texts(chained(FRUIT, 60, 1)), "fruit-task"),
         "metal-task": seal(texts(chained(METAL, 60, 2)), "metal-task"),
@@ -67,7 +67,7 @@ def rows(result: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
 
 
 def test_sources_are_sorted_by_closeness_per_target(piles: dict[str, str]) -> None:
-    """Sources are sorted by mean rank, whichever end is close; what could not be measured comes last."""
+    """Sources are sorted by mean rank over all measures; a source without a value comes last."""
     targets, sources = (piles["fruit-task"], piles["metal-task"]), (piles["metal"], piles["fruit"])
     found = compared(piles, source=sources, target=targets, measure=("ppl", "tvc"))
     assert found["closest"] == {
@@ -111,7 +111,7 @@ def test_leads_are_tested_on_parts_of_target_and_sources(piles: dict[str, str]) 
     words = "every lead is beyond chance, also on other text of fruit-task and of the sources (95%, 4 parts of each)."
     assert found["recommendation"]["fruit-task"].endswith(words)
     assert similarity.recommendation(run.id, "fruit-task") == found["recommendation"]["fruit-task"]
-    assert {len(row["draws"]) for row in found["measurements"]} == {1}  # a part is no draw
+    assert {len(row["draws"]) for row in found["measurements"]} == {1}  # parts are not counted as draws
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
     unjudged = compared(piles, measure=("ppl", "tvc"), draws=1)
     assert unjudged["measurements"] == found["measurements"]
@@ -120,12 +120,12 @@ def test_leads_are_tested_on_parts_of_target_and_sources(piles: dict[str, str]) 
 
 def test_lead_that_may_be_chance_is_reported_as_such(piles: dict[str, str], seal: Seal) -> None:
     twins = [seal(texts(chained(FRUIT, 300, seed)), f"twin-{seed}").fingerprint for seed in (31, 32)]
-    found = compared(piles, source=twins, measure=("ppl",), parts=8)
-    assert found["leads"][0]["holds"] is False
-    assert "the lead may be chance by perplexity, so other text of fruit-task" in found["recommendation"]["fruit-task"]
     short = seal(texts(chained(FRUIT, 2, 41)), "short").fingerprint
-    found = compared(piles, target=(short,), measure=("ppl",), parts=8)
-    assert found["leads"][0]["p"] is None
+    found = compared(piles, target=(piles["fruit-task"], short), source=twins, measure=("ppl",), parts=8)
+    leads = {lead["target"]: lead for lead in found["leads"]}
+    assert leads["fruit-task"]["holds"] is False
+    assert "the lead may be chance by perplexity, so other text of fruit-task" in found["recommendation"]["fruit-task"]
+    assert leads["short"]["p"] is None
     assert found["recommendation"]["short"].endswith("there is too little text to test this against chance.")
     assert not any("too few sentences" in warning for warning in found["warnings"])
 
@@ -227,7 +227,7 @@ def test_killed_worker_resumes_to_the_same_digits(piles: dict[str, str]) -> None
     if runs.state(run_id).state != "succeeded":
         assert runs.state(run_id).state == "interrupted"
         runs.go_on(run_id)
-    there, here = runs.get(run_id).result(), compared(piles)  # 12 draws of another process, 2 of this one
+    there, here = runs.get(run_id).result(), compared(piles)  # 12 draws in another process, 2 in this one
     for measure in ("ppl", "tvc", "wvv"):
         draws = rows(there, measure=measure, source="fruit")[0]["draws"]
         assert len(draws) == 12
@@ -249,7 +249,7 @@ def test_too_small_source_is_left_out_by_name_without_lowering_the_cap(piles: di
         found = compared(piles, measure=("tvc",), cap_tokens=cap)
         assert len({row["sample_tokens"] for row in found["measurements"]}) == 2
         assert found["warnings"][0].startswith("The sources differ in size: fruit has")
-    # Another script that shares digits, marks and a few names moves no vector, which is no closeness.
+    # A text in another script shares only digits, punctuation, and a few names: it moves no vector and is not close.
     script = [f"слово {i % 7} , за словом . fruit1 также , есть {i % 5} и еще слова ." for i in range(300)]
     pair = (piles["fruit"], seal(script, "script").fingerprint)
     found = compared(piles, source=pair, measure=("wvv",), cap_tokens="3000")

@@ -1,4 +1,4 @@
-"""What people think: Wilcoxon's test by every sign there could be and by scipy, tables of answers good and bad."""
+"""The survey: Wilcoxon's test against enumeration and scipy, and valid and invalid tables of answers."""
 
 from itertools import product
 

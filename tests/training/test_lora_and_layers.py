@@ -1,5 +1,4 @@
-"""LoRA and checkpointed layers: the same training in less memory, resumed to the same bytes, an ordinary model at its
-end. What they do to every family of encoders: tests/models/test_families.py."""
+"""LoRA, checkpointed layers, and mixed or removed layers: resumed training ends with the same bytes as undisturbed training."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,15 +30,24 @@ def with_lora(seed: int = 1) -> tuple[EncoderTagger, Lora]:
     return tagger, Lora(tagger.model, 4, seed)
 
 
+def assert_same_files(calm: EncoderTagger, resumed: EncoderTagger, folder: Path) -> None:
+    """Write two taggers to `one` and `other` in `folder`; assert equal bytes, and equal predictions after loading."""
+    calm.write(folder / "one")
+    resumed.write(folder / "other")
+    for file in sorted((folder / "one").iterdir()):
+        assert file.read_bytes() == (folder / "other" / file.name).read_bytes(), file.name
+    assert load_tagger(folder / "one", "cpu", "fp32").predict(DEV) == calm.predict(DEV)
+
+
 def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Path) -> None:
-    """To the bytes of what is written, which transformers reads alone."""
+    """Without checkpointing and undisturbed, the same files result; transformers can read them."""
     (calm, lora), begun = with_lora(), make()
     epochs, _ = train(tmp_path / "calm", tagger=calm, settings=FASTER, checkpoint_seconds=float("inf"))
     for name, weight in begun.model.base_model.state_dict().items():
         assert torch.equal(weight, calm.model.base_model.state_dict()[name]), f"{name} was trained"
     assert not torch.equal(begun.last_layer.weight, calm.last_layer.weight)
     lora.merge()
-    assert apart(begun, calm) > 0.01  # and of the same parameters, else it would raise
+    assert apart(begun, calm) > 0.01  # raises if the parameters are not the same
 
     cut, _ = with_lora()
     checkpoint_layers(cut.model, "tiny")
@@ -50,12 +58,7 @@ def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Pa
     again, _ = train(tmp_path / "cut", tagger=resumed, settings=FASTER, checkpoint_seconds=0.0)
     lora.merge()
     assert again.dev_f1 == epochs.dev_f1
-    calm.write(tmp_path / "one")
-    resumed.write(tmp_path / "other")
-    for file in sorted((tmp_path / "one").iterdir()):
-        assert file.read_bytes() == (tmp_path / "other" / file.name).read_bytes(), file.name
-
-    assert load_tagger(tmp_path / "one", "cpu", "fp32").predict(DEV) == calm.predict(DEV)
+    assert_same_files(calm, resumed, tmp_path)
     plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "one").eval()
     ids = torch.tensor([calm.tokenizer(DEV[0].text)["input_ids"]])
     with torch.inference_mode():
@@ -76,7 +79,7 @@ def test_frozen_encoder_freezes_lora_matrices(tmp_path: Path) -> None:
 
 
 class _SecondStage(Silent):
-    """Kills a training as its second stage begins."""
+    """Kill a training at the begin of its second stage."""
 
     def stage(self, name: str) -> None:
         if name.startswith("training all of it"):
@@ -94,7 +97,7 @@ def test_cancelled_language_model_with_checkpointing_resumes_to_the_same_weights
     assert list(calm_model.model.state_dict()) == names
     for name, weight in begun.model.base_model.named_parameters():
         same = torch.equal(weight, calm_model.model.base_model.get_parameter(name))
-        assert same == (weight.dim() == 1 or "embed" in name), name  # the linear layers alone became others
+        assert same == (weight.dim() == 1 or "embed" in name), name  # only linear layers changed
     assert all(weight.requires_grad for weight in calm_model.model.parameters())
 
     checkpointed = replace(settings, checkpointing=True)
@@ -130,3 +133,25 @@ def test_lora_has_its_own_learning_rate_and_a_note_for_small_encoders() -> None:
     small, large = Sized(22_700_000), Sized(LARGE)
     assert "this one has 22.7 million" in lora_note(small, 8)
     assert lora_note(small, 0) == lora_note(large, 8) == ""
+
+
+@pytest.mark.parametrize("layers", ["mix", *(pytest.param(name, marks=pytest.mark.full) for name in ("1", "reinit:1"))])
+def test_resumed_training_with_other_layers_equals_an_undisturbed_one(tmp_path: Path, layers: str) -> None:
+    epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_seconds=float("inf"))
+    if calm.mix:
+        assert calm.mix.weights.detach().abs().max() > 0.01  # the mix is learnt
+        assert calm.mix.gamma.detach() != 1
+    with pytest.raises(Killed):
+        train(tmp_path / "cut", Listener(5, Killed()), make(layers=layers), checkpoint_seconds=0.0)
+    again, resumed = train(tmp_path / "cut", tagger=make(seed=99, layers=layers), checkpoint_seconds=0.0)
+    assert again.dev_f1 == epochs.dev_f1
+    assert apart(calm, resumed) == 0.0
+    assert_same_files(calm, resumed, tmp_path)
+
+
+def test_layer_mix_trains_under_a_frozen_encoder(tmp_path: Path) -> None:
+    tagger, before = make(layers="mix"), make(layers="mix")
+    lpft(tagger, TRAIN, DEV, SETTINGS, seed=1, folder=tmp_path, report=Listener(), types=TYPES)
+    assert tagger.mix
+    assert before.mix
+    assert not torch.equal(tagger.mix.weights, before.mix.weights)
