@@ -17,7 +17,7 @@ from typing import Literal, NotRequired, TypedDict, TypeGuard
 
 from core.errors import ConfigError, ResourceError
 from core.files import append_line
-from core.project_list import shared_home
+from core.paths import machine_home
 
 Action = Literal["import", "look", "export", "remove", "start", "cancel", "resume"]
 Origin = Literal["page", "command line"]
@@ -48,7 +48,7 @@ def asked_by(origin: Origin) -> Iterator[None]:
         _origin.reset(token)
 
 
-def place(home: Path) -> Path | None:
+def place() -> Path | None:
     """Return the log's path: the one in WINNOW_AUDIT, else `audit.jsonl` of the home; None for WINNOW_AUDIT=off.
 
     Errors: ConfigError for a relative path.
@@ -58,32 +58,32 @@ def place(home: Path) -> Path | None:
         return None
     if setting and not Path(setting).is_absolute():
         raise ConfigError(f"WINNOW_AUDIT: {setting!r} is neither off nor an absolute path; give one of them.")
-    return Path(setting) if setting else _usual(home)
+    return Path(setting) if setting else _usual()
 
 
 @contextmanager
-def noted(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
+def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
     """Log an action after the block has succeeded. Errors: ResourceError of `ready`, before the block begins."""
-    ready(home)
+    ready()
     yield
-    note(home, action, runs=runs, corpora=corpora)
+    note(action, runs=runs, corpora=corpora)
 
 
-def ready(home: Path) -> None:
+def ready() -> None:
     """Check that the log can be written.
 
     Errors: ResourceError if an administrator set the path (WINNOW_AUDIT) and the log cannot be written. With the
     default path, each action only logs a warning and is still done.
     """
-    path = place(home)
-    if path and path != _usual(home):
-        with _refused_or_warned(home, path):
+    path = place()
+    if path and path != _usual():
+        with _refused_or_warned(path):
             os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600))
 
 
-def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
+def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
     """Append an action to the log. Errors: as for `ready`."""
-    path = place(home)
+    path = place()
     if path is None:
         return
     line = {
@@ -94,25 +94,25 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
         "origin": _origin.get(),
         **{name: list(marks) for name, marks in (("runs", runs), ("corpora", corpora)) if marks},
     }
-    with _refused_or_warned(home, path):
-        shared_home(home).mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _refused_or_warned(path):
+        machine_home().mkdir(parents=True, exist_ok=True, mode=0o700)
         append_line(path, json.dumps(line).encode())
 
 
-def lines(home: Path, since: datetime | None = None) -> Iterator[Line]:
+def lines(since: datetime | None = None) -> Iterator[Line]:
     """Yield the entries since the time `since` (UTC), oldest first. Damaged lines are left out."""
     earliest = "" if since is None else since.isoformat()
-    yield from (line for line in _read(home) if line and line["time"] >= earliest)
+    yield from (line for line in _read() if line and line["time"] >= earliest)
 
 
-def spoilt(home: Path) -> int:
+def spoilt() -> int:
     """Count damaged lines, which are incomplete because a writer was killed, or were changed later."""
-    return sum(line is None for line in _read(home))
+    return sum(line is None for line in _read())
 
 
-def _read(home: Path) -> Iterator[Line | None]:
+def _read() -> Iterator[Line | None]:
     """Yield all entries, with None for each damaged line."""
-    path = place(home)
+    path = place()
     if path is None or not path.exists():
         return
     with path.open("rb") as file:
@@ -130,17 +130,17 @@ def _well_formed(line: object) -> TypeGuard[Line]:
     return all(isinstance(line.get(name, []), list) for name in ("runs", "corpora"))
 
 
-def _usual(home: Path) -> Path:
-    return shared_home(home) / "audit.jsonl"
+def _usual() -> Path:
+    return machine_home() / "audit.jsonl"
 
 
 @contextmanager
-def _refused_or_warned(home: Path, path: Path) -> Iterator[None]:
+def _refused_or_warned(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         problem = f"{path}: the audit log cannot be written ({error.strerror})"
-        if path != _usual(home):
+        if path != _usual():
             raise ResourceError(f"{problem}, so nothing was done; ask the person who set WINNOW_AUDIT.") from error
         logger.warning("%s", problem)
 

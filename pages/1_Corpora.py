@@ -10,8 +10,9 @@ from core.errors import CorpusError
 from core.experiment import results
 from core.importing import plot
 from core.importing import view as corpora
-from core.importing.result import ROLES
+from core.importing.result import ROLES, AuditResult
 from core.projects import runs
+from core.runs.result import read as read_result
 from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.corpora.imports import OPEN, RUN, importer
@@ -213,7 +214,7 @@ def _flags(role: str) -> None:
     if run is None:
         st.caption("Duplicates and test leaks: not checked yet.")
         return
-    result = corpora.audit_result(run.id)
+    result = read_result(runs.get(run.id), AuditResult)
     rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in result.flags.items()]
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     if result.flags["near_duplicate"]:

@@ -94,7 +94,7 @@ def test_nothing_hidden_is_reached_but_what_winnow_keeps(
             allowed_path(root / name)
     assert sniff(upload).rows == ("text of it",)
     with pytest.raises(PathError):  # typed, not uploaded
-        corpora.import_path(str(upload))
+        allowed_path(str(upload), allowed_roots())
 
 
 def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -> None:
@@ -102,7 +102,7 @@ def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -
     said = []
     for path in ("/etc/passwd", "/etc/nothing-here", root / "out" / "passwd", root / "out" / "nothing-here"):
         with pytest.raises(PathError) as raised:
-            corpora.import_path(str(path))
+            allowed_path(str(path), allowed_roots())
         said.append(str(raised.value).removeprefix(repr(str(path))))
     assert len(set(said)) == 1
 

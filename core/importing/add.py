@@ -199,7 +199,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         tokens=options.tokens,
         describe=report.as_dict,
     )
-    audit_log.note(job.home, "import", runs=[job.context.run.id], corpora=[sealed.fingerprint])
+    audit_log.note("import", runs=[job.context.run.id], corpora=[sealed.fingerprint])
     known = sealed.fingerprint in here
     if known:
         job.context.note(f"This text is already imported as {sealed.name}; that corpus is used.")

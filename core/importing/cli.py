@@ -15,9 +15,11 @@ from core.errors import ConfigError
 from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
-from core.importing.result import parts_in_words
+from core.importing.result import AddResult, AuditResult, IntakeResult, SplitResult, parts_in_words
 from core.kinds import KINDS
 from core.projects import runs
+from core.runs.result import read as read_result
+from core.samples.sets import sample_sets
 from core.shown import count
 
 PROBLEMS = 5  # rejected rows that are printed with the reason
@@ -55,7 +57,7 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
 
 def _added(run_id: str) -> list[str]:
     """Return lines that describe an import: what was read, what was left out and why, and what to check."""
-    added = corpora.import_result(run_id)
+    added = read_result(runs.get(run_id), AddResult)
     kind = "labelled" if added.types else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
     if added.types:
@@ -128,13 +130,13 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
 
 def _taken(result: Mapping[str, object]) -> list[str]:
     """Return one line per imported role, then the roles in use."""
-    taken = intake.result(str(result["run"]))
+    taken = read_result(runs.get(str(result["run"])), IntakeResult)
     lines = []
     for each in taken.parts:
         if each.problem:
             lines.append(f"{each.part:<9} not imported: {each.problem}")
         else:
-            one = corpora.import_result(each.run)
+            one = read_result(runs.get(each.run), AddResult)
             lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
             lines += [f"note: {each.part}: {text}" for text in one.of_labels]
     more = "; the task corpus is the text of the training set" if taken.task_of_train else ""
@@ -176,7 +178,7 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
     for part, reference in (("", domain), ("task_", task)):
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
         run = runs.execute("audit", options, progress)
-        result = corpora.audit_result(run.id)
+        result = read_result(runs.get(run.id), AuditResult)
         flags |= {f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
     report({"run": run.id, **flags}, as_json)
 
@@ -196,7 +198,7 @@ def corpus_split(as_json: bool, **values: object) -> None:
 
 def _parts(result: Mapping[str, object]) -> list[str]:
     """Return one line per part, and one line about duplicates."""
-    split = corpora.split_result(str(result["run"]))
+    split = read_result(runs.get(str(result["run"])), SplitResult)
     lines = [
         f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
         f" {sum(part.types.values()):>9,} entities {part.left_out:>7,} copies left out"
@@ -264,7 +266,7 @@ def samples(as_json: bool) -> None:
         echo(note, err=True)
         report({"samples": []}, as_json, "")
         return
-    added = list(reversed(corpora.samples()))
+    added = list(reversed(sample_sets()))
     for sample in added[:-1]:
         corpora.add_sample(sample.name)
     corpora.open_sample(added[-1].name)  # the only change of roles, so there is nothing to undo

@@ -15,9 +15,8 @@ from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look, Proposal, propos
 from core.corpora.readers import ReadOptions
 from core.errors import WinnowError
 from core.importing import view as corpora
-from core.importing.result import ROLES, IntakeResult
-from core.projects.home import kept_per_home, store
-from core.runs.result import read
+from core.importing.result import ROLES
+from core.projects.home import kept_per_home
 
 PART_TITLES = {
     **{role: term.title for role, term in ROLES.items()},
@@ -92,8 +91,3 @@ def options(
         "documents": (*(part for part in ("task", "domain") if long.intersection(files.get(part, ()))), *apart),
         "move": move,
     }
-
-
-def result(run_id: str) -> IntakeResult:
-    """Return the result of a finished `intake` run. Errors: RunError."""
-    return read(store().get(run_id), IntakeResult)

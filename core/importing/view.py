@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from core.audit_log import noted
 from core.config import Config, option
 from core.corpora import preview as previews
 from core.corpora import readers
@@ -24,14 +25,12 @@ from core.corpora.writers import write_corpus
 from core.errors import ConfigError, CorpusError, MissingCorpus, PathError
 from core.importing.add import LONGEST_NAME
 from core.importing.data_checks import Subject, checked, needed, subject
-from core.importing.result import ROLES, AddResult, AuditResult, SplitResult, read_audit, rejects_path
+from core.importing.result import ROLES, read_audit, rejects_path
 from core.models.hub import BUNDLED
 from core.paths import allowed_path, allowed_roots, home
-from core.projects.audit import noted
 from core.projects.home import library, store
 from core.projects.removals import Usage, usage
 from core.results import IntArray
-from core.runs.result import read as read_result
 from core.runs.run import holders
 from core.samples.sets import SampleSet, sample_sets
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
@@ -46,7 +45,6 @@ warm_preview = (
 CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats always split into sentences
 SELECTED = "N_S/N_D"
 _AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_D": ("train", "domain")}
-_SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 def listed() -> list[Corpus]:
@@ -108,11 +106,6 @@ def preview(
     return previews.preview(path, options)
 
 
-def import_path(text: str) -> Path:
-    """Return a path typed into the app. Errors: PathError if it is missing or outside the allowed folders."""
-    return allowed_path(text, allowed_roots())
-
-
 def import_listing(text: str) -> tuple[str, dict[str, Path]]:
     """Return a typed folder (or a typed file's folder) and {name: path} of its entries.
 
@@ -121,7 +114,7 @@ def import_listing(text: str) -> tuple[str, dict[str, Path]]:
     roots = allowed_roots()
     if text:
         with suppress(PathError):
-            path = import_path(text)
+            path = allowed_path(text, roots)
             folder = path if path.is_dir() else path.parent
             inside = {path.name + "/" * path.is_dir(): path for path in listing(folder, roots)}
             above = any(folder.parent.is_relative_to(root.resolve()) for root in roots)
@@ -151,11 +144,6 @@ def export(reference: str, path: Path) -> int:
     return write_corpus(sentences, path, labelled=corpus.labelled, kept=kept_names(corpus), names=value_names(corpus))
 
 
-def samples() -> Sequence[SampleSet]:
-    """Return the sample sets that ship with Winnow."""
-    return sample_sets(_SAMPLES)
-
-
 def open_sample(name: str) -> None:
     """Add the missing corpora of a sample set, and assign all of them to their roles."""
     given = add_sample(name)
@@ -166,7 +154,7 @@ def add_sample(name: str) -> Mapping[str, str]:
     """Add the missing corpora of a sample set. Return {role: fingerprint}."""
     given: dict[str, str] = {}
     with noted("import", corpora=given.values()):
-        given |= _sealed(next(sample for sample in samples() if sample.name == name))
+        given |= _sealed(next(sample for sample in sample_sets() if sample.name == name))
     return given
 
 
@@ -253,26 +241,11 @@ def describe(corpus: Corpus) -> dict[str, object]:
     }
 
 
-def import_result(run_id: str) -> AddResult:
-    """Return the result of a finished `add` run. Errors: RunError."""
-    return read_result(store().get(run_id), AddResult)
-
-
 def leaks_flagged_twice(run_id: str) -> int:
     """Return the number of leaks that a finished `audit` run also flagged as duplicates. Errors: RunError."""
     mask = read_audit(store().get(run_id)).mask
     both = sum(1 << FLAGS.index(flag) for flag in ("exact_duplicate", "near_duplicate"))
     return int((((mask & (1 << FLAGS.index("leak"))) != 0) & ((mask & both) != 0)).sum())
-
-
-def audit_result(run_id: str) -> AuditResult:
-    """Return the result of a finished `audit` run. Errors: RunError."""
-    return read_result(store().get(run_id), AuditResult)
-
-
-def split_result(run_id: str) -> SplitResult:
-    """Return the result of a finished `split` run. Errors: RunError."""
-    return read_result(store().get(run_id), SplitResult)
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:

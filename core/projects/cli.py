@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from core import door
+from core import audit_log, door
 from core.audit_log import Line
 from core.cli.options import FILE, several
 from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoilt, progress, remove_everything, report
 from core.errors import ProjectError
 from core.experiment import results
-from core.projects import audit, labels, machine, privacy, removals, run_comparison, runs, titles
+from core.projects import labels, machine, privacy, removals, run_comparison, runs, titles
 from core.projects import view as projects
 from core.projects.labels import Label
 from core.runs.events import RunState
@@ -140,8 +140,8 @@ def audit_list(since: datetime | None, as_json: bool) -> None:
 
     The log is audit.jsonl in the home. WINNOW_AUDIT=/a/path stores it elsewhere, WINNOW_AUDIT=off disables it.
     """
-    path, lines = audit.lines(since)
-    if spoilt := audit.spoilt():
+    path, lines = audit_log.place(), list(audit_log.lines(since))
+    if spoilt := audit_log.spoilt():
         echo(f"note: {path}: {spoilt} of its lines cannot be read and are left out", err=True)
     if as_json:
         echo_json({"log": None if path is None else str(path), "lines": lines})
@@ -208,7 +208,7 @@ def runs_list(tags: Sequence[str], archived: bool, as_json: bool) -> None:
     """List runs, newest first, with names and tags."""
     rows = []
     for run in runs.listed():
-        label = labels.label_of(run.id)
+        label = labels.read(run)
         if set(tags) <= set(label.tags) and (archived or not label.archived):
             state = runs.state(run.id).state
             about = {"run": run.id, "kind": run.manifest.kind, "state": state, "title": titles.title(run)}
@@ -216,7 +216,7 @@ def runs_list(tags: Sequence[str], archived: bool, as_json: bool) -> None:
     if as_json:
         echo_json({"runs": rows})
     for row in [] if as_json else rows:
-        label = labels.label_of(str(row["run"]))
+        label = labels.read(runs.get(str(row["run"])))
         words = "  ".join(filter(None, (str(row["title"]), *_flags(label))))
         ended = FINISHED.get(str(row["state"]), str(row["state"]))
         echo(f"{row['run']:<36} {ended:<11} {words}".rstrip())
@@ -262,7 +262,7 @@ def runs_label(
     as_json: bool,
 ) -> None:
     """Name, tag, pin or archive a run, or add a note. The run's key and result stay the same."""
-    kept = [tag for tag in labels.label_of(run_id).tags if tag not in untags]
+    kept = [tag for tag in labels.read(runs.get(run_id)).tags if tag not in untags]
     label = labels.change(run_id, name=name, tags=[*kept, *tags], note=note, pinned=pin, archived=archive)
     lines = [run_id, *(line for line in (_label_in_words(label), label.note) if line)]
     report({"run": run_id, **_label(label)}, as_json, lines)

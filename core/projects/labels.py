@@ -90,11 +90,6 @@ class RunRow:
     part: bool
 
 
-def label_of(run_id: str) -> Label:
-    """Return the label of a run by its id. Errors: RunError."""
-    return read(store().get(run_id))
-
-
 def change(
     run_id: str,
     *,

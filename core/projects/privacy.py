@@ -112,7 +112,7 @@ def _roots() -> Finding:
 
 def _audit() -> Finding:
     try:
-        path = audit_log.place(machine_home())
+        path = audit_log.place()
     except ConfigError as error:
         return "bad", str(error)
     if path is None:

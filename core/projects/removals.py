@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import project_list as projects
+from core.audit_log import noted
 from core.corpora import roles, uploads
 from core.corpora.corpus import ABOUT, Corpus
 from core.corpora.library import Library
 from core.errors import MissingCorpus, RunError
 from core.files import bytes_in
 from core.paths import given_home, home, within
-from core.projects.audit import noted
 from core.projects.home import library, store
 from core.projects.labels import size
 from core.runs import launch

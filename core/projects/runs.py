@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from core.audit_log import account
+from core.audit_log import account, note, noted, ready
 from core.config import Config, fields_with, refuse_download
 from core.corpora.checks import Check
 from core.errors import ConfigError, CorpusError, RunBusy
@@ -16,7 +16,6 @@ from core.kind import plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
 from core.kinds import KINDS
 from core.paths import home
-from core.projects.audit import note, noted, ready
 from core.projects.home import library, store
 from core.projects.removals import runs_with_roles
 from core.results import Role
@@ -27,7 +26,6 @@ from core.runs.run import Run
 from core.runs.where import LOCAL, ON, Where, checked, ray_installed
 from core.selection import STRATEGIES
 from core.shown import brief
-from core.training import on_device
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -290,8 +288,3 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
         if not text or not Path(text).exists():
             raise
     return read(execute("add", {"path": str(Path(text).absolute())}, listener), AddResult).corpus
-
-
-def train_along() -> None:
-    """Take part in the training that torchrun's first process announces. All other processes call this."""
-    on_device.train_along(home(), KINDS)

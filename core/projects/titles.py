@@ -35,7 +35,7 @@ def selection_titles(listed: Iterable[Choice]) -> dict[str, str]:
 def title(run: Run) -> str:
     """Return the name that a user gave to a run, else a title with its action and corpora."""
     with suppress(WinnowError):  # the run may have been removed since
-        if name := labels.label_of(run.id).name:
+        if name := labels.read(run).name:
             return name
     kind, config = run.manifest.kind, run.manifest.config
     known = KINDS.get(kind)

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import project_list as projects
+from core.audit_log import noted
 from core.bias.result import REVIEWS, are_reviews_spoilt
 from core.corpora import roles, uploads
 from core.corpora.library import Library
@@ -19,7 +20,6 @@ from core.importing import view as corpora
 from core.paths import given_home, home, within
 from core.project_list import LOCK, PROJECTS, Project
 from core.projects import labels, pack, unpack
-from core.projects.audit import noted
 from core.projects.home import library, store, store_of
 from core.projects.pack import Packed
 from core.runs.lock import locked
@@ -123,16 +123,6 @@ def export_bytes(project: Project, *, weights: bool = False) -> bytes:
     """Return the content of the file that `export` writes, for a download."""
     with TemporaryDirectory(prefix=".export-", dir=project.folder) as folder:
         return pack.pack(project, Path(folder) / "project.zip", weights=weights).file.read_bytes()
-
-
-def weights(project: Project) -> tuple[int, int]:
-    """Return the number of models and embedded corpora of a project, and their size in bytes."""
-    return pack.weights_of(project)
-
-
-def size(project: Project) -> int:
-    """Return the size of an export without models in bytes, before compression."""
-    return pack.size_of(project)
 
 
 def several() -> bool:

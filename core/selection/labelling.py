@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
+from core.audit_log import noted
 from core.importing.view import find
-from core.projects.audit import noted
 from core.stats.draws import uniform
 from core.text.words import fold
 

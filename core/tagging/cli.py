@@ -15,6 +15,7 @@ from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.importing.cli import run_anyway_option
 from core.kinds import KINDS
+from core.paths import home
 from core.projects import runs
 from core.projects.audit import note_look
 from core.runs.result import read as read_result
@@ -29,6 +30,7 @@ from core.tagging import predictions
 from core.tagging import view as taggers
 from core.tagging.evaluations import EvaluateResult
 from core.tagging.result import TwoReadings
+from core.training import on_device
 from core.training.on_device import announce, rank
 
 NONE = "none"
@@ -52,7 +54,7 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
     On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
     """
     if rank():
-        runs.train_along()
+        on_device.train_along(home(), KINDS)
         return
     if choice:
         sealed = selections.seal(choices.find(choice).id).fingerprint
@@ -93,7 +95,7 @@ def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...
     """
     if rank():
-        runs.train_along()
+        on_device.train_along(home(), KINDS)
         return
 
     def write(run: Run, output: str) -> Mapping[str, str]:

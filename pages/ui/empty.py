@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.importing import view as corpora
 from core.projects import view as projects
+from core.samples.sets import sample_sets
 from pages.ui.project import open_project, page_link, switch_page
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import is_dark, pressed
@@ -58,7 +59,7 @@ def sample_buttons(key: str, then: str) -> None:
 
     A sample that would take roles from other corpora opens in a separate project, on Home.
     """
-    held, samples = corpora.roles(), corpora.samples()
+    held, samples = corpora.roles(), sample_sets()
     apart = [sample.name for sample in samples if corpora.sample_replaces(sample.name)]
     with st.container(horizontal=True):
         for number, sample in enumerate(samples):

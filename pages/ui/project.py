@@ -16,7 +16,7 @@ from core.errors import ProjectError
 from core.files import on_disk
 from core.paths import ask_for_project, home, within
 from core.project_list import LONGEST_NAME, Project
-from core.projects import preferences
+from core.projects import pack, preferences
 from core.projects import view as projects
 from pages.ui.widgets import command_lines, plain, pressed, size
 
@@ -170,12 +170,12 @@ def _this(here: Project) -> None:
 
 
 def _export(here: Project) -> None:
-    n, weight = projects.weights(here)
+    n, weight = pack.weights_of(here)
     label = f"Export with its models and vectors ({n}: {size(weight)})"
     weights = bool(n) and st.toggle(
         label, key="project.weights", help="They can be computed again on the other machine."
     )
-    if projects.size(here) + weight * weights > ZIP_LIMIT:
+    if pack.size_of(here) + weight * weights > ZIP_LIMIT:
         st.caption("It is too large for a download: export it by the command line.")
         command_lines(projects.command(here, weights=weights))
         return

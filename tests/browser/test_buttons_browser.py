@@ -281,10 +281,10 @@ def runs_table(one: Walk) -> None:
         _look_at(one, made.id)
         one.page.get_by_label("Name", exact=True).fill("the first look")
         one.press("runs.keep", sees=one.page.get_by_role("heading", name="the first look"))
-        assert labels.label_of(made.id).name == "the first look"
+        assert labels.read(made).name == "the first look"
         one.press("runs.pin", sees="Unpin")
         one.press("runs.archive", sees=re.compile("^Tick a run"))
-        assert labels.label_of(made.id).archived
+        assert labels.read(made).archived
         labels.change(made.id, archived=False)
         _look_at(one, made.id)
         one.press("runs.removal", sees="The run is deleted with its model")

@@ -14,7 +14,7 @@ import click
 import numpy as np
 import pytest
 
-from core import __version__
+from core import __version__, audit_log
 from core.cli.examples import CORE
 from core.cli.main import _own_first, main, run_main
 from core.cli.terminal import in_words
@@ -24,7 +24,6 @@ from core.experiment import results
 from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
 from core.projects import labels, removals, run_comparison, runs
-from core.projects.audit import lines
 from core.runs.context import RunContext
 from core.runs.store import Run
 from core.stats import mistakes
@@ -238,7 +237,7 @@ def test_errors_are_counted_by_type_and_shown(tuned: Run, command: Command) -> N
 def test_only_the_asked_errors_are_shown_and_logged(tuned: Run, home: Path, command: Command) -> None:
     out = run_words(command, "errors", tuned.id, "--show", 0)
     assert "read as" in out.splitlines()[0]
-    assert not [line for line in lines()[1] if line["action"] == "look"]
+    assert not [line for line in audit_log.lines() if line["action"] == "look"]
     readings = results.own_readings(tuned.id)
     wanted = [row for row in readings if any(one.kind == "wrong type" and "DATE" in one.types for one in row.wrong_a)]
     out = run_words(command, "errors", tuned.id, "--kind", "wrong type", "--type", "DATE", "--show", 1000)
@@ -246,7 +245,7 @@ def test_only_the_asked_errors_are_shown_and_logged(tuned: Run, home: Path, comm
     assert "\n  wrong type: " in out
     assert "missed: " not in out
     assert "\nPARTY" not in out  # the table holds what was asked for
-    assert [line for line in lines()[1] if line["action"] == "look"]
+    assert [line for line in audit_log.lines() if line["action"] == "look"]
 
     def work(context: RunContext) -> object:
         gold = [row.sentence for row in readings]

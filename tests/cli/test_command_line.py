@@ -14,11 +14,13 @@ from core.corpora.corpus import Corpus
 from core.errors import InputError
 from core.importing import view as corpora
 from core.importing.add import proposed_name
+from core.importing.result import AddResult
 from core.projects import runs
 from core.projects.home import store
 from core.runs import worker
 from core.runs.context import RunContext
 from core.runs.events import Event
+from core.runs.result import read as read_result
 from tests.conftest import Command, Seal, sentence
 from tests.homes import done
 from tests.planted import contracts, kitchen
@@ -360,6 +362,6 @@ def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Pa
     assert not OBEYED.search(seal(["A sentence ."], f"another {EVIL}").name)
     file = tmp_path / f"{EVIL.replace('/', '')}.txt"
     file.write_text("Another sentence .\n")
-    named = corpora.import_result(done("add", path=str(file))).name
+    named = read_result(runs.get(done("add", path=str(file))), AddResult).name
     assert not OBEYED.search(named)
     assert named.startswith(proposed_name(file))  # numbered where the name is taken

@@ -26,6 +26,7 @@ from core.paths import home as home_of
 from core.projects import removals, runs
 from core.runs.events import EventLog
 from core.runs.store import RunStore
+from core.samples.sets import sample_sets
 from core.tagging import view as training
 from tests.conftest import Seal, sentence
 from tests.finished import fine_tuned
@@ -218,7 +219,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
 
     execute = runs.execute
     monkeypatch.setattr(runs, "execute", instead)
-    monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}, near_rules={}))
+    monkeypatch.setattr("core.importing.cli.read_result", lambda run, result: SimpleNamespace(flags={}, near_rules={}))
     monkeypatch.setattr(bias, "frontier", instead)
     monkeypatch.setattr(experiments, "calibrations", instead)
     monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
@@ -241,7 +242,7 @@ def test_what_only_does_something_says_in_json_what_it_did(
         assert run_main() == 0
         return json.loads(capsys.readouterr().out)
 
-    assert [row["name"] for row in run("samples")["samples"]] == [s.name for s in reversed(corpora.samples())]
+    assert [row["name"] for row in run("samples")["samples"]] == [s.name for s in reversed(sample_sets())]
     assert not corpora.former_roles()
     assert run("samples") == {"samples": []}
     made = run("select", "--task", "legal-task", "--domain", "legal-domain", "--strategy", "random", "--budget", "9")

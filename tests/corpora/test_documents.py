@@ -18,7 +18,9 @@ from core.corpora.formats import folders
 from core.corpora.readers import ReadOptions, sniff
 from core.errors import Cancelled, PathError, ReadError
 from core.importing import view as corpora
+from core.importing.result import AddResult
 from core.projects import runs
+from core.runs.result import read as read_result
 from core.text.sentence import place
 from pages.ui.widgets import entity_html, place_html
 from tests import documents as make
@@ -88,7 +90,7 @@ EXPECTED = [
 def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: Path) -> None:
     """The import reads each document in its own process and counts every page, row and file."""
     run = runs.execute("add", {"path": str(mixed(tmp_path / "deeds"))})
-    result = corpora.import_result(run.id)
+    result = read_result(runs.get(run.id), AddResult)
     corpus = corpora.find(result.corpus)
     assert result.name == "deeds"
     rows = [row for block in corpus.batches() for row in block]
@@ -118,7 +120,7 @@ def test_a_zip_gives_the_same_sentences_as_its_folder(tmp_path: Path, home: Path
     inner = make.zipped({"z.txt": "x"})
     path = write(tmp_path / "all.zip", make.zipped({**files, "../out.txt": "x", "/etc/x.txt": "x", "in.zip": inner}))
     run = runs.execute("add", {"path": str(path)})
-    result = corpora.import_result(run.id)
+    result = read_result(runs.get(run.id), AddResult)
     rows = [row for block in corpora.find(result.corpus).batches() for row in block]
     assert [(row.file, row.page, row.text) for row in rows] == EXPECTED
     reasons = {problem.file: problem.reason for problem in result.problems}

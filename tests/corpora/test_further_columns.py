@@ -19,8 +19,10 @@ from core.corpora.corpus import Corpus
 from core.corpora.formats.detect import MOST_KEPT
 from core.corpora.library import Library
 from core.importing import view as corpora
+from core.importing.result import SplitResult
 from core.projects import runs
 from core.results import IntArray
+from core.runs.result import read as read_result
 
 ROWS: Sequence[Mapping[str, object]] = (
     {"text": "The court dismissed the appeal .", "year": 1999, "court": "Hamburg"},
@@ -78,7 +80,7 @@ def test_all_sentences_of_a_row_get_its_columns_and_splits_keep_them(home: Path,
     assert values(whole, "year").to_pylist() == ["1999"] * len(whole)
     assert len(whole) == 12
     part = runs.execute("split", {"corpus": whole.fingerprint, "by": "sentence", "keep_copies": True})
-    for each in corpora.split_result(part.id).parts:
+    for each in read_result(runs.get(part.id), SplitResult).parts:
         made = corpora.find(each.corpus)
         assert values(made, "year").to_pylist() == ["1999"] * len(made)
 

@@ -10,7 +10,9 @@ from core.corpora.documents.extract import Extract, Paragraph
 from core.corpora.documents.layout import Piece, laid_out
 from core.corpora.documents.pdf import read_pdf, restore
 from core.importing import view as corpora
+from core.importing.result import AddResult
 from core.projects import runs
+from core.runs.result import read as read_result
 from tests import documents as make
 from tests.documents import docx, pdf_mapped
 
@@ -146,7 +148,7 @@ def test_letters_are_restored_from_another_document_of_the_import(home: Path, tm
     (folder / "b.docx").write_bytes(docx(["The office is shut on the first of May."]))
     (folder / "c.pdf").write_bytes(b"%PDF-1.7\n1 0 obj")  # damaged; only this file is left out
     run = runs.execute("add", {"path": str(folder)})
-    result = corpora.import_result(run.id)
+    result = read_result(runs.get(run.id), AddResult)
     texts = [text for row in corpora.find(result.corpus).batches() for text in [each.text for each in row]]
     assert texts == ["The office opens on the first day.", "The office is shut on the first of May."]
     assert (result.unmapped, result.restored, result.rejected) == (2, 2, 1)

@@ -25,6 +25,7 @@ from core.importing.result import IntakeResult, SplitResult
 from core.projects import removals, runs
 from core.runs import context
 from core.runs.events import Event
+from core.runs.result import read as read_result
 from core.stats.draws import kept_in_smallest
 from core.text.sentence import Sentence
 from tests import documents
@@ -54,7 +55,9 @@ def files(tmp_path: Path) -> Path:
 
 def taken_in(folder: Path, **parts: Sequence[str]) -> IntakeResult:
     """Import the files of a folder with these roles, or as proposed."""
-    return intake.result(done("intake", {"path": str(folder), **parts} if parts else as_proposed(folder)))
+    return read_result(
+        runs.get(done("intake", {"path": str(folder), **parts} if parts else as_proposed(folder))), IntakeResult
+    )
 
 
 def as_proposed(folder: Path, *, move: bool = False) -> dict[str, object]:
@@ -183,7 +186,7 @@ def test_documents_of_a_role_are_one_corpus_and_labelled_documents_stay_whole(tm
     text = "".join("-DOCSTART-\tO\n\n" * (i % 6 == 0) + block + "\n\n" for i, block in enumerate(blocks))
     (tmp_path / "mine.conll").write_text(text)
     parts = taken_in(tmp_path, domain=("a.docx", "b.eml", "c.pdf"), divide=("mine.conll",)).parts
-    result = corpora.import_result(next(part.run for part in parts if part.part == "domain"))
+    result = read_result(runs.get(next(part.run for part in parts if part.part == "domain")), AddResult)
     assert (result.files, result.sentences, result.rejected) == (3, 4, 1)
     assert [problem.file for problem in result.problems] == ["c.pdf"]
     docs = [set(corpora.find(corpora.roles()[role]).column("doc").to_pylist()) for role in ("train", "dev", "test")]
@@ -195,7 +198,7 @@ def test_a_failed_part_is_named_and_the_others_continue(files: Path, home: Path)
     token = spooled(files)
     parts = {"train": ("labels.conll",), "domain": ("pile.txt",), "dev": ("broken.conll",)}
     run = done("intake", path=str(uploads.spooled(token)), move=True, **parts)
-    by_part = {each.part: each for each in intake.result(run).parts}
+    by_part = {each.part: each for each in read_result(runs.get(run), IntakeResult).parts}
     assert "mixed" in by_part["dev"].problem
     assert (by_part["train"].problem, by_part["domain"].problem) == ("", "")
     assert set(corpora.roles()) == {"task", "train", "domain"}
@@ -289,7 +292,7 @@ def test_tokens_are_cut_as_detected_or_as_asked(
     home: Path, tmp_path: Path, text: str, asked: str, rule: str, n: int
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in text.splitlines()))
-    result = corpora.import_result(done("add", path=str(tmp_path / "a.jsonl"), tokens=asked))
+    result = read_result(runs.get(done("add", path=str(tmp_path / "a.jsonl"), tokens=asked)), AddResult)
     corpus = Library(home).find(result.corpus)
     assert result.cut is not None
     assert (result.cut.rule, corpus.tokens, corpora.describe(corpus)["cut"]) == (rule, rule, rule)
@@ -305,7 +308,7 @@ def test_tokenised_texts_and_column_files_keep_their_tokens(home: Path, tmp_path
     files["b.conll"] = "".join(f"{token}\tO\n" for token in OWN) + "\n"
     for (name, text), rule in zip(files.items(), ("blanks", "own"), strict=True):
         (tmp_path / name).write_text(text)
-        result = corpora.import_result(done("add", path=str(tmp_path / name)))
+        result = read_result(runs.get(done("add", path=str(tmp_path / name))), AddResult)
         assert result.cut is not None
         assert result.cut.rule == rule
         (first, *_) = next(Library(home).find(result.corpus).batches())
@@ -344,11 +347,13 @@ def exported(home: Path, tmp_path: Path) -> Path:
 
 
 def added(path: Path, **options: object) -> Corpus:
-    return corpora.find(corpora.import_result(done("add", path=str(path), split=True, name="deeds", **options)).corpus)
+    return corpora.find(
+        read_result(runs.get(done("add", path=str(path), split=True, name="deeds", **options)), AddResult).corpus
+    )
 
 
 def split(corpus: Corpus, **options: object) -> tuple[SplitResult, dict[str, list[Sentence]]]:
-    result = corpora.split_result(done("split", corpus=corpus.fingerprint, **options))
+    result = read_result(runs.get(done("split", corpus=corpus.fingerprint, **options)), SplitResult)
     return result, {
         part.name: [s for batch in corpora.find(part.corpus).batches() for s in batch] for part in result.parts
     }
@@ -392,7 +397,7 @@ def test_near_duplicates_are_split_into_one_part(home: Path, tmp_path: Path, com
     file = tmp_path / "pairs.txt"
     file.write_text("\n".join(pairs + near), encoding="utf-8")
     words = ("corpus", "split", file, "--by", "sentence", "--shares", "60,20", "--names", "rest,held", "--json")
-    result = corpora.split_result(json.loads(command(*words)[1])["run"])
+    result = read_result(runs.get(json.loads(command(*words)[1])["run"]), SplitResult)
     assert [(part.name, part.sentences, part.left_out) for part in result.parts] == [("rest", 60, 0), ("held", 20, 0)]
     assert (result.units, result.copies, result.divided) == (40, 80, 0)
     held = {s.text[10:].strip() for s in next(corpora.find("pairs-held").batches())}

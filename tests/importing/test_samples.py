@@ -11,6 +11,7 @@ from core.corpora.library import Library
 from core.importing import view as corpora
 from core.paths import home
 from core.projects import runs
+from core.samples.sets import sample_sets
 from core.selection import view as selections
 from tests.homes import done
 
@@ -18,7 +19,7 @@ both = pytest.mark.parametrize("name", ["legal", "medical"])
 
 
 def truth(name: str) -> list[dict[str, Any]]:
-    sample = next(sample for sample in corpora.samples() if sample.name == name)
+    sample = next(sample for sample in sample_sets() if sample.name == name)
     with gzip.open(sample.truth, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 

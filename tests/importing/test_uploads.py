@@ -18,10 +18,12 @@ from core.errors import Cancelled, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
+from core.importing.result import AddResult
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
 from core.runs.events import Event
+from core.runs.result import read as read_result
 from core.runs.store import RunStore
 from tests.conftest import ROOT, Command, Seal, sentence
 from tests.finished import as_running
@@ -247,7 +249,7 @@ def test_one_unreadable_file_of_several_is_left_out_with_its_reason(
 
     del given["deed.txt"]  # its name promises text, so an import as one corpus is refused
     token = uploads.spool_all([(name, io.BytesIO(content)) for name, content in given.items()])
-    one = corpora.import_result(runs.execute("add", {"path": str(uploads.spooled(token)), "move": True}).id)
+    one = read_result(runs.get(runs.execute("add", {"path": str(uploads.spooled(token)), "move": True}).id), AddResult)
     assert (one.name, one.asked_name, one.left_out, one.problems[0].file) == ("notes", "notes", 1, "scan.png")
 
     given["deed.txt"] = PNG

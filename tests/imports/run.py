@@ -16,7 +16,9 @@ from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
 from core.importing.add import proposed_name
+from core.importing.result import IntakeResult
 from core.projects import runs
+from core.runs.result import read as read_result
 from core.runs.run import Run
 from tests.imports.shape import Content
 
@@ -74,7 +76,7 @@ def by_page(files: Mapping[str, Content], options: Mapping[str, str]) -> Outcome
     except WinnowError as error:
         said += [str(error), *(error.examples if isinstance(error, OptionsError) else ())]
         return Outcome(2, tuple(corpora.listed()), "\n".join(said))
-    imports = [each.run for each in intake.result(run.id).parts] if several else [run.id]
+    imports = [each.run for each in read_result(runs.get(run.id), IntakeResult).parts] if several else [run.id]
     said += [_summary(runs.get(each)) for each in imports if each]
     return Outcome(0, tuple(each for each in corpora.listed() if not each.derived), "\n".join(said))
 

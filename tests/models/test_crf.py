@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torchcrf import CRF
 
 from core.models import crf as crf_module
-from core.models.crf import FARTHEST, Head, LinearChain, bioes_tags
-from core.models.forward_backward import sums
+from core.models.crf import FARTHEST, Head, LinearChain, bioes_tags, sums
 from core.models.tagger import IGNORED, labels_of
 from core.text.schemes import decode, encode
 from core.text.sentence import Entity

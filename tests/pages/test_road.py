@@ -18,12 +18,14 @@ from core.experiment import view as experiments
 from core.experiment.cli import in_figures
 from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
+from core.importing.result import AuditResult
 from core.kind import plan as planned
 from core.kind import register, work_of
 from core.kinds import KINDS
-from core.projects import road
+from core.projects import road, runs
 from core.projects.home import store
 from core.runs import worker
+from core.runs.result import read as read_result
 from core.selection import insights, labelling
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
@@ -118,7 +120,7 @@ def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, 
     held_out = made["test"].fingerprint
     run = selected(budget="5", holdout=[held_out])
     checked = audit(made["domain"].fingerprint, held_out)
-    leaks = corpora.audit_result(checked).flags["leak"]
+    leaks = read_result(runs.get(checked), AuditResult).flags["leak"]
     twice = corpora.leaks_flagged_twice(checked)
     assert leaks > twice > 0
     assert selections.chosen(run).dropped["leak"] == leaks

@@ -77,7 +77,7 @@ def test_a_run_is_named_and_its_name_is_shown_wherever_it_is_listed(home: Path, 
     app.multiselect(key=f"runs.tags.{three[2].id}").set_value(["march"])
     app.text_area(key=f"runs.note.{three[2].id}").set_value("It learnt.\nTwice.")
     press(app, "runs.keep")
-    label = labels.label_of(three[2].id)
+    label = labels.read(three[2])
     assert (label.name, label.tags, label.note) == ("a <b>bold</b> try", ("march",), "It learnt.\nTwice.")
     assert "<b>bold" not in texts(app)
     assert plain("a <b>bold</b> try") in texts(opened("home.py"))
@@ -94,7 +94,7 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
     assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(codes(app)))
     for pinned in (True, False):
         press(app, "runs.pin")
-        assert [labels.label_of(run.id).pinned for run in three] == [pinned, pinned, False]
+        assert [labels.read(run).pinned for run in three] == [pinned, pinned, False]
     press(app, "runs.archive")
     assert shown(app) == [three[2].id]
 

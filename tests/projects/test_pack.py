@@ -10,7 +10,7 @@ import pytest
 from core.errors import ProjectError
 from core.importing import view as corpora
 from core.project_list import FIRST, Project
-from core.projects import runs
+from core.projects import pack, runs
 from core.projects import view as projects
 from core.projects.pack import LIST
 from core.selection import insights
@@ -47,7 +47,7 @@ def test_an_exported_and_imported_project_is_equal_byte_by_byte(
     packed = projects.export(projects.current(), first)
     projects.export(projects.current(), again)
     assert first.read_bytes() == again.read_bytes()
-    assert (packed.left_models, packed.left_bytes) == (1, 7 * 99) == projects.weights(projects.current())
+    assert (packed.left_models, packed.left_bytes) == (1, 7 * 99) == pack.weights_of(projects.current())
     names = set(entries(first))
     assert not [name for name in names if "removed" in name or name.endswith((".pt", ".safetensors", "/lock"))]
     order = [corpus.name for corpus in corpora.listed()]

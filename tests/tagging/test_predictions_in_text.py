@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.corpora.readers import ReadReport
-from core.importing import view as corpora
+from core.importing.result import AddResult
 from core.projects import runs
 from core.projects.home import library
 from core.runs.context import RunContext
+from core.runs.result import read as read_result
 from core.runs.run import Run
 from core.tagging import predictions, view
 from core.tagging.predictions import PredictResult
@@ -135,7 +136,7 @@ def test_a_damaged_token_costs_itself_or_its_sentence_and_is_counted(home: Path,
     path = tmp_path / "a.jsonl"
     rows = [["Mara", "Lind"], ["Otto", "", "Barr"], ["Lyon", "\ud83d"], ["in", "Lyon"]]
     path.write_text("".join(json.dumps({"tokens": row, "ner_tags": ["O"] * len(row)}) + "\n" for row in rows))
-    result = corpora.import_result(runs.execute("add", {"path": str(path)}).id)
+    result = read_result(runs.get(runs.execute("add", {"path": str(path)}).id), AddResult)
     assert (result.kept, result.repaired, result.rejected) == (3, 1, 1)
     report = ReadReport()
     found = list(view.found_sentences(predict(home, path).id, str(path), report))

@@ -17,7 +17,7 @@ from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
 from core.importing.add import LONGEST_NAME, proposed_name
-from core.paths import allowed_roots
+from core.paths import allowed_path, allowed_roots
 from core.projects import runs
 from core.shown import count, short
 from pages.ui.frame import ASSETS, guard
@@ -319,7 +319,7 @@ def _named() -> Path | None:
         f"Winnow reads what lies in {roots}. Other folders are named when it is started:"
         " `WINNOW_DATA_DIRS=/data/texts make app`."
     )
-    return corpora.import_path(text) if text else None
+    return allowed_path(text, allowed_roots()) if text else None
 
 
 def _step(key: str, step: str) -> None:

@@ -12,7 +12,9 @@ from core.errors import WinnowError
 from core.experiment import deliver, results
 from core.importing import intake_view as intake
 from core.importing import view as corpora
-from core.importing.result import ROLES, AddResult, Taken
+from core.importing.result import ROLES, AddResult, IntakeResult, Taken
+from core.projects import runs
+from core.runs.result import read as read_result
 from core.shown import count, short
 from core.terms import in_words
 from pages.ui import checks as data_check
@@ -23,7 +25,7 @@ from pages.ui.widgets import plain, pressed, table
 
 def report(run_id: str) -> None:
     """Show the counts, warnings and rejected rows of a finished import."""
-    result = corpora.import_result(run_id)
+    result = read_result(runs.get(run_id), AddResult)
     with st.container(border=True):
         _report(run_id, result)
 
@@ -118,7 +120,7 @@ def _give_role(fingerprint: str) -> None:
 
 def intake_outcome(run_id: str) -> None:
     """Show one row per role, the corpora now in use, and links to the next steps."""
-    result = intake.result(run_id)
+    result = read_result(runs.get(run_id), IntakeResult)
     with st.container(border=True):
         rows = [_part_row(each) for each in result.parts]
         names = {"part": "Part", "name": "Corpus", "n": "Sentences", "rejected": "Rows rejected", "note": "Note"}
@@ -138,7 +140,7 @@ def intake_outcome(run_id: str) -> None:
             page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
             for each in result.parts:
                 if each.run and not each.problem:
-                    name = short(results.corpus_name(corpora.import_result(each.run).corpus))
+                    name = short(results.corpus_name(read_result(runs.get(each.run), AddResult).corpus))
                     label, icon = f"Import details of {name}", ":material/list_alt:"
                     page_link(CORPORA, label=label, icon=icon, query={"run": each.run}, width="content")
 
@@ -147,7 +149,7 @@ def _of_labels(each: Taken) -> Sequence[str]:
     """Return warnings about the labels of one imported file; none if its import was removed."""
     if each.run and not each.problem:
         with suppress(WinnowError):
-            return corpora.import_result(each.run).of_labels
+            return read_result(runs.get(each.run), AddResult).of_labels
     return ()
 
 
@@ -162,7 +164,7 @@ def _part_row(each: Taken) -> dict[str, object]:
     if not each.run:
         return row
     try:
-        result = corpora.import_result(each.run)
+        result = read_result(runs.get(each.run), AddResult)
     except WinnowError:  # it was removed meanwhile
         return {**row, "note": "removed"}
     notes = [count(result.files, "file")] if result.files > 1 else []

@@ -8,6 +8,7 @@ from core.experiment import results
 from core.importing import view as corpora
 from core.importing.result import ROLES, SplitResult
 from core.projects import runs
+from core.runs.result import read as read_result
 from core.shown import count
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import corpus_picker, plain, pressed, submitted, table
@@ -33,7 +34,7 @@ def splits() -> None:
         # Splits within other runs do not belong to this form.
         latest = next((run for run in runs.listed("split") if run.manifest.parent is None), None)
         if latest and run_panel(latest.id, RUN).state == "succeeded":
-            _parts(corpora.split_result(latest.id))
+            _parts(read_result(runs.get(latest.id), SplitResult))
 
 
 def _form(corpus: str, kinds: Mapping[str, Sequence[str]]) -> None:

@@ -11,7 +11,7 @@ from core.experiment import deliver
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.kinds import KINDS
-from core.paths import allowed_roots
+from core.paths import allowed_path, allowed_roots
 from core.projects import preferences, runs
 from core.tagging import view as training
 from core.tagging.config import IMPORTED
@@ -56,7 +56,7 @@ def _form() -> None:
     if sent and not path.strip():
         st.info("Give the path of the file.")
     elif sent:
-        runs.start("vectors-import", {**options, "path": str(corpora.import_path(path.strip()))})
+        runs.start("vectors-import", {**options, "path": str(allowed_path(path.strip(), allowed_roots()))})
         st.rerun()
 
 

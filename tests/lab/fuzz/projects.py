@@ -20,12 +20,14 @@ from core.errors import ProjectError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
+from core.importing.result import IntakeResult
 from core.paths import home as project_home
 from core.paths import within
 from core.project_list import shared_home
-from core.projects import runs, unpack
+from core.projects import pack, runs, unpack
 from core.projects import view as projects
 from core.projects.pack import LIST
+from core.runs.result import read as read_result
 from core.selection import choices
 from tests import documents
 from tests.conftest import sentence
@@ -61,8 +63,8 @@ def read_projects(folder: Path) -> None:
         with within(project.slug):
             each(
                 partial(projects.find, project.name),
-                partial(projects.size, project),
-                partial(projects.weights, project),
+                partial(pack.size_of, project),
+                partial(pack.weights_of, project),
                 *(partial(read_corpus, project_home(), corpus.fingerprint) for corpus in corpora.listed()),
                 lambda: ([run.state() for run in runs.listed()], corpora.roles(), choices.in_use()),
                 lambda: projects.typed("runs", "list"),
@@ -242,7 +244,7 @@ def _taken_in(pile: Path, random: Random) -> str:
     IntakeConfig.model_validate(options)
     if random.random() < 0.3:
         run = runs.execute("intake", options)
-        result, roles = intake.result(run.id), corpora.roles()
+        result, roles = read_result(runs.get(run.id), IntakeResult), corpora.roles()
         assert set(result.roles) == set(roles), (result, roles)
         assert all(corpora.find(mark) for mark in roles.values())
     return "taken"

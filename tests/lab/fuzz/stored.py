@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
+from core import audit_log
 from core import shown_command as commands
 from core.assisting import view as assisting
 from core.assisting.skl import SklResult
@@ -24,7 +25,7 @@ from core.importing import view as corpora
 from core.models import hub
 from core.models.fingerprint import answer
 from core.models.taggers import load_tagger, new_span_tagger
-from core.projects import audit, home, labels, runs
+from core.projects import home, labels, runs
 from core.projects import view as projects
 from core.runs import journal
 from core.runs.curves import Curves
@@ -143,7 +144,7 @@ def make_home(folder: Path) -> None:
         (each_run.path / "where.json").write_text(json.dumps(asdict(WHERE)))
         (each_run.path / "region.json").write_text('{"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}')
         (each_run.path / "launched").write_text('{"pid": 1, "created": 1.0, "run": "x"}')
-    audit.note("look", runs=[run.id])
+    audit_log.note("look", runs=[run.id])
     (folder / "PLAN.yaml").write_text(PLAN.replace("mine", "my task").replace("other", "my train"))
     (folder / "table.csv").write_text(similarity.EXAMPLE.read_text(encoding="utf-8"))
     (folder / "answers.csv").write_text("person,target,a,b,answer\nx,t,a,b,5\ny,t,b,a,Agree\n")
@@ -159,8 +160,8 @@ def read_home(folder: Path) -> None:
         *(lambda run=run: read_run(run) for run in runs.listed()),
         corpora.roles,
         lambda: [(choices.title(each), choices.proposed_name(each)) for each in choices.in_use()],
-        audit.lines,
-        audit.spoilt,
+        lambda: list(audit_log.lines()),
+        audit_log.spoilt,
         lambda: read_plan(folder / "PLAN.yaml", {}),
         lambda: similarity.judge_named(str(folder / "table.csv")),
         lambda: opinions_in(folder / "answers.csv"),
@@ -199,7 +200,7 @@ def read_run(run: Run) -> None:
     curves = Curves(run)
     curves.read(), curves.children(), run.events(), run.log_tail(), run.worker(), run.spoilt()
     commands.command(run.manifest.kind, run.manifest.config)
-    runs.place(run.id), labels.label_of(run.id), labels.size(run)
+    runs.place(run.id), labels.read(run), labels.size(run)
     if state.state == "succeeded":
         each(*(lambda call=call: call(run.id) for call in OF_RUNS.get(run.manifest.kind, ())), run.result)
 
