@@ -9,7 +9,7 @@ from core.paths import home
 from core.projects import machine, runs
 from core.projects import view as projects
 from core.shown import count
-from pages.ui import road
+from pages.ui import home_steps
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
 from pages.ui.middleware import no_such_page
@@ -27,7 +27,7 @@ def main() -> None:
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on.", WORDS):
         no_such_page()
         listed = runs.own(*LISTED)
-        measure = road.draw()
+        measure = home_steps.draw()
         _samples()
         spoilt_files()
         st.subheader("Runs", anchor=False)

@@ -174,7 +174,7 @@ def in_words(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def part_in_words(role: str) -> str:
+def role_in_words(role: str) -> str:
     """Return the word for a corpus's role: `training set` for `train`."""
     return {"task": TASK, "domain": DOMAIN, **_PARTS}[role].word
 

@@ -120,7 +120,7 @@ def _undo() -> None:
         if former.get(role) != now.get(role)
     ]
     undone = pressed(
-        "Undo the last change of parts", "corpora.undo", icon=":material/undo:", help=plain("; ".join(changes))
+        "Undo the last change of roles", "corpora.undo", icon=":material/undo:", help=plain("; ".join(changes))
     )
     st.caption(f"Undo: {plain('; '.join(changes))}.")
     if undone:

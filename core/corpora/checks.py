@@ -21,7 +21,7 @@ from core.text.sentence import Sentence
 
 Level = Literal["green", "amber", "red"]
 LEVELS: tuple[Level, ...] = ("green", "amber", "red")
-PART_NAMES: Mapping[str, str] = {
+ROLE_NAMES: Mapping[str, str] = {
     "task": "task corpus (T_C)",
     "domain": "domain corpus (D_C)",
     "train": "training set",
@@ -136,7 +136,7 @@ def worst(checks: Iterable[Check]) -> Level:
 
 def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
     """Check the number of sentences of T_C. strategies: {name: minimum number of sentences it needs}."""
-    n, what = len(task), f"The {PART_NAMES['task']} has {count(len(task), 'sentence')}"
+    n, what = len(task), f"The {ROLE_NAMES['task']} has {count(len(task), 'sentence')}"
     lacking = [name for name, least in strategies.items() if n < least]
     green = Check(name="task size", level="green", sentence=f"{what}.", cure="Add task sentences")
     if lacking:
@@ -151,11 +151,11 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
 def task_in_domain(task: Corpus, domain: Corpus) -> Check:
     """Check whether T_C equals D_C or overlaps with it, by the hashes of all sentences."""
     inside, covered = _shared(task.path, domain.path)
-    words = f"{PART_NAMES['task']} and the {PART_NAMES['domain']}"
+    words = f"{ROLE_NAMES['task']} and the {ROLE_NAMES['domain']}"
     found = Check(
         name="task in domain",
         level="green",
-        sentence=f"{inside:.0%} of the sentences of the {PART_NAMES['task']} also occur in the {PART_NAMES['domain']}.",
+        sentence=f"{inside:.0%} of the sentences of the {ROLE_NAMES['task']} also occur in the {ROLE_NAMES['domain']}.",
         cure="Choose another domain corpus",
     )
     if inside == covered == 1:
@@ -172,29 +172,29 @@ def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
     found = Check(
         name="budget",
         level="green",
-        sentence=f"The {PART_NAMES['domain']} has {count(len(domain), 'sentence')}, enough for the budget.",
+        sentence=f"The {ROLE_NAMES['domain']} has {count(len(domain), 'sentence')}, enough for the budget.",
         cure="Choose a smaller budget",
         page="selection",
         command="python -m core select --budget 10%",
     )
     for budget in map(Budget.parse, budgets):
         if (most := size.get(budget.unit)) is not None and budget.value > most:
-            holds = f"the {PART_NAMES['domain']} holds {most:,}"
+            holds = f"the {ROLE_NAMES['domain']} holds {most:,}"
             sentence = f"The budget asks for {int(budget.value):,} {budget.unit}, but {holds}."
             return replace(found, level="red", sentence=sentence, final=True)
     return found
 
 
-def entities_present(parts: Mapping[str, Corpus]) -> Check:
+def entities_present(corpora: Mapping[str, Corpus]) -> Check:
     """Check that every labelled set contains an entity."""
-    empty = [PART_NAMES.get(role, role) for role, corpus in parts.items() if not sum(corpus.types.values())]
+    empty = [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if not sum(corpus.types.values())]
     found = Check(
         name="entities",
         level="green",
         sentence="Every labelled set contains entities.",
         cure="Import labelled data with entities",
     )
-    if plain := [PART_NAMES.get(role, role) for role, corpus in parts.items() if not corpus.labelled]:
+    if plain := [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if not corpus.labelled]:
         sentence = f"The {listed(plain)} {_is(plain)} not labelled; nothing can be learned or tested there."
         return replace(found, level="red", sentence=sentence)
     if empty:
@@ -204,16 +204,16 @@ def entities_present(parts: Mapping[str, Corpus]) -> Check:
     return found
 
 
-def types_covered(parts: Mapping[str, Corpus]) -> Check:
+def types_covered(corpora: Mapping[str, Corpus]) -> Check:
     """Check that every type has enough entities in every set that contains entities."""
-    parts = {role: corpus for role, corpus in parts.items() if sum(corpus.types.values())}
-    types = sorted({name for corpus in parts.values() for name in corpus.types})
+    corpora = {role: corpus for role, corpus in corpora.items() if sum(corpus.types.values())}
+    types = sorted({name for corpus in corpora.values() for name in corpus.types})
     few = [
-        f"{name} ({n:,} in the {PART_NAMES.get(role, role)})"
+        f"{name} ({n:,} in the {ROLE_NAMES.get(role, role)})"
         if n
-        else f"{name} (none in the {PART_NAMES.get(role, role)})"
+        else f"{name} (none in the {ROLE_NAMES.get(role, role)})"
         for name in types
-        for role, corpus in parts.items()
+        for role, corpus in corpora.items()
         if (n := corpus.types.get(name, 0)) < TYPE_ENTITIES
     ]
     found = Check(
@@ -234,7 +234,7 @@ def types_covered(parts: Mapping[str, Corpus]) -> Check:
 def dev_size(dev: Corpus) -> Check:
     """Check that the dev set holds enough entities to distinguish two epochs."""
     n = sum(dev.types.values())
-    what = f"The {PART_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
+    what = f"The {ROLE_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
     found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
     if n < DEV_ENTITIES:
         why = f"with fewer than {DEV_ENTITIES} the best epoch is partly chance"
@@ -251,27 +251,27 @@ def train_in_others(train: Corpus, others: Mapping[str, Corpus]) -> Check:
         cure="Divide the labelled data again",
         command="python -m core corpus split TRAIN --by sentence",
     )
-    parts, whole = [], []
+    partly, whole = [], []
     for role, corpus in others.items():
         _, seen = _shared(train.path, corpus.path)
         if seen:
-            parts.append(
-                f"{seen:.0%} of the {PART_NAMES.get(role, role)}" if seen >= 0.01 else PART_NAMES.get(role, role)
+            partly.append(
+                f"{seen:.0%} of the {ROLE_NAMES.get(role, role)}" if seen >= 0.01 else ROLE_NAMES.get(role, role)
             )
         if seen == 1 and role == "test":
-            whole.append(PART_NAMES.get(role, role))
+            whole.append(ROLE_NAMES.get(role, role))
     if whole:
         sentence = f"Every sentence of the {listed(whole)} is also a training sentence: its F1 measures memory."
         return replace(found, level="amber", sentence=sentence)
-    if parts:
-        sentence = f"Training sentences also occur in the dev or test set ({listed(parts)}): F1 comes out too high."
+    if partly:
+        sentence = f"Training sentences also occur in the dev or test set ({listed(partly)}): F1 comes out too high."
         return replace(found, level="amber", sentence=sentence)
     return found
 
 
-def upper_case(parts: Mapping[str, Corpus]) -> Check:
+def upper_case(corpora: Mapping[str, Corpus]) -> Check:
     """Check for text in capitals, which hides names."""
-    loud = [PART_NAMES.get(role, role) for role, corpus in parts.items() if _texture(corpus).upper >= UPPER_CASE]
+    loud = [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if _texture(corpus).upper >= UPPER_CASE]
     found = Check(
         name="upper case", level="green", sentence="No corpus is all upper case.", cure="Import text in normal case"
     )
@@ -281,11 +281,11 @@ def upper_case(parts: Mapping[str, Corpus]) -> Check:
     return found
 
 
-def documents(parts: Mapping[str, Corpus]) -> Check:
+def documents(corpora: Mapping[str, Corpus]) -> Check:
     """Check for sentences so long that they are likely whole documents."""
     long = [
-        f"{PART_NAMES.get(role, role)} ({share:.0%})"
-        for role, corpus in parts.items()
+        f"{ROLE_NAMES.get(role, role)} ({share:.0%})"
+        for role, corpus in corpora.items()
         if (share := _texture(corpus).long) >= LONG_SHARE
     ]
     found = Check(
@@ -302,7 +302,7 @@ def documents(parts: Mapping[str, Corpus]) -> Check:
     return found
 
 
-def contradictory(parts: Mapping[str, Corpus]) -> Check:
+def contradictory(corpora: Mapping[str, Corpus]) -> Check:
     """Check for equal sentences with different labels inside one labelled set."""
     found = Check(
         name="contradictions",
@@ -311,10 +311,10 @@ def contradictory(parts: Mapping[str, Corpus]) -> Check:
         cure="Correct the labels",
     )
     wrong = []
-    for role, corpus in parts.items():
+    for role, corpus in corpora.items():
         found_here = _contradictions(corpus.path) if corpus.labelled else Contradictions()
         if found_here.texts:
-            wrong.append(f"{PART_NAMES.get(role, role)} ({found_here.sentences:,} of {len(corpus):,})")
+            wrong.append(f"{ROLE_NAMES.get(role, role)} ({found_here.sentences:,} of {len(corpus):,})")
     if wrong:
         sentence = f"Sentences that occur more than once with different labels: {listed(wrong)}."
         return replace(found, level="amber", sentence=sentence)

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from core.corpora.formats.detect import Kind, kind_of, suffix
+from core.corpora.formats.detect import FileKind, kind_of, suffix
 from core.corpora.formats.documents import FIRST_PAGES
 from core.corpora.formats.folders import ALL_PARTS, Listing, listed
 from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, ReadOptions
@@ -145,7 +145,7 @@ def look(file: Path, listing: Listing) -> Look:
     )
 
 
-def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], float]:
+def _first(file: Path, kind: FileKind, listing: Listing) -> tuple[list[Sentence], float]:
     """Return the first sentences of a file, and the share of its bytes or pages that was read."""
     done, size = [0], max(file.stat().st_size, 1)
     ledger = turned_to(file, kind, listing, Ledger(ReadOptions(), tick=done.append))
@@ -166,7 +166,7 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
     return sentences, min(max(*done, 1) / size, 0.999)
 
 
-def _scheme(file: Path, kind: Kind) -> Scheme:
+def _scheme(file: Path, kind: FileKind) -> Scheme:
     """Return the first label scheme that fits the tags. Errors: ReadError if none fits."""
     if kind.format not in TAGGED:
         return "io"

@@ -14,11 +14,11 @@ from pathlib import PurePosixPath
 from core.corpora.formats.detect import suffix
 from core.corpora.formats.folders import named_part
 from core.corpora.formats.source import DOCUMENTS
-from core.terms import labels_in_words, part_in_words
+from core.terms import labels_in_words, role_in_words
 
 LABELS = ("train", "dev", "test")
 DIVIDE, SOURCE, UNUSED = "divide", "source", ""
-PARTS = ("task", "domain", *LABELS, DIVIDE, SOURCE)
+FILE_ROLES = ("task", "domain", *LABELS, DIVIDE, SOURCE)
 MOST_SINGLE = 8  # up to this many files of one kind in a folder get a row each; more become one row
 # Whole words of a name. Not \b, because it counts `_` and digits as letters: task_2 contains the word task.
 _HINTS = {
@@ -57,7 +57,7 @@ class Look:
 class Row:
     """One or more files with a proposed role. The fields are keys of `corpus propose --json`.
 
-    part: the role, one of `PARTS` or `UNUSED`. seen: reason for the role, in words. long: see `Look`.
+    part: the role, one of `FILE_ROLES` or `UNUSED`. seen: reason for the role, in words. long: see `Look`.
     """
 
     files: tuple[str, ...]
@@ -72,11 +72,11 @@ class Row:
     long: bool = False
 
     @property
-    def possible_parts(self) -> tuple[str, ...]:
+    def possible_roles(self) -> tuple[str, ...]:
         """Return the roles that the files can have."""
         if not self.sentences:  # it cannot be read
             return (UNUSED,)
-        return (*PARTS, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
+        return (*FILE_ROLES, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
 
 class Group:
@@ -89,11 +89,11 @@ class Group:
         for look in looks:
             self.words.update(look.words)
             self.types.update(look.types)
-        self.part, self.seen = UNUSED, ""
+        self.role, self.seen = UNUSED, ""
 
-    def give(self, part: str, seen: str) -> None:
+    def give(self, role: str, seen: str) -> None:
         """Set the role of the files. seen: reason for the role, in words."""
-        self.part, self.seen = part, seen
+        self.role, self.seen = role, seen
 
     @property
     def named(self) -> str:
@@ -101,9 +101,9 @@ class Group:
         names = {named_part(name) or "" for name in self.files}
         return names.pop() if len(names) == 1 else ""
 
-    def hints(self, part: str) -> bool:
-        """Return True if the names of all files contain a word for the role `part` ("task" or "domain")."""
-        return all(_HINTS[part].search(name.lower()) for name in self.files)
+    def hints(self, role: str) -> bool:
+        """Return True if the names of all files contain a word for `role` ("task" or "domain")."""
+        return all(_HINTS[role].search(name.lower()) for name in self.files)
 
     def like(self, other: "Group") -> float:
         """Return the similarity of the two groups' words, from 0 to 1."""
@@ -119,7 +119,7 @@ class Group:
             sentences=self.sentences,
             exact=all(look.exact for look in self.looks),
             labelled=self.looks[0].labelled,  # `grouped` only joins files of one format
-            part=self.part,
+            part=self.role,
             seen=self.seen + ("; its rows are long and are cut into sentences" if long else ""),
             types=tuple(sorted(self.types)),
             long=long,
@@ -214,23 +214,23 @@ class Proposal:
         ]
         return replace(self, rows=_in_order(rows))
 
-    def files(self, parts: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
-        """Return {role: its files}. parts: {first file of a row: new role}, for rows that the user changed."""
+    def files(self, roles: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
+        """Return {role: its files}. roles: {first file of a row: new role}, for rows that the user changed."""
         files = defaultdict[str, list[str]](list)
         for row in self.rows:
-            if part := (parts or {}).get(row.files[0], row.part):
-                files[part] += row.files
-        return {part: tuple(files[part]) for part in PARTS if part in files}
+            if role := (roles or {}).get(row.files[0], row.part):
+                files[role] += row.files
+        return {role: tuple(files[role]) for role in FILE_ROLES if role in files}
 
 
-def task_of_train(parts: Collection[str]) -> bool:
+def task_of_train(roles: Collection[str]) -> bool:
     """Return True if the roles include a training set, or labelled data to divide, but no task corpus."""
-    return "task" not in parts and not {"train", DIVIDE}.isdisjoint(parts)
+    return "task" not in roles and not {"train", DIVIDE}.isdisjoint(roles)
 
 
 def remaining(given: Iterable[str]) -> tuple[str, ...]:
     """Return the missing sets among train, dev and test. given: sets that exist."""
-    return tuple(part for part in LABELS if part not in set(given))
+    return tuple(role for role in LABELS if role not in set(given))
 
 
 def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str, str] | None = None) -> Proposal:
@@ -259,7 +259,7 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
     ask = (
         ()
         if primary or chosen or "task" in held or any(row.part == "task" for row in rows)
-        else tuple(name for group in texts if group.part for name in group.files)
+        else tuple(name for group in texts if group.role for name in group.files)
     )
     return Proposal(rows=_in_order(rows), ask=ask, held=tuple(held))
 
@@ -268,7 +268,7 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
     """Return the row with another role if its role would replace a corpus of the project."""
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:
-        seen = f"a further source: {held[needs]} is the {part_in_words(needs)} of this project already"
+        seen = f"a further source: {held[needs]} is the {role_in_words(needs)} of this project already"
         return replace(row, part=SOURCE, seen=seen)
     if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
         return replace(row, part="train", seen="labelled, and the project has other labels: training set")
@@ -296,16 +296,16 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
     for group in family:
         if not group.seen:
             group.give(UNUSED, "labelled, but other files are already the training, dev and test set")
-    return Group([look for group in family if group.part in ("train", DIVIDE) for look in group.looks])
+    return Group([look for group in family if group.role in ("train", DIVIDE) for look in group.looks])
 
 
 def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
     """Propose roles for labelled files if some names contain train, dev or test."""
-    given = [part for part in LABELS if by_name.get(part)]
+    given = [role for role in LABELS if by_name.get(role)]
     unnamed = by_name.get("", ())
-    for part in given:
-        for group in by_name[part]:
-            group.give(part, f"labelled, and {part} is in its name")
+    for role in given:
+        for group in by_name[role]:
+            group.give(role, f"labelled, and {role} is in its name")
     if "train" not in given:
         largest = max(unnamed, key=size)
         if given == ["dev", "test"]:
@@ -319,10 +319,10 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
 
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
     """Propose to divide labelled files, joined, into the missing sets."""
-    parts = labels_in_words(remaining(given))
+    sets = labels_in_words(remaining(given))
     together = ", together" if len(groups) > 1 else ""
     for group in groups:
-        group.give(DIVIDE, f"labelled: divided{together} into {parts}, duplicates in one set only")
+        group.give(DIVIDE, f"labelled: divided{together} into {sets}, duplicates in one set only")
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
@@ -374,7 +374,7 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
     for group in rest:
         if group.hints("task"):
             group.give("task", "without labels, and task is in its name")
-    rest, named = [group for group in rest if not group.part], any(group.part == "task" for group in rest)
+    rest, named = [group for group in rest if not group.role], any(group.role == "task" for group in rest)
     if not rest:
         return
     domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
@@ -408,4 +408,4 @@ def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
 
 def _in_order(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Sort rows by role; unused rows come last."""
-    return tuple(sorted(rows, key=lambda row: PARTS.index(row.part) if row.part else len(PARTS)))
+    return tuple(sorted(rows, key=lambda row: FILE_ROLES.index(row.part) if row.part else len(FILE_ROLES)))

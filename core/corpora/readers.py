@@ -10,7 +10,7 @@ from typing import cast
 
 from core.corpora.annotators import Agreement, Labels, Panel, annotators_of, is_annotator
 from core.corpora.formats import conll, token_tables
-from core.corpora.formats.detect import Kind, kind_of, records
+from core.corpora.formats.detect import FileKind, kind_of, records
 from core.corpora.formats.documents import FIRST_PAGES, is_document
 from core.corpora.formats.folders import Listing, listed
 from core.corpora.formats.ledger import LABELLED, MARKED, TAGGED, Ledger, Problem, ReadOptions, ReadReport
@@ -25,7 +25,7 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_fo
 
 
 _DEFAULT = ReadOptions()
-Known = Sequence[tuple[Path, Kind]]
+Known = Sequence[tuple[Path, FileKind]]
 _COMPARED = 200  # sentences at the start of each file that are compared with the other files
 _HEARD = 20_000_000  # bytes; up to this total size, a preview searches annotated files for several annotators
 _LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that are read, at most, to propose a token rule
@@ -93,7 +93,7 @@ def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreem
     """Return the agreement of several annotators, if the files are small enough to read them all."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
         return None
-    known = list[tuple[Path, Kind]]()
+    known = list[tuple[Path, FileKind]]()
     for file in listing.files:
         with suppress(ReadError, PathError, ResourceError):
             known.append((file, kind_of(file, options)))
@@ -181,7 +181,7 @@ class _BytesDone:
         self.progress(sum(self.sizes), sum(self.sizes))
 
 
-def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
+def turned_to(file: Path, kind: FileKind, listing: Listing, ledger: Ledger) -> Ledger:
     """Prepare the ledger for the next file of a listing, and return the ledger."""
     ledger.file, ledger.format, ledger.page, ledger.sheet = file.name, kind.format, None, ""
     ledger.listed = listing.names[file]
@@ -201,7 +201,7 @@ def _among_documents(listing: Listing) -> bool:
     return any(map(is_document, listing.files))
 
 
-def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]:
+def _first_readable(listing: Listing, options: ReadOptions) -> tuple[FileKind, Path]:
     """Return the kind and path of the first readable file.
 
     Errors: ReadError or ResourceError of the first file if no file is readable.
@@ -224,7 +224,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]
     raise first
 
 
-def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
+def _noting_errors(sentences: Iterator[Sentence], kind: FileKind, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of one of several files. If a document cannot be read, count it as a rejected row."""
     try:
         yield from sentences
@@ -240,12 +240,12 @@ def reason_for(error: Exception, file: str) -> str:
     return reason.removeprefix(f"{Path(file).name}: ").removesuffix(".")
 
 
-def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -> list[Kind | None]:
+def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -> list[FileKind | None]:
     """Return the kind of each file and note it in the report; None for an unreadable file among documents.
 
     An unreadable file is counted as a rejected row. Errors: ReadError if labelled and unlabelled files are mixed.
     """
-    kinds, report = list[Kind | None](), ledger.report
+    kinds, report = list[FileKind | None](), ledger.report
     report.left_out += len(listing.left_out)
     for ledger.file, why in listing.left_out.items():
         ledger.remark(why)
@@ -271,7 +271,7 @@ def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -
 
 def _scheme(
     path: Path,
-    known: list[tuple[Path, Kind]],
+    known: list[tuple[Path, FileKind]],
     options: ReadOptions,
     tick: Callable[[int], None],
     stage: Callable[[str], None],
@@ -357,7 +357,7 @@ def _heard(
     return None if copies else agreement
 
 
-def _names_annotators(file: Path, kind: Kind, options: ReadOptions) -> bool:
+def _names_annotators(file: Path, kind: FileKind, options: ReadOptions) -> bool:
     with suppress(ReadError):  # raised again when the sentences are read
         return any(map(is_annotator, kind.columns)) or (
             kind.format == "conll" and conll.names_annotators(file, options)
@@ -379,7 +379,7 @@ def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme
     return bool(annotators_of(by_file))
 
 
-def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:
+def proposed_scheme(files: list[Path], kinds: list[FileKind], ledger: Ledger, limit: int | None = None) -> Proposal:
     """Return the label schemes that fit the tags. limit: number of sentences to read per file, None for all."""
     detector = Detector()
     for file, kind in zip(files, kinds, strict=True):

@@ -15,7 +15,7 @@ from core.errors import ConfigError
 from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
-from core.importing.result import AddResult, AuditResult, IntakeResult, SplitResult, parts_in_words
+from core.importing.result import AddResult, AuditResult, IntakeResult, SplitResult, roles_in_words
 from core.kinds import KINDS
 from core.projects import runs
 from core.runs.result import read as read_result
@@ -140,7 +140,7 @@ def _taken(result: Mapping[str, object]) -> list[str]:
             lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
             lines += [f"note: {each.part}: {text}" for text in one.of_labels]
     more = "; the task corpus is the text of the training set" if taken.task_of_train else ""
-    return [*lines, f"in use as {parts_in_words(taken.roles)}{more}"] if taken.roles else lines
+    return [*lines, f"in use as {roles_in_words(taken.roles)}{more}"] if taken.roles else lines
 
 
 @corpus.command("list")

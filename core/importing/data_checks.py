@@ -25,11 +25,11 @@ BYTES = 1.0  # pieces per character; with more, the vocabulary cuts letters into
 class Subject:
     """Corpora and options to check.
 
-    parts: {role, or name of a corpus without a role: corpus}. strategies: {name: minimum number of sentences of T_C}.
+    corpora: {role, or name of a corpus without a role: corpus}. strategies: {name: minimum number of sentences of T_C}.
     encoder: "" if the run uses none. labels: also check the labels of corpora without a role.
     """
 
-    parts: Mapping[str, Corpus]
+    corpora: Mapping[str, Corpus]
     budgets: Sequence[str] = ()
     encoder: str = ""
     strategies: Mapping[str, int] = field(default_factory=dict)
@@ -38,10 +38,12 @@ class Subject:
 
 def checked(subject: Subject) -> list[Check]:
     """Run all checks whose corpora are given."""
-    parts = subject.parts
-    task, domain, dev = parts.get("task"), parts.get("domain"), parts.get("dev")
+    corpora = subject.corpora
+    task, domain, dev = corpora.get("task"), corpora.get("domain"), corpora.get("dev")
     labelled = {
-        role: corpus for role, corpus in parts.items() if role in checks.LABELS or (subject.labels and corpus.labelled)
+        role: corpus
+        for role, corpus in corpora.items()
+        if role in checks.LABELS or (subject.labels and corpus.labelled)
     }
     found = [checks.task_size(task, subject.strategies)] if task else []
     found += [checks.task_in_domain(task, domain)] if task and domain else []
@@ -51,16 +53,16 @@ def checked(subject: Subject) -> list[Check]:
         if any(corpus.types for corpus in labelled.values()):
             found.append(checks.types_covered(labelled))
     found += [checks.dev_size(dev)] if dev and dev.types else []  # without entities, `entities_present` is red
-    others = {role: parts[role] for role in ("dev", "test") if role in parts}
-    found += [checks.train_in_others(parts["train"], others)] if "train" in parts and others else []
-    if parts:
-        found += [encoder_fits(parts, subject.encoder)] if subject.encoder else []
-        found += [checks.upper_case(parts), checks.documents(parts)]
+    others = {role: corpora[role] for role in ("dev", "test") if role in corpora}
+    found += [checks.train_in_others(corpora["train"], others)] if "train" in corpora and others else []
+    if corpora:
+        found += [encoder_fits(corpora, subject.encoder)] if subject.encoder else []
+        found += [checks.upper_case(corpora), checks.documents(corpora)]
     found += [checks.contradictory(labelled)] if labelled else []
     return found
 
 
-def encoder_fits(parts: Mapping[str, Corpus], encoder: str) -> Check:
+def encoder_fits(corpora: Mapping[str, Corpus], encoder: str) -> Check:
     """Check that an encoder's vocabulary covers the text of each corpus."""
     found = Check(
         name="encoder",
@@ -71,8 +73,8 @@ def encoder_fits(parts: Mapping[str, Corpus], encoder: str) -> Check:
         command="python -m core encoders list",
     )
     covers = {
-        checks.PART_NAMES.get(role, role): _coverage_of(encoder, checks.sample(corpus))
-        for role, corpus in parts.items()
+        checks.ROLE_NAMES.get(role, role): _coverage_of(encoder, checks.sample(corpus))
+        for role, corpus in corpora.items()
     }
     known = {name: one for name, one in covers.items() if one is not None}
     if not known:
@@ -102,13 +104,13 @@ def subject(kind: str, options: Mapping[str, object], library: Library) -> Subje
             return _experiment(options, library)
         case "finetune":
             named = {role: options.get(role) for role in ("train", "dev")} | {"test": _first(options.get("test"))}
-            return Subject(parts=_corpora(named, library), encoder=_encoder(options))
+            return Subject(corpora=_corpora(named, library), encoder=_encoder(options))
         case "pretrain":
             found = (_find(reference, library) for reference in _all(options.get("corpora")))
-            return Subject(parts={corpus.name: corpus for corpus in found if corpus}, encoder=_encoder(options))
+            return Subject(corpora={corpus.name: corpus for corpus in found if corpus}, encoder=_encoder(options))
         case "similarity":
             return _comparison(options, library)
-    return Subject(parts={})
+    return Subject(corpora={})
 
 
 def _selection(options: Mapping[str, object], library: Library) -> Subject:
@@ -117,14 +119,14 @@ def _selection(options: Mapping[str, object], library: Library) -> Subject:
     learns = strategy is not None and Role.LABELLED in strategy.needs
     embeds = strategy is not None and bool(strategy.models or strategy.reads in ("vectors", "both"))
     roles = ("task", "domain", *(("train", "dev") if learns else ()))
-    parts = _corpora({role: options.get(role) for role in roles}, library)
-    if "train" in parts and not parts["train"].labelled:
-        del parts["train"]  # a list of names, not a labelled corpus
+    corpora = _corpora({role: options.get(role) for role in roles}, library)
+    if "train" in corpora and not corpora["train"].labelled:
+        del corpora["train"]  # a list of names, not a labelled corpus
     own = options.get("options")
     needs = {name: needed(name, own if isinstance(own, Mapping) else {})}
     encoder = str(options.get("encoder", BUNDLED)) if embeds else ""
     budget = str(options.get("budget", "10%"))
-    return Subject(parts=parts, budgets=(budget,), encoder=encoder, strategies=needs)
+    return Subject(corpora=corpora, budgets=(budget,), encoder=encoder, strategies=needs)
 
 
 def _experiment(options: Mapping[str, object], library: Library) -> Subject:
@@ -137,16 +139,16 @@ def _experiment(options: Mapping[str, object], library: Library) -> Subject:
     by_name = own if isinstance(own, Mapping) else {}
     needs = {arm.strategy: needed(arm.strategy, by_name.get(arm.strategy, {})) for arm in used if arm.strategy}
     text = [role for role in ("task", "domain") if any(role in arm.needs for arm in used)]
-    parts = _corpora({role: options.get(role) for role in (*text, *checks.LABELS)}, library)
+    corpora = _corpora({role: options.get(role) for role in (*text, *checks.LABELS)}, library)
     budgets = _all(options.get("budgets", ("10%",))) if any(arm.chooses for arm in used) else ()
-    return Subject(parts=parts, budgets=budgets, encoder=str(options.get("encoder") or BUNDLED), strategies=needs)
+    return Subject(corpora=corpora, budgets=budgets, encoder=str(options.get("encoder") or BUNDLED), strategies=needs)
 
 
 def _comparison(options: Mapping[str, object], library: Library) -> Subject:
     """Return the corpora to check before a comparison, which needs no budget, strategy or encoder."""
     task = _corpora({"task": _first(options.get("target"))}, library)
     others = (_find(reference, library) for reference in _all(options.get("source")))
-    return Subject(parts={**task, **{corpus.name: corpus for corpus in others if corpus}})
+    return Subject(corpora={**task, **{corpus.name: corpus for corpus in others if corpus}})
 
 
 def needed(strategy: str, options: Mapping[str, object]) -> int:

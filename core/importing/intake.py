@@ -15,13 +15,13 @@ from pydantic import TypeAdapter, model_validator
 from core.config import Config, option
 from core.corpora import roles
 from core.corpora.looks import files_of
-from core.corpora.proposal import DIVIDE, PARTS, SOURCE, apart, remaining
+from core.corpora.proposal import DIVIDE, FILE_ROLES, SOURCE, apart, remaining
 from core.corpora.readers import ReadOptions, sniff
 from core.corpora.uploads import forget_unpacked, keep_only, still_needed
 from core.errors import ConfigError, InputError, ResourceError, WinnowError
 from core.files import read_object, write_atomic
 from core.importing.add import proposed_name
-from core.importing.result import AddResult, IntakeResult, SplitResult, Taken, parts_in_words
+from core.importing.result import AddResult, IntakeResult, SplitResult, Taken, roles_in_words
 from core.kind import About, Job, Kind, as_json
 from core.runs.result import read
 from core.runs.run import Run
@@ -66,7 +66,7 @@ class IntakeConfig(Config):
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
         """Return {role: its files}, without roles that have no files."""
-        return {part: files for part in PARTS if (files := getattr(self, part))}
+        return {role: files for role in FILE_ROLES if (files := getattr(self, role))}
 
 
 def run(config: IntakeConfig, job: Job) -> IntakeResult:
@@ -78,7 +78,7 @@ def run(config: IntakeConfig, job: Job) -> IntakeResult:
         write_atomic(before, json.dumps(as_json(result), ensure_ascii=False).encode())
     if config.move:  # keep only failed files, because other options may make them readable
         failed = [each.part for each in result.parts if each.problem]
-        keep_only(Path(config.path), job.home, [name for part in failed for name in config.files[part]])
+        keep_only(Path(config.path), job.home, [name for role in failed for name in config.files[role]])
     for path in (config.path, *config.others):
         forget_unpacked(Path(path))
     return result
@@ -91,19 +91,19 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
     by_name = {name: file for file, name in listing.names.items()}
     parts, corpora, problems = list[Taken](), dict[str, str](), list[WinnowError]()
     pieces = _pieces(config)
-    for number, (part, names) in enumerate(pieces, 1):
-        job.context.part(number, len(pieces), part)
-        taken = Taken(part=part, files=len(names), run="")
+    for number, (role, names) in enumerate(pieces, 1):
+        job.context.part(number, len(pieces), role)
+        taken = Taken(part=role, files=len(names), run="")
         try:
-            child = _imported(config, job, part, {name: _file(by_name, name) for name in names})
+            child = _imported(config, job, role, {name: _file(by_name, name) for name in names})
             taken = replace(taken, run=child.id)
-            corpora |= _parts(job, part, read(child, AddResult).corpus, remaining(config.files))
+            corpora |= _by_role(job, role, read(child, AddResult).corpus, remaining(config.files))
         except (InputError, ResourceError) as error:
             if isinstance(error.__cause__, OSError):  # caused by the disk, not by the file
                 raise
             problems.append(error)
             taken = replace(taken, problem=str(error))
-            job.context.note(f"{part}: {error}")
+            job.context.note(f"{role}: {error}")
         parts.append(taken)
     if problems and all(each.problem for each in parts):
         raise problems[0]
@@ -113,13 +113,13 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
     here = {corpus.fingerprint for corpus in job.library.list()}
     given = {role: mark for role, mark in corpora.items() if mark in here}
     roles.give(job.home, given)
-    return IntakeResult(parts=parts, roles=sorted(given, key=PARTS.index), task_of_train=task_of_train)
+    return IntakeResult(parts=parts, roles=sorted(given, key=FILE_ROLES.index), task_of_train=task_of_train)
 
 
 def _pieces(config: IntakeConfig) -> list[tuple[str, tuple[str, ...]]]:
     """Return (role, files) per corpus to import: one corpus per role, and one per source."""
     return [
-        (part, names) for part, files in config.files.items() for names in (apart(files) if part == SOURCE else [files])
+        (role, names) for role, files in config.files.items() for names in (apart(files) if role == SOURCE else [files])
     ]
 
 
@@ -135,11 +135,11 @@ def _file(by_name: Mapping[str, Path], name: str) -> Path:
     return by_name[name]
 
 
-def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Path]) -> Run:
+def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Path]) -> Run:
     first, *others = named.values()
     options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
-    options["split"] = part in config.documents or not named.keys().isdisjoint(config.documents)
-    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # avoids sets named "train-train"
+    options["split"] = role in config.documents or not named.keys().isdisjoint(config.documents)
+    if role == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # avoids sets named "train-train"
         options["name"] = "labels"
     preview = sniff(first, ReadOptions())
     if preview.scheme and preview.scheme.candidates:  # any candidate will do, because all give the same spans
@@ -151,12 +151,12 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
     return job.child("add", **options)
 
 
-def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
+def _by_role(job: Job, role: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
     """Return {role: fingerprint} for an imported corpus. If it must be divided, use documents if there are enough."""
-    if part == SOURCE:
+    if role == SOURCE:
         return {}
-    if part != DIVIDE:
-        return {part: corpus}
+    if role != DIVIDE:
+        return {role: corpus}
     if len(missing) == 1:
         return {missing[0]: corpus}
     docs = job.library.find(corpus).column("doc")
@@ -172,8 +172,8 @@ def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str
 
 
 def _outcome(result: IntakeResult, _: About) -> str:
-    taken = [part.part for part in result.parts if not part.problem]
-    return f"{len(taken)} of {count(len(result.parts), 'part')} imported: {parts_in_words(taken)}"
+    taken = [each.part for each in result.parts if not each.problem]
+    return f"{len(taken)} of {count(len(result.parts), 'corpus', 'corpora')} imported: {roles_in_words(taken)}"
 
 
 KIND = Kind(
@@ -181,7 +181,7 @@ KIND = Kind(
     IntakeConfig,
     run,
     IntakeResult,
-    title=lambda run: f"Import {count(sum(len(run.config[part]) for part in PARTS), 'file')}",
+    title=lambda run: f"Import {count(sum(len(run.config[role]) for role in FILE_ROLES), 'file')}",
     outcome=_outcome,
     page="Corpora",
     opens=True,

@@ -18,7 +18,7 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects.home import kept_per_home
 
-PART_TITLES = {
+ROLE_TITLES = {
     **{role: term.title for role, term in ROLES.items()},
     DIVIDE: "Labels, to be divided",
     SOURCE: "Further source, kept apart",
@@ -74,20 +74,20 @@ def _stamp(path: Path) -> int:
 
 
 def options(
-    proposed: Proposal, paths: Sequence[Path], parts: Mapping[str, str] | None = None, *, move: bool = False
+    proposed: Proposal, paths: Sequence[Path], roles: Mapping[str, str] | None = None, *, move: bool = False
 ) -> dict[str, object]:
     """Return the options of the run that imports a proposal.
 
-    parts: {first file of a row: new role}, for rows that the user changed.
+    roles: {first file of a row: new role}, for rows that the user changed.
     """
     first, *others = map(str, paths)
-    files = proposed.files(parts)
+    files = proposed.files(roles)
     long = {name for row in proposed.rows if row.long for name in row.files}
     apart = [name for name in files.get(SOURCE, ()) if name in long]
     return {
         "path": first,
         "others": tuple(others),
         **files,
-        "documents": (*(part for part in ("task", "domain") if long.intersection(files.get(part, ()))), *apart),
+        "documents": (*(role for role in ("task", "domain") if long.intersection(files.get(role, ()))), *apart),
         "move": move,
     }

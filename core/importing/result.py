@@ -196,9 +196,9 @@ class IntakeResult:
     task_of_train: bool
 
 
-def parts_in_words(parts: Sequence[str]) -> str:
+def roles_in_words(roles: Sequence[str]) -> str:
     """Name the roles of an import, and count equal ones: `task corpus, 2 further sources`."""
     words = {**{role: term.word for role, term in ROLES.items()}, DIVIDE: "labelled corpus"}
-    named = Counter(words.get(part, "further source" if part == SOURCE else part) for part in parts)
+    named = Counter(words.get(role, "further source" if role == SOURCE else role) for role in roles)
     plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}
     return ", ".join(word if n == 1 else count(n, word, plural.get(word, "")) for word, n in named.items())

@@ -14,7 +14,7 @@ from core.audit_log import noted
 from core.config import Config, option
 from core.corpora import preview as previews
 from core.corpora import readers
-from core.corpora import roles as parts
+from core.corpora import roles as stored_roles
 from core.corpora.checks import Check
 from core.corpora.columns import kept_names, value_names
 from core.corpora.corpus import Corpus
@@ -78,7 +78,7 @@ def remove(reference: str, *, force: bool = False) -> None:
             )
         with noted("remove", corpora=[used.corpus.fingerprint]):
             library().remove(used.corpus.fingerprint)
-    parts.forget(home(), {used.corpus.fingerprint})
+    stored_roles.forget(home(), {used.corpus.fingerprint})
 
 
 def rename(reference: str, name: str) -> Corpus:
@@ -147,7 +147,7 @@ def export(reference: str, path: Path) -> int:
 def open_sample(name: str) -> None:
     """Add the missing corpora of a sample set, and assign all of them to their roles."""
     given = add_sample(name)
-    parts.give(home(), {role: given.get(role) for role in ROLES})
+    stored_roles.give(home(), {role: given.get(role) for role in ROLES})
 
 
 def add_sample(name: str) -> Mapping[str, str]:
@@ -184,7 +184,7 @@ def _sealed(sample: SampleSet) -> dict[str, str]:
 
 def roles() -> dict[str, str]:
     """Return {role: fingerprint} of the corpora in use, without roles whose corpus was removed."""
-    return parts.read(home())
+    return stored_roles.read(home())
 
 
 def judged_by() -> tuple[str, ...]:
@@ -195,17 +195,17 @@ def judged_by() -> tuple[str, ...]:
 
 def set_role(role: str, reference: str | None) -> None:
     """Give a corpus a role. reference: None leaves the role empty."""
-    parts.give(home(), {role: None if reference is None else find(reference).fingerprint})
+    stored_roles.give(home(), {role: None if reference is None else find(reference).fingerprint})
 
 
 def former_roles() -> dict[str, str] | None:
     """Return {role: fingerprint} from before the last change of roles; None if nothing can be undone."""
-    return parts.before(home())
+    return stored_roles.before(home())
 
 
 def undo_roles() -> None:
     """Undo the last change of roles."""
-    parts.undo(home())
+    stored_roles.undo(home())
 
 
 def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
@@ -289,7 +289,7 @@ def check_project(options: Mapping[str, object] | None = None) -> Sequence[Check
     given = {**roles(), **{role: mark for role in ROLES if (mark := getattr(asked, role))}}
     return checked(
         Subject(
-            parts={role: library().find(given[role]) for role in ROLES if role in given},
+            corpora={role: library().find(given[role]) for role in ROLES if role in given},
             budgets=(asked.budget,) if asked.budget else (),
             encoder=asked.encoder,
             strategies={asked.strategy: needed(asked.strategy, {})},
@@ -312,7 +312,7 @@ def check_corpus(reference: str) -> Sequence[Check]:
     except MissingCorpus:
         return ()
     role = next((role for role, mark in roles().items() if mark == corpus.fingerprint), corpus.name)
-    found = checked(Subject(parts={role: corpus}, encoder=BUNDLED, labels=True))
+    found = checked(Subject(corpora={role: corpus}, encoder=BUNDLED, labels=True))
     return [one for one in found if one.name != "contradictions"]
 
 

@@ -23,7 +23,7 @@ from core.project_list import KEPT, LOCK, PROJECTS, Project, free_slug, new_name
 from core.projects.pack import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.runs.lock import locked
 from core.runs.run import BROUGHT
-from core.runs.store import PARTS
+from core.runs.store import RUN_FOLDERS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
 # Files; bytes of the list; bytes of the list per packed byte, because its sha256 sums hardly shrink.
@@ -170,7 +170,7 @@ def _restore_folders(draft: Path) -> None:
     Mark each run as imported. An unfinished imported run resumes only after a user has agreed to its options.
     """
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
-        for part in PARTS:
+        for part in RUN_FOLDERS:
             (run / part).mkdir(exist_ok=True)
         (run / BROUGHT).touch(mode=0o600)
     for corpus in filter(Path.is_dir, (draft / "corpora").glob("*")):

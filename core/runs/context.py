@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.errors import Cancelled
 from core.reporter import Checkpoint, Reporter
-from core.runs.events import Data, Event, EventLog, Kind
+from core.runs.events import Data, Event, EventKind, EventLog
 from core.runs.run import Run
 
 PROGRESS_SECONDS = 0.5  # least time between two progress events
@@ -113,7 +113,7 @@ class RunContext(Reporter):
             self._device = device
             self.emit("device", {"text": device, "machine": machine})
 
-    def emit(self, kind: Kind, data: Data) -> None:
+    def emit(self, kind: EventKind, data: Data) -> None:
         """Append an event. Progress that was held back is written first. Errors: OSError if the disk is full."""
         with self._guard:
             if self._pending is not None and kind != "progress":

@@ -35,7 +35,7 @@ _SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # by kind of event: t
 }
 
 Ending = Literal["succeeded", "failed", "cancelled"]
-Kind = (
+EventKind = (
     Literal["started", "part", "stage", "progress", "metric", "note", "device", "child", "checkpoint", "artifact"]
     | Ending
 )
@@ -356,7 +356,7 @@ class EventLog:
         os.ftruncate(self._file, whole)  # drop an incomplete last line
         sync(path.parent)
 
-    def append(self, kind: Kind, data: Data) -> Event:
+    def append(self, kind: EventKind, data: Data) -> Event:
         """Append an event with one write, so that readers never see half a line. Errors: OSError for a full disk."""
         event = Event(seq=self._next, time=round(time.time(), 6), kind=kind, data=data.copy())
         line = json.dumps({"seq": event.seq, "time": event.time, "kind": kind, "data": event.data}).encode() + b"\n"

@@ -21,11 +21,11 @@ from core.runs.events import State
 from core.runs.lock import aside, locked
 from core.runs.run import Manifest, Run, run_key
 
-__all__ = ["PARTS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
+__all__ = ["RUN_FOLDERS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
 _MANIFEST = "manifest.json"
-PARTS = ("chunks", "checkpoints", "artifacts")  # folders of a run
+RUN_FOLDERS = ("chunks", "checkpoints", "artifacts")  # folders of a run
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
 Runs = list[Run]  # inside `RunStore`, `list` is a method
 
@@ -170,7 +170,7 @@ class RunStore:
         """Yield a new run's folder, and delete it again if the block fails."""
         path, created = self._new_folder(kind)
         try:
-            for name in PARTS:
+            for name in RUN_FOLDERS:
                 (path / name).mkdir()
             yield path, created
         except BaseException:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["letters", "suffix", "untyped", "types", "brackets", "features", "empty"]
+Form = Literal["letters", "suffix", "untyped", "types", "brackets", "features", "empty"]
 
 UNTYPED = "ENTITY"  # the type of entities whose tags name none
 _LETTERS = {**{letter: letter for letter in "BIESLU"}, "M": "I", "W": "S"}  # M: middle, W: whole
@@ -80,7 +80,7 @@ class Style:
     tags. types: entity types in the sample.
     """
 
-    kind: Kind
+    kind: Form
     outside: str = "O"
     separator: str = "-"
     upper: bool = False

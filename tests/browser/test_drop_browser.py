@@ -91,12 +91,12 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     person = Person(page, server)
     person.drop(*legal)
-    assert person.part("Part of labels.conll") == "Labels, to be divided"
-    assert person.part(re.compile(r"Part of 4 files \(DOCX, EML, HTML, PDF\)")) == "Domain corpus"
+    assert person.part("Role of labels.conll") == "Labels, to be divided"
+    assert person.part(re.compile(r"Role of 4 files \(DOCX, EML, HTML, PDF\)")) == "Domain corpus"
     page.reload()  # what was dropped is on disk, and the address names it
     expect(page.get_by_role("button", name="Use these")).to_be_visible()
     settled(page)
-    assert person.part("Part of labels.conll") == "Labels, to be divided"
+    assert person.part("Role of labels.conll") == "Labels, to be divided"
     person.click("Use these")
     expect(page.get_by_text("In use now as task corpus, domain corpus, training set")).to_be_visible()
     settled(page)
@@ -144,8 +144,8 @@ def test_a_dropped_folder_keeps_the_subfolders_of_its_files(
     person = Person(page, server)
     person.drop_folder(matter)
     for file in ("a/contract.html", "b/contract.html"):
-        assert person.part(f"Part of {file}") in ("Domain corpus", "Not used")
-        pick(page, f"Part of {file}", "Domain corpus")
+        assert person.part(f"Role of {file}") in ("Domain corpus", "Not used")
+        pick(page, f"Role of {file}", "Domain corpus")
     expect(page.get_by_text("b/photo.png", exact=True)).to_be_visible()
     person.click("Use these")
     expect(page.get_by_text("In use now as domain corpus")).to_be_visible()

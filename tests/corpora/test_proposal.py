@@ -210,7 +210,7 @@ def test_an_unreadable_file_gets_a_reason_and_no_role() -> None:
     broken = Look(name="scan.pdf", bytes=10, problem="its pages are locked by a password")
     proposal = propose([labelled("a.conll"), broken])
     [row] = [row for row in proposal.rows if row.files == ("scan.pdf",)]
-    assert (row.part, row.possible_parts) == (UNUSED, (UNUSED,))
+    assert (row.part, row.possible_roles) == (UNUSED, (UNUSED,))
     assert row.seen == "cannot be read: its pages are locked by a password"
     assert proposal.files() == {DIVIDE: ("a.conll",)}
     chosen = propose([labelled("a.conll"), unlabelled("b.txt", 900)])  # the user's choice replaces the proposal

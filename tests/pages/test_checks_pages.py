@@ -131,6 +131,6 @@ def test_home_foretells_nothing_on_labels_without_an_entity(seal: Seal) -> None:
     app = opened("home.py")
     assert "Without entities: the training set, the dev set and the test set." in seen(app)
     assert "you can detect gains" not in seen(app)
-    assert "could lend some" not in seen(app)
+    assert "another labelled corpus may help" not in seen(app)
     assert "home.find" not in [button.key for button in app.button]
     assert "Import labelled data with entities" in [link.proto.label for link in app.get("page_link")]

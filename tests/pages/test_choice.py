@@ -19,7 +19,7 @@ from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.importing import view as facade_corpora
-from core.projects import road, runs
+from core.projects import home_steps, runs
 from core.selection import choices
 from core.selection import view as selections
 from tests import finished
@@ -164,7 +164,7 @@ def test_a_moved_slider_is_kept_on_every_page_until_it_is_moved_back(
     assert app.slider[0].value == pytest.approx(30.2)
     assert app.query_params["choice"] == select
     assert downloads[-1][0] == f"choice-{select[-4:]}-30.2pct.txt"
-    assert road.stops()[1].known.startswith("61 of 203 sentences")
+    assert home_steps.steps()[1].known.startswith("61 of 203 sentences")
     corpus = selections.seal(select)
     texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
     rows = selections.choose(select, "30.2%").rows
@@ -280,7 +280,7 @@ def test_the_selection_that_is_taken_up_is_what_all_pages_command_and_export_spe
     assert len(written.read_bytes().splitlines()) == 58
     app.switch_page("pages/4_Explore.py").run()
     assert app.session_state["explore.shown"] == kept.id
-    assert "Leases: 58 of 203" in road.stops()[1].known  # it is the project's current one
+    assert "Leases: 58 of 203" in home_steps.steps()[1].known  # it is the project's current one
 
 
 def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(select: str) -> None:

@@ -59,7 +59,7 @@ def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_
     assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
     assert app.button(key="corpora.use").disabled
     app.selectbox(key="corpora.annotator").select("ana")
-    for box in [box for box in app.selectbox if box.label.startswith("Part of ")]:  # too few sentences to divide
+    for box in [box for box in app.selectbox if box.label.startswith("Role of ")]:  # too few sentences to divide
         box.select("train")
     app.run()
     press(app, "corpora.use")

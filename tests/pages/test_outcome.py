@@ -94,7 +94,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
             roles=["task"],
             task_of_train=False,
         ),
-        "3 of 4 parts imported: task corpus, 2 further sources",
+        "3 of 4 corpora imported: task corpus, 2 further sources",
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entity in 2 sentences"),

@@ -30,12 +30,12 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 def parts(app: AppTest) -> dict[str, str]:
     """{row: the part in its list}."""
-    boxes = [box for box in app.selectbox if box.label.startswith("Part of ")]
-    return {box.label.removeprefix("Part of "): str(box.value) for box in boxes}
+    boxes = [box for box in app.selectbox if box.label.startswith("Role of ")]
+    return {box.label.removeprefix("Role of "): str(box.value) for box in boxes}
 
 
 def box(app: AppTest, name: str) -> Any:
-    return next(box for box in app.selectbox if box.label == f"Part of {name}")
+    return next(box for box in app.selectbox if box.label == f"Role of {name}")
 
 
 def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(

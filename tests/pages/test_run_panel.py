@@ -16,7 +16,7 @@ from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import store
-from core.runs.events import Data, EventLog, Kind, Part, RunState
+from core.runs.events import Data, EventKind, EventLog, Part, RunState
 from core.runs.store import Run
 from core.runs.where import Where
 from pages.ui.runs import words as run_words
@@ -28,7 +28,7 @@ from tests.finished import LINES, corpora, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
 from tests.pages.drawing import keys, opened, opened_on, press, select, texts
 
-Happened = tuple[Kind, Data]
+Happened = tuple[EventKind, Data]
 SELECTION, TRAINING = "pages/3_Selection.py", "pages/5_Training.py"
 STARTED: Happened = ("started", {"pid": 2**22 + 1, "created": 0.0})
 PART: Happened = ("part", {"number": 3, "of": 6, "name": "knn 10%: pre-training", "left": 720.0, "after": 60.0})

@@ -23,7 +23,7 @@ from core.kinds import KINDS
 from core.paths import home
 from core.projects import machine, runs
 from core.projects.home import store
-from core.runs.events import Data, EventLog, Kind
+from core.runs.events import Data, EventKind, EventLog
 from core.runs.store import Run
 from core.selection import choices
 from core.selection import prevalence_view as prevalence
@@ -41,7 +41,7 @@ from tests.pages.drawing import codes, keys, opened, press, select, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
-Entry = tuple[Kind, Data]  # of a log
+Entry = tuple[EventKind, Data]  # of a log
 Parts = dict[str, str]
 Started = list[tuple[str, Mapping[str, Any]]]
 

@@ -29,9 +29,9 @@ from core.errors import (
 )
 from core.runs import Event, Run, RunContext, execute, fold, run_or_reuse
 from core.runs.context import Parts
-from core.runs.events import MOST, Data, Ending, EventLog, Kind, read_events
+from core.runs.events import MOST, Data, Ending, EventKind, EventLog, read_events
 
-Entry = tuple[Kind, Data]  # of a log
+Entry = tuple[EventKind, Data]  # of a log
 
 STARTED: Entry = ("started", {"pid": 1, "created": 0.0})
 END: dict[Ending, Data] = {"succeeded": {}, "failed": {"error": "a sentence"}, "cancelled": {}}

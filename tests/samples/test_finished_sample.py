@@ -13,7 +13,7 @@ from core.explore import view as maps
 from core.explore.result import MapResult
 from core.importing import view as corpora
 from core.paths import within
-from core.projects import preferences, road, runs, unpack
+from core.projects import home_steps, preferences, runs, unpack
 from core.projects import view as projects
 from core.projects.view import FINISHED_SAMPLE
 from core.runs.result import read
@@ -34,7 +34,7 @@ def test_it_is_small_opened_once_and_finished(home: Path) -> None:
     assert [each.name for each in projects.listed()] == ["My first project", project.name]
     assert projects.usual().name == "My first project"
     with within(project.slug):
-        texts, choice, worth, report = stops = road.stops()
+        texts, choice, worth, report = stops = home_steps.steps()
         assert all(stop.ready for stop in stops), stops
         mapped = str(maps.of(choice.run))
         assert read(runs.get(mapped), MapResult).points > 1000
@@ -49,7 +49,7 @@ def test_it_is_small_opened_once_and_finished(home: Path) -> None:
 def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
     """The number of repetitions, minutes and taggers come from one forecast; what was detected from the interval."""
     with within(projects.open_finished_sample().slug):
-        run = runs.get(road.stops()[2].run)
+        run = runs.get(home_steps.steps()[2].run)
         same = dict(run.manifest.config)
         finished.finish(paths.home(), "calibrate", experiments.calibrations(same)[0], lambda _: finished.TIMED)
         told, plan, asked = results.finding(run.id), experiments.foresight(same), find_out.again(run)
@@ -76,7 +76,7 @@ def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
 
 def test_scores_by_type_are_means_over_all_replicates_and_say_of_how_many(home: Path) -> None:
     with within(projects.open_finished_sample().slug):
-        run = road.stops()[2].run
+        run = home_steps.steps()[2].run
         [claimed] = [row for row in results.board(run).leaderboard if row.arm == "classifier"]
         replicates = results.replicates(run)[claimed.finetunes[0]]
         assert list(replicates) == list(claimed.finetunes)

@@ -41,8 +41,8 @@ _TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # these and exports that are a 
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Kind of a file.
+class FileKind:
+    """Format and layout of a file.
 
     format: see `ReadOptions`. container: how the file stores rows. columns: names of the columns, () without columns.
     placed: rows name their file and page, for example rows that Winnow exported for labelling. others: names of further
@@ -69,13 +69,13 @@ def suffix(path: PurePath) -> str:
     return endings[-1] if endings else ""
 
 
-def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
+def records(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows of a file with columns. A table of labelled tokens gives one row per sentence."""
     rows = _rows(path, kind, ledger)
     return listed(rows, kind.cells, ledger) if kind.cells else rows
 
 
-def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
+def _rows(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
     if kind.container == "jsonl":
         return adapted(json_lines(path, kind.encoding, ledger))
     if kind.container == "json":
@@ -101,19 +101,19 @@ def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     return table(path, kind.encoding, ledger, separator, gaps=kind.cells is not None or not kind.format)
 
 
-def kind_of(path: Path, options: ReadOptions) -> Kind:
+def kind_of(path: Path, options: ReadOptions) -> FileKind:
     """Return the kind of `path`, from its extension, its first block and the options. Errors: ReadError."""
     container = _container(path, options)
     if container in ("txt", "conll", "brat"):
-        return Kind(container, container, options.encoding)
+        return FileKind(container, container, options.encoding)
     if container in _TOOLS:
         whole = container in _WHOLE and not (container == "bioc" and suffix(path) == ".json")
-        return Kind(container, "whole" if whole else "object", options.encoding)
+        return FileKind(container, "whole" if whole else "object", options.encoding)
     choice = options.format
     if is_document(path) and choice not in ("auto", container):
         raise OptionsError(path.name, None, f"is {container}, not {choice}; choose the format {container} or auto.")
     if is_document(path) and container != "xlsx":
-        return Kind(container, "document", options.encoding)
+        return FileKind(container, "document", options.encoding)
     if choice in ("txt", "conll", "brat"):
         raise OptionsError(
             path.name, 1, f"looks like {container}, not {choice}; choose the format {container} or auto."
@@ -135,7 +135,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     if cells:
         others = _others(rows, *_IDLE, *cells.used)
         named = (None, options.doc_column, options.group_column)
-        return Kind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
+        return FileKind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
     rows = [row for row in rows if row]  # an empty line is a row only in a table with one token per row
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
@@ -143,7 +143,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     if shape:
         asked = (options.text_column, options.doc_column, options.group_column)
         others = _others(rows, *_IDLE, *asked, *(PLACE if placed else ()))
-        return Kind(shape, container, options.encoding, tuple(columns), *asked, placed, others)
+        return FileKind(shape, container, options.encoding, tuple(columns), *asked, placed, others)
     return _text_table(path, container, columns, rows, options, placed=placed)
 
 
@@ -161,10 +161,10 @@ def _text_table(
     options: ReadOptions,
     *,
     placed: bool,
-) -> Kind:
+) -> FileKind:
     """Return the kind of a table of texts. Errors: OptionsError if the text column is missing."""
     if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
-        return Kind("conll", "conll", options.encoding)  # the CoNLL reader asks for the tag column
+        return FileKind("conll", "conll", options.encoding)  # the CoNLL reader asks for the tag column
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
@@ -176,7 +176,7 @@ def _text_table(
     named = (text_column, options.doc_column or usual, options.group_column)
     placed = placed and text_column not in PLACE
     others = _others(rows, *named, *(PLACE if placed else ()))
-    return Kind(name, container, options.encoding, tuple(columns), *named, placed, others)
+    return FileKind(name, container, options.encoding, tuple(columns), *named, placed, others)
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
@@ -311,7 +311,7 @@ def _is_object(head: str) -> bool:
 def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[str], list[Mapping[str, object]]]:
     ledger = Ledger(options)
     ledger.file = path.name
-    rows = [row for _, row in islice(records(path, Kind("", container, options.encoding), ledger), HEAD)]
+    rows = [row for _, row in islice(records(path, FileKind("", container, options.encoding), ledger), HEAD)]
     if not rows and ledger.report.problems:
         ledger.judge_encoding()
         first = ledger.report.problems[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from core.corpora.formats import annotated, conll, token_tables, tool_rows, webanno
-from core.corpora.formats.detect import Kind, named_in, place_in, records, values_in
+from core.corpora.formats.detect import FileKind, named_in, place_in, records, values_in
 from core.corpora.formats.documents import read_document
 from core.corpora.formats.ledger import TOO_LONG, Ledger, Record
 from core.corpora.formats.sentences import from_text
@@ -64,7 +64,7 @@ def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]
             at = None if at is None else at + len(text)
 
 
-def names_of(file: Path, kind: Kind) -> token_tables.Names:
+def names_of(file: Path, kind: FileKind) -> token_tables.Names:
     """Return a function that returns the names of a file's numbered tags. It reads them once, at the first call."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
@@ -95,7 +95,7 @@ _FILES: dict[str, Callable[[Path, Ledger], Iterator[Sentence]]] = {
 }
 
 
-def sentences_of(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+def sentences_of(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a file. scheme: label scheme of its tags, if it has any."""
     if kind.container == "document":
         return read_document(file, kind.format, ledger)
@@ -109,7 +109,7 @@ def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence
         yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 
 
-def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     if kind.format == "txt":
         return read_paragraphs(file, ledger) if ledger.options.unit == "paragraph" else read_lines(file, ledger)
     if kind.format == "conll":
@@ -124,7 +124,7 @@ def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) ->
     return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
 
 
-def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+def _of_rows(rows: Iterator[Record], file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     if kind.format == "hf":
         return token_tables.read_hf(rows, names_of(file, kind), scheme, ledger)
     if kind.format in _RECORDS:
@@ -132,7 +132,7 @@ def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, led
     return _texts(rows, kind, ledger)
 
 
-def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
+def _noted(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows, and store each row's document, group, file, page and further columns in the ledger."""
     for line, record in rows:
         ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
@@ -149,7 +149,7 @@ def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
         yield replace(sentence, doc=doc, group=group, file=file, page=page, columns=ledger.columns)
 
 
-def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
+def _texts(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[Sentence]:
     for line, record in rows:
         value = record.get(cast(str, kind.text_column))
         if value is None:

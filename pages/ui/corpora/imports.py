@@ -115,10 +115,10 @@ def _row(row: Row, key: str) -> str:
         seen = row.seen[:1].upper() + row.seen[1:]
         left.markdown(f"**{plain(short(row.name))}** · {plain(' · '.join(known))}  \n{plain(seen)}.")
         part = right.selectbox(
-            f"Part of {short(row.name)}",
-            row.possible_parts,
-            index=row.possible_parts.index(row.part),
-            format_func=intake.PART_TITLES.__getitem__,
+            f"Role of {short(row.name)}",
+            row.possible_roles,
+            index=row.possible_roles.index(row.part),
+            format_func=intake.ROLE_TITLES.__getitem__,
             key=f"{key}.{row.files[0]}.part",
             label_visibility="collapsed",
         )
@@ -164,7 +164,7 @@ def _says(files: Mapping[str, Sequence[str]]) -> None:
     for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
         st.warning(
-            plain(f"Replaces {old} as {intake.PART_TITLES[role].lower()}. The old corpus stays."),
+            plain(f"Replaces {old} as {intake.ROLE_TITLES[role].lower()}. The old corpus stays."),
             icon=":material/swap_horiz:",
         )
     files = {**dict.fromkeys(held, ()), **files}

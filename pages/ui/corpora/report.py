@@ -123,19 +123,19 @@ def intake_outcome(run_id: str) -> None:
     result = read_result(runs.get(run_id), IntakeResult)
     with st.container(border=True):
         rows = [_part_row(each) for each in result.parts]
-        names = {"part": "Part", "name": "Corpus", "n": "Sentences", "rejected": "Rows rejected", "note": "Note"}
+        names = {"part": "Role", "name": "Corpus", "n": "Sentences", "rejected": "Rows rejected", "note": "Note"}
         table(rows, names, "What was imported", names=("name",))
         for each in result.parts:
             if each.problem:
-                st.warning(plain(f"{intake.PART_TITLES[each.part]}: {each.problem}"), icon=":material/error:")
+                st.warning(plain(f"{intake.ROLE_TITLES[each.part]}: {each.problem}"), icon=":material/error:")
             for text in _of_labels(each):
-                st.warning(plain(f"{intake.PART_TITLES[each.part]}: {text}"), icon=":material/warning:")
-        parts = in_words([intake.PART_TITLES[role].lower() for role in result.roles])
+                st.warning(plain(f"{intake.ROLE_TITLES[each.part]}: {text}"), icon=":material/warning:")
+        parts = in_words([intake.ROLE_TITLES[role].lower() for role in result.roles])
         more = f" The {terms.TASK.word} is the text of the {terms.TRAIN.word}." if result.task_of_train else ""
         if parts:
             st.markdown(f"In use now as {parts}.{more}")
         if any(each.part == SOURCE and not each.problem for each in result.parts):
-            st.markdown("The further sources are in All corpora, without a part. Similarity compares them.")
+            st.markdown("The further sources are in All corpora, without a role. Similarity compares them.")
         with st.container(horizontal=True):
             page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
             for each in result.parts:
@@ -155,7 +155,7 @@ def _of_labels(each: Taken) -> Sequence[str]:
 
 def _part_row(each: Taken) -> dict[str, object]:
     row: dict[str, object] = {
-        "part": intake.PART_TITLES[each.part],
+        "part": intake.ROLE_TITLES[each.part],
         "name": "",
         "n": 0,
         "rejected": 0,

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from core import isolated
 from core.corpora import looks
 from core.corpora.library import Library
-from core.corpora.proposal import PARTS, UNUSED, Look, propose
+from core.corpora.proposal import FILE_ROLES, UNUSED, Look, propose
 from core.errors import ProjectError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import view as corpora
@@ -237,7 +237,7 @@ def _taken_in(pile: Path, random: Random) -> str:
     proposed = propose(seen, like)
     placed = sorted(name for row in proposed.rows for name in row.files)
     assert placed == sorted(names), (placed, names)
-    assert {row.part for row in proposed.rows} <= {*PARTS, UNUSED}
+    assert {row.part for row in proposed.rows} <= {*FILE_ROLES, UNUSED}
     if not proposed.files():
         return "taken"
     options = intake.options(proposed, [pile])

@@ -1,4 +1,4 @@
-"""The road on Home: what is known at each stop, and the one button that goes on."""
+"""The steps on Home: the state of each step, and the button that leads to the next one."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from core.importing.result import AuditResult
 from core.kind import plan as planned
 from core.kind import register, work_of
 from core.kinds import KINDS
-from core.projects import road, runs
+from core.projects import home_steps, runs
 from core.projects.home import store
 from core.runs import worker
 from core.runs.result import read as read_result
@@ -57,22 +57,22 @@ def timed(asked: Mapping[str, object], home: Path, **changes: Any) -> None:
     finished.finish(home, "calibrate", experiments.calibrations(asked)[0], lambda _: measured)
 
 
-def test_each_stop_of_the_road_opens_with_what_it_needs(home: Path) -> None:
-    assert [stop.open for stop in road.stops()] == [True, False, False, False]
-    assert [row.reason for row in road.closer()] == ["", "", ""]
+def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
+    assert [stop.open for stop in home_steps.steps()] == [True, False, False, False]
+    assert [row.reason for row in home_steps.further()] == ["", "", ""]
     made = finished.corpora(home)
     said, links, buttons = on_home()
-    assert road.stops()[0].known in said
+    assert home_steps.steps()[0].known in said
     assert [re.search(rf"\b{n}\b", said) is not None for n in (50, 90, 60, 190)] == [True] * 4  # sentences
     assert ("Selection", "") in links
     assert "home.find" in buttons
     corpora.set_role("test", None)
-    assert not road.stops()[2].open
+    assert not home_steps.steps()[2].open
     assert "home.find" not in on_home()[2]
     corpora.set_role("test", made["test"].fingerprint)
     corpora.remove(made["domain"].fingerprint)
-    assert not road.stops()[0].ready
-    assert not road.stops()[2].open
+    assert not home_steps.steps()[0].ready
+    assert not home_steps.steps()[2].open
 
 
 def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_in_use(seal: Seal, home: Path) -> None:
@@ -82,7 +82,7 @@ def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_i
     assert ("Results", f"run={run.id}") in links
     assert "home.report.pdf" in buttons
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
-    worth, report = road.stops()[2:]
+    worth, report = home_steps.steps()[2:]
     assert (worth.run, worth.ready, report.ready) == ("", False, False)
     assert "home.report.pdf" not in on_home()[2]
 
@@ -96,7 +96,7 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     for settling, n in ((0, None), (2, None), (8, 8), (6, 6)):  # what would settle it, and the plan
         monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id, settling=settling: settling)
         asked = find_out.again(run)
-        assert road.stops()[2].again == bool(asked) == bool(n)
+        assert home_steps.steps()[2].again == bool(asked) == bool(n)
         if n:
             assert (asked["seeds"], asked["repeat"]) == (tuple(range(1, n + 1)), "pipeline")
             for name in ("arms", "budgets", "encoder", "train"):
@@ -107,7 +107,7 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     press(app, "home.find.start")
     assert begun == [("experiment", asked)]
     corpora.set_role("dev", None)  # what would be asked with is not all there
-    assert not road.stops()[2].again
+    assert not home_steps.steps()[2].again
 
 
 def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, home: Path) -> None:
@@ -124,7 +124,7 @@ def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, 
     twice = corpora.leaks_flagged_twice(checked)
     assert leaks > twice > 0
     assert selections.chosen(run).dropped["leak"] == leaks
-    assert f"{leaks} sentences of the domain corpus are also in the dev or test set" in road.stops()[0].known
+    assert f"{leaks} sentences of the domain corpus are also in the dev or test set" in home_steps.steps()[0].known
     counts = insights.flag_counts(run, np.arange(len(made["domain"])))
     assert counts["leak"] == leaks
     assert sum(counts.values()) == sum(selections.chosen(run).dropped.values())
@@ -136,7 +136,7 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
 ) -> None:
     finished.corpora(home)
     run = select()
-    stop = road.stops()[1]
+    stop = home_steps.steps()[1]
     assert stop.run == run
     assert stop.known.startswith("9 of 90 sentences (10.0%), by random.")
     said, links, _ = on_home()
@@ -147,27 +147,27 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
         with monkeypatch.context() as patch:
             health = replace(measured, warnings=warnings)
             patch.setattr(insights, "health", lambda choice_id, labelled, health=health: health)
-            words = road.health(run)
+            words = home_steps.health(run)
             assert (warnings[0] in words) if warnings else words
             assert ("2 more" in words) == (len(warnings) == 3)
     assert words.split(".")[0] not in said
-    monkeypatch.setattr(road, "MEASURED", 89)  # of 90: measuring would take time
+    monkeypatch.setattr(home_steps, "MEASURED", 89)  # of 90: measuring would take time
     monkeypatch.delattr(insights, "health")
-    assert road.health(run) == ""
+    assert home_steps.health(run) == ""
     store().remove(run)
-    assert not road.stops()[1].run
+    assert not home_steps.steps()[1].run
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
     monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like your task.")
-    assert road.stops()[1].known.endswith("About 9 are like your task.")
+    assert home_steps.steps()[1].known.endswith("About 9 are like your task.")
 
 
 def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal, home: Path) -> None:
     made = finished.corpora(home)
     run = select(train=made["train"].fingerprint)
     corpora.set_role("train", seal([f"The tenant pays {n} euros ." for n in range(9)], "labels").fingerprint)
-    assert road.stops()[1].run == run  # the strategy random reads no labels
+    assert home_steps.steps()[1].run == run  # the strategy random reads no labels
     corpora.set_role("domain", seal([f"The lessor pays {n} euros ." for n in range(60)], "other").fingerprint)
-    assert not road.stops()[1].run
+    assert not home_steps.steps()[1].run
     said, links, _ = on_home()
     assert "made from my domain" in said
     assert ("Explore", f"choice={run}") in links
@@ -178,23 +178,23 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     recipe = KINDS["experiment"]
     with finished.as_running(register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())) as run:
-        assert road.stops()[2].run in ("", run.id)
-        assert "running" in road.stops()[2].known
-        assert not road.stops()[3].ready
-    assert "the last experiment was interrupted" in road.stops()[2].known  # nobody works on it any more
+        assert home_steps.steps()[2].run in ("", run.id)
+        assert "running" in home_steps.steps()[2].known
+        assert not home_steps.steps()[3].ready
+    assert "the last experiment was interrupted" in home_steps.steps()[2].known  # nobody works on it any more
     recipe = KINDS["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.as_running(register(recipe, recipe.config.parse(options), store())) as run:
         assert ("Selection", f"run={run.id}") in on_home()[1]
-        assert "running" in road.stops()[1].known
-        corpora.set_role("domain", made["test"].fingerprint)  # of other corpora it is no selection of this road
-        assert not road.stops()[1].run
+        assert "running" in home_steps.steps()[1].known
+        corpora.set_role("domain", made["test"].fingerprint)  # a selection from other corpora does not count
+        assert not home_steps.steps()[1].run
     seal(["More text"], "third")
-    reasons = {row.name: row.reason for row in road.closer()}
+    reasons = {row.name: row.reason for row in home_steps.further()}
     assert "2 " in reasons["similarity"]
     assert reasons["assisting"]  # few labels
     assert reasons["bias"] == ""
-    assert [row.name for row in road.closer()][-1] == "bias"
+    assert [row.name for row in home_steps.further()][-1] == "bias"
 
 
 def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_long_and_what_it_could_show(
@@ -226,7 +226,7 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
     assert "home.find.start" not in keys(app)
 
 
-def test_the_road_says_what_plans_take_and_could_show_without_repeating_the_simulation(
+def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = finished.corpora(home)
@@ -266,7 +266,7 @@ def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
     assert find_out.plan(find_out.options()).edited
 
 
-def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_found_out(home: Path) -> None:
+def test_a_selection_of_the_experiment_is_shown_while_the_experiment_runs(home: Path) -> None:
     made = finished.corpora(home)
     marks = {name: made[name].fingerprint for name in ("task", "domain")}
     recipe = KINDS["select"]
@@ -274,16 +274,16 @@ def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_
         wanted = planned(recipe, recipe.config.parse({**marks, "strategy": strategy, "budget": "7", **KEPT}), home)
         child = store().create(**wanted.manifest(), parent="20261123-170000-experiment-0000")
         worker.execute(child, work_of(child, KINDS))
-    assert road.stops()[1].known.startswith("7 of 90 sentences (7.8%), by ngram-perplexity.")
+    assert home_steps.steps()[1].known.startswith("7 of 90 sentences (7.8%), by ngram-perplexity.")
     with pytest.raises(ConfigError):
         select(budget="threshold:99999")
-    chosen = road.stops()[1].run
+    chosen = home_steps.steps()[1].run
     selection = opened("pages/3_Selection.py")
     assert selection.metric[0].value == "7"
     assert chosen in [box.value for box in selection.selectbox]
 
 
-def test_without_labels_the_road_ends_with_sentences_to_label(seal: Seal, home: Path) -> None:
+def test_without_labels_the_last_step_offers_sentences_to_label(seal: Seal, home: Path) -> None:
     lines = [f"Clause {i} : the tenant pays ." for i in range(400)]
     task = seal([*lines, *(line.upper() for line in lines)], "task")
     corpora.set_role("task", task.fingerprint)

@@ -1,4 +1,4 @@
-"""The four steps of a project (texts, selection, experiment, report), and what is known about each step now."""
+"""The four steps of a project on Home (texts, selection, experiment, report), each with its current state."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,7 +32,7 @@ MEASURED = 100_000  # sentences of D_C; for a larger one, the health check would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class HomeStep:
     """A step of a project.
 
     known: one or two sentences about its current state. ready: True if the step has a result. open: True if the user
@@ -56,20 +56,20 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closer:
+class FurtherMeasurement:
     """A further measurement. reason: why it is useful for this project now, "" if there is no special reason."""
 
     name: Literal["similarity", "bias", "assisting"]
     reason: str
 
 
-def stops() -> list[Stop]:
+def steps() -> list[HomeStep]:
     """Return the four steps in order."""
     worth = _worth()
     return [_texts(), _choice(), worth, _report(worth)]
 
 
-def _texts() -> Stop:
+def _texts() -> HomeStep:
     here = {role: len(corpora.find(mark)) for role, mark in corpora.roles().items() if _is_here(mark)}
     counts = [count(here["task"], "task sentence")] if "task" in here else []
     words = {"domain": "{:,} to select from", "train": "{:,} for training"}
@@ -79,15 +79,15 @@ def _texts() -> Stop:
     if chosen := choice_now():
         leaks = _leaks(chosen.id)
         known += (
-            f" {count(leaks, 'sentence')} of the domain corpus are also in the dev or test set: kept out."
+            f" {count(leaks, 'sentence')} of the domain corpus are also in the dev or test set, and are left out."
             if leaks
             else ""
         )
-    return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
+    return HomeStep(name="texts", known=known, ready={"task", "domain"} <= here.keys())
 
 
 def _leaks(choice_id: str) -> int:
-    """Return the number of leaks that were left out. Count them again, because older versions found fewer."""
+    """Return the number of leaks that a selection leaves out, counted again because older versions found fewer."""
     with suppress(WinnowError):  # the text was removed
         return selections.chosen(choice_id).dropped.get("leak", 0)
     return selections.result(choice_id).dropped.get("leak", 0)
@@ -99,26 +99,26 @@ def _is_here(mark: str) -> bool:
     return False
 
 
-def _choice() -> Stop:
+def _choice() -> HomeStep:
     roles = corpora.roles()
     possible = {"task", "domain"} <= roles.keys()
     choice = choice_now()
     if choice is None:
         if at_work := [run for run in runs.of_corpora_in_use(runs.own("select")) if run.state().active]:
-            return Stop(name="choice", known="The selection is running.", ready=False, run=at_work[0].id)
+            return HomeStep(name="choice", known="The selection is running.", ready=False, run=at_work[0].id)
         saved, words = _saved()
-        nothing = "Nothing selected from the corpora in use yet." if saved else "Nothing selected yet."
+        nothing = "No selection from the corpora in use yet." if saved else "Nothing selected yet."
         known = nothing if possible else "Needs a task corpus and a domain corpus."
         found = prevalence.counted(roles["task"], roles["domain"]) if possible else None
         known += f" {prevalence.in_words(found)}" if found else ""
-        return Stop(name="choice", known=known + words, ready=False, open=possible, saved=saved)
+        return HomeStep(name="choice", known=known + words, ready=False, open=possible, saved=saved)
     size, edits = selections.kept(choice.id), selections.edits(choice.id)
     called = f"{choice.name}: " if choice.name else ""
     share = size.selected / max(size.of, 1)
     known = f"{called}{size.selected:,} of {count(size.of, 'sentence')} ({share:.1%}), by {size.strategy}."
     by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
     known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
-    return Stop(name="choice", known=known, ready=True, run=choice.id)
+    return HomeStep(name="choice", known=known, ready=True, run=choice.id)
 
 
 def _saved() -> tuple[str, str]:
@@ -146,37 +146,37 @@ def health(choice_id: str) -> str:
         if selections.kept(choice_id).of <= MEASURED:
             warnings = insights.health(choice_id, labelled=corpora.roles().get("train")).warnings
             more = f" And {len(warnings) - 1} more." if len(warnings) > 1 else ""
-            return f"Its health: {warnings[0]}{more}" if warnings else "Its health: nothing calls for a warning."
+            return f"Its health: {warnings[0]}{more}" if warnings else "Its health: no warnings."
     return ""
 
 
-def _worth() -> Stop:
-    """Return the step of the newest active or finished experiment or study; without one, say what is missing for it."""
+def _worth() -> HomeStep:
+    """Return the step of the newest active or finished experiment or study. Without one, `known` names what is missing."""
     given = corpora.roles()
     asked = runs.of_corpora_in_use(runs.own("experiment", "study"))
     for run in asked:
         if run.state().active:
-            return Stop(name="worth", known="The experiment is running.", ready=False, run=run.id)
+            return HomeStep(name="worth", known="The experiment is running.", ready=False, run=run.id)
         with suppress(WinnowError):
             if run.state().state == "succeeded":
                 again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
                 known = " ".join(results.finding(run.id).parts)
-                return Stop(name="worth", known=known, ready=True, run=run.id, again=again)
+                return HomeStep(name="worth", known=known, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
             f"Needs {labels_in_words(missing)}. Without labelled data, the selection is the last step; "
             "you can get the sentences to label next here."
         )
-        return Stop(name="worth", known=known, ready=False, open=False)
+        return HomeStep(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():
-        return Stop(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
+        return HomeStep(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
     if empty := without_entities():
         known = f"Without entities: {in_words([f'the {ROLES[role].word}' for role in empty])}."
-        return Stop(name="worth", known=known, ready=False, open=False)
+        return HomeStep(name="worth", known=known, ready=False, open=False)
     known = "Not tested yet. Before it starts, you see what is compared, how long it takes and what it can detect."
     if asked and (how := UNFINISHED.get(asked[0].state().state)):
         known = f"Not answered yet: the last experiment {how}. Resume it on the page Runs, or start a new one."
-    return Stop(name="worth", known=known, ready=False)
+    return HomeStep(name="worth", known=known, ready=False)
 
 
 def unlabelled() -> bool:
@@ -191,19 +191,21 @@ def without_entities() -> list[str]:
     return [role for role, mark in marks.items() if not sum(corpora.find(mark).types.values())]
 
 
-def _report(worth: Stop) -> Stop:
+def _report(worth: HomeStep) -> HomeStep:
     known = (
         "Two pages: one for decision-makers, one technical." if worth.ready else "Available once step 3 has finished."
     )
-    return Stop(name="report", known=known, ready=worth.ready, open=worth.ready, run=worth.run if worth.ready else "")
+    return HomeStep(
+        name="report", known=known, ready=worth.ready, open=worth.ready, run=worth.run if worth.ready else ""
+    )
 
 
-def closer() -> Sequence[Closer]:
-    """Return further measurements, those with a reason first."""
+def further() -> Sequence[FurtherMeasurement]:
+    """Return the further measurements, first those that have a reason."""
     rows = [
-        Closer(name="similarity", reason=_many_sources()),
-        Closer(name="bias", reason=_names_tell_more()),
-        Closer(name="assisting", reason=_few_labels()),
+        FurtherMeasurement(name="similarity", reason=_many_sources()),
+        FurtherMeasurement(name="bias", reason=_names_reveal_more()),
+        FurtherMeasurement(name="assisting", reason=_few_labels()),
     ]
     return sorted(rows, key=lambda row: not row.reason)
 
@@ -211,10 +213,10 @@ def closer() -> Sequence[Closer]:
 def _many_sources() -> str:
     task = corpora.roles().get("task")
     sources = [each for each in corpora.listed() if not (each.labelled or each.derived or each.fingerprint == task)]
-    return f"{len(sources)} corpora could be selected from: which is closest?" if len(sources) > 1 else ""
+    return f"You can select from {len(sources)} corpora: which one is closest?" if len(sources) > 1 else ""
 
 
-def _names_tell_more() -> str:
+def _names_reveal_more() -> str:
     for run in runs.of_corpora_in_use(runs.own("difficulty", state="succeeded"))[:1]:
         with suppress(WinnowError):
             bits = bias.difficulty_result(run.id).v_information
@@ -226,4 +228,4 @@ def _names_tell_more() -> str:
 def _few_labels() -> str:
     mark = corpora.roles().get("train", "")
     few = mark and _is_here(mark) and len(corpora.find(mark)) < 200 and "train" not in without_entities()
-    return "Your training set is small: another labelled corpus could lend some sentences." if few else ""
+    return "Your training set is small: sentences of another labelled corpus may help." if few else ""

@@ -1,4 +1,4 @@
-"""The steps on Home, called stops of a road, with the forecast of an experiment and links to the next step."""
+"""The four steps on Home, with their links, the plan of an experiment, and a forecast of what it can detect."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,8 +14,8 @@ from core.experiment import deliver, find_out
 from core.experiment import view as experiments
 from core.experiment.find_out import outlook
 from core.importing import view as corpora
-from core.projects import road, runs
-from core.projects.road import Closer, Stop
+from core.projects import home_steps, runs
+from core.projects.home_steps import FurtherMeasurement, HomeStep
 from core.selection import labelling
 from core.terms import Term
 from pages.ui import checks as data_check
@@ -30,7 +30,9 @@ from pages.ui.training.parts import start_from
 from pages.ui.widgets import plain, pressed
 
 ASKED = "find"  # in the address: a reload shows the plan again
-STRONG = {n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES}
+REPETITIONS = {
+    n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES
+}
 
 
 def asked() -> bool:
@@ -47,7 +49,10 @@ def ask(label: str, *, primary: bool) -> None:
 
 
 def plan(run_id: str = "") -> None:
-    """Show the plan and Start, after timing this machine if its speed is unknown. run_id: an experiment to repeat."""
+    """Show the plan and the button Start. First time this machine if its speed is unknown.
+
+    run_id: an experiment to repeat; "" for a new one.
+    """
     with st.container(border=True, key="home.plan"):
         st.markdown("**Before anything starts**")
         options = find_out.again(runs.get(run_id)) if run_id else _chosen()
@@ -73,9 +78,9 @@ def plan(run_id: str = "") -> None:
             play = ":material/play_arrow:"
             if pressed("Start", "home.find.start", type="primary", icon=play, disabled=not may_start):
                 runs.start("experiment", plan.options, on, run_anyway=anyway)
-                _put_away()
+                _close_plan()
             if pressed("Not now", "home.find.away"):
-                _put_away()
+                _close_plan()
             page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
 
 
@@ -83,37 +88,39 @@ def _chosen() -> dict[str, object]:
     """Ask for the number of repetitions and the encoder, and return the options."""
     left, right = st.columns(2)
     with left:
-        times = st.selectbox("Repetitions", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
+        times = st.selectbox("Repetitions", REPETITIONS, format_func=REPETITIONS.__getitem__, key="home.find.times")
     with right:
         return find_out.options(times, start_from("find-out"))
 
 
-def _put_away() -> None:
+def _close_plan() -> None:
     del st.query_params[ASKED]
     st.rerun()
 
 
 def _time(options: dict[str, object]) -> None:
-    """Show the run that times this machine on these texts. It starts once, because Find out needs it."""
+    """Start the run that times this machine on these texts, unless it has begun, and show it."""
     wanted = experiments.calibrations(options)[0]
-    st.caption("First this machine is timed on your text for less than a minute, to estimate how long it will take.")
+    st.caption(
+        "First this machine is timed on your text for less than a minute, to estimate how long the experiment will take."
+    )
     begun = runs.begun("calibrate", wanted)
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
 
 
-NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # (page, label before there is a result, label after)
+NEXT: Mapping[home_steps.Name, tuple[str, str, str]] = {  # (page, label before there is a result, label after)
     "texts": (CORPORA, "Add your texts", "Change"),
     "choice": (SELECTION, "Choose", "Look at it"),
     "worth": (RESULTS, "", "All figures"),
     "report": (RESULTS, "", "Word, HTML, tables"),
 }
-WORDS: Mapping[road.Name, tuple[Term, ...]] = {
+WORDS: Mapping[home_steps.Name, tuple[Term, ...]] = {
     "texts": (terms.TASK, terms.DOMAIN, terms.LABELS, terms.LEAK),
     "choice": (terms.CHOICE, terms.STRATEGY),
     "worth": (terms.TAGGER, terms.PRETRAINING, terms.INTERVAL),
 }
-FILLS = 3.0  # seconds between updates while a run works on a stop
-CLOSER: Mapping[str, tuple[str, str]] = {
+REFRESH = 3.0  # seconds between updates while the run of a step is active
+FURTHER: Mapping[str, tuple[str, str]] = {
     "similarity": (SIMILARITY, "Which source is close?"),
     "bias": (BIAS, "Do labels teach names or contexts?"),
     "assisting": (ASSISTING, "Borrow labels"),
@@ -121,117 +128,119 @@ CLOSER: Mapping[str, tuple[str, str]] = {
 
 
 def draw() -> Callable[[], None]:
-    """Draw the road and the links below it. Return a function that adds the health of the selection and the forecast.
+    """Draw the steps and the links below them. Return a function that adds the selection's health and the forecast.
 
     Call it at the end of the page, because measuring may take a second.
     """
-    stops = road.stops()
-    turn = next((stop.name for stop in stops if not stop.ready and stop.open), "")
-    places = {stop.name: _stop(number, stop, turn=stop.name == turn) for number, stop in enumerate(stops, 1)}
-    if any(stop.run and not stop.ready for stop in stops):
-        st.fragment(run_every=FILLS)(_fill_in)([stop.known for stop in stops])
-    closer = road.closer()
-    for row in closer:
+    steps = home_steps.steps()
+    next_name = next((step.name for step in steps if not step.ready and step.open), "")
+    places = {
+        step.name: _draw_step(number, step, is_next=step.name == next_name) for number, step in enumerate(steps, 1)
+    }
+    if any(step.run and not step.ready for step in steps):
+        st.fragment(run_every=REFRESH)(_refresh)([step.known for step in steps])
+    further = home_steps.further()
+    for row in further:
         if row.reason:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.caption(plain(row.reason), width="content")
-                _closer(row)
-    if rest := [row for row in closer if not row.reason]:
-        with st.expander("Look closer", icon=":material/search:"):
+                _link_to(row)
+    if rest := [row for row in further if not row.reason]:
+        with st.expander("Look further", icon=":material/search:"):
             for row in rest:
-                _closer(row)
-    return partial(_measure, {stop.name: stop for stop in stops}, places)
+                _link_to(row)
+    return partial(_measure, {step.name: step for step in steps}, places)
 
 
-def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
-    """Draw a stop with its links; return a container in it. turn: True if this stop is the next step."""
+def _draw_step(number: int, step: HomeStep, *, is_next: bool) -> DeltaGenerator:
+    """Draw a step with its links; return a container in it. is_next: True if the user should do this step next."""
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
-    with st.container(horizontal=True, key=f"road.{stop.name}", **look):
+    with st.container(horizontal=True, key=f"road.{step.name}", **look):
         with st.container(width="stretch"):
-            found = corpora.check_project() if stop.name == "texts" else ()
-            done = data_check.ICONS[worst(found)] if stop.ready else ":material/radio_button_unchecked:"
-            words = f"{done} **{number} · {stop.title}**  \n{plain(stop.known)}"
-            st.markdown(words, help=_meanings(stop.name))
+            found = corpora.check_project() if step.name == "texts" else ()
+            done = data_check.ICONS[worst(found)] if step.ready else ":material/radio_button_unchecked:"
+            words = f"{done} **{number} · {step.title}**  \n{plain(step.known)}"
+            st.markdown(words, help=_meanings(step.name))
             place = st.empty()
-        _next(stop, turn=turn)
+        _next(step, is_next=is_next)
     if found:
         data_check.show(found, "home")
-    if stop.name == "worth" and (stop.again or not stop.ready):
-        _finding_out(stop)
+    if step.name == "worth" and (step.again or not step.ready):
+        _draw_experiment(step)
     return place
 
 
-def _measure(stops: Mapping[road.Name, Stop], places: Mapping[road.Name, DeltaGenerator]) -> None:
-    choice, worth = stops["choice"], stops["worth"]
+def _measure(steps: Mapping[home_steps.Name, HomeStep], places: Mapping[home_steps.Name, DeltaGenerator]) -> None:
+    choice, worth = steps["choice"], steps["worth"]
     asks = worth.open and not (worth.ready or worth.run or asked())
     if asks and (words := outlook()):
         places["worth"].caption(plain(words))
-    if choice.ready and (words := road.health(choice.run)):
+    if choice.ready and (words := home_steps.health(choice.run)):
         places["choice"].caption(plain(words))
 
 
-def _closer(row: Closer) -> None:
-    page, label = CLOSER[row.name]
+def _link_to(row: FurtherMeasurement) -> None:
+    page, label = FURTHER[row.name]
     page_link(page, label=label, icon=":material/arrow_forward:", width="content")
 
 
-def _meanings(name: road.Name) -> str | None:
-    """Return the meanings of the terms of a stop, in Markdown."""
+def _meanings(name: home_steps.Name) -> str | None:
+    """Return the meanings of the terms of a step, in Markdown."""
     return "\n\n".join(f"**{term.named}**: {term.meaning}" for term in WORDS.get(name, ())) or None
 
 
-def _fill_in(known: Sequence[str]) -> None:
-    """Rerun the page if a stop has changed."""
+def _refresh(known: Sequence[str]) -> None:
+    """Rerun the page if a step has changed."""
     with guard():
-        if known != [stop.known for stop in road.stops()]:
+        if known != [step.known for step in home_steps.steps()]:
             st.rerun(scope="app")
 
 
-def _next(stop: Stop, *, turn: bool) -> None:
-    """Draw the links of a stop. turn: True if this stop is the next step."""
-    page, before, after = NEXT[stop.name]
-    at_work = bool(stop.run) and not stop.ready
+def _next(step: HomeStep, *, is_next: bool) -> None:
+    """Draw the links of a step. is_next: True if the user should do this step next."""
+    page, before, after = NEXT[step.name]
+    at_work = bool(step.run) and not step.ready
     # Link to the selection once it is finished, before that to its run.
-    query = {"choice" if stop.name == "choice" and not at_work else "run": stop.run} if stop.run else None
-    if stop.name == "report" and stop.ready:
+    query = {"choice" if step.name == "choice" and not at_work else "run": step.run} if step.run else None
+    if step.name == "report" and step.ready:
         st.download_button(
             "Report (.pdf)",
-            later(partial(deliver.report, stop.run, "pdf")),
-            file_name=f"{stop.run}.pdf",
+            later(partial(deliver.report, step.run, "pdf")),
+            file_name=f"{step.run}.pdf",
             mime="application/pdf",
             icon=":material/download:",
             on_click="ignore",
             key="home.report.pdf",
         )
-    if stop.name == "choice" and stop.ready:
+    if step.name == "choice" and step.ready:
         page_link(EXPLORE, label="Map", icon=":material/scatter_plot:", query=query, width="content")
         tab = {**(query or {}), TAB: HEALTH}
         page_link(EXPLORE, label="Health", icon=":material/health_and_safety:", query=tab, width="content")
-    if stop.saved:
-        query_saved = {"choice": stop.saved}
+    if step.saved:
+        query_saved = {"choice": step.saved}
         page_link(EXPLORE, label="Saved selection", icon=":material/bookmark:", query=query_saved, width="content")
-    if stop.name == "worth" and not stop.ready:
-        _ask(stop, turn=turn)
+    if step.name == "worth" and not step.ready:
+        _ask(step, is_next=is_next)
         return
-    label = "Watch it" if at_work else after if stop.ready else before
-    if label and stop.open:
+    label = "Watch it" if at_work else after if step.ready else before
+    if label and step.open:
         icon = ":material/arrow_forward:"
-        page_link(page, label=f"**{label}**" if turn else label, icon=icon, query=query, width="content")
-    if stop.again:
+        page_link(page, label=f"**{label}**" if is_next else label, icon=icon, query=query, width="content")
+    if step.again:
         ask("Ask again", primary=False)
 
 
-def _ask(stop: Stop, *, turn: bool) -> None:
-    """Draw the buttons of the stop Find out before there is an answer."""
+def _ask(step: HomeStep, *, is_next: bool) -> None:
+    """Draw the buttons of the step "worth" before there is a result."""
     task = corpora.roles().get("task", "")
-    if stop.run:
-        page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")
-    elif stop.open:
-        ask("Find out", primary=turn)
-    elif road.without_entities():
+    if step.run:
+        page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": step.run}, width="content")
+    elif step.open:
+        ask("Find out", primary=is_next)
+    elif home_steps.without_entities():
         icon = ":material/arrow_forward:"
         page_link(CORPORA, label="Import labelled data with entities", icon=icon, width="content")
-    elif task and road.unlabelled():
+    elif task and home_steps.unlabelled():
         st.download_button(
             "Sentences to label",
             later(partial(labelling.to_label, task)),
@@ -240,14 +249,14 @@ def _ask(stop: Stop, *, turn: bool) -> None:
             icon=":material/download:",
             on_click="ignore",
             key="home.label",
-            help=f"Up to {labelling.MOST} sentences of your task corpus, drawn by chance, for Doccano, Label Studio or "
+            help=f"Up to {labelling.MOST} sentences of your task corpus, drawn at random, for Doccano, Label Studio or "
             "Prodigy. Use a third as training set, a sixth as dev set and half as test set.",
         )
 
 
-def _finding_out(stop: Stop) -> None:
-    """Draw the running experiment, or the plan of one, below its stop."""
-    if stop.run and not stop.ready:
-        run_panel(stop.run, "home.worth", stop="Stop and keep")
-    elif stop.open and asked():
-        plan(stop.run if stop.again else "")
+def _draw_experiment(step: HomeStep) -> None:
+    """Draw the running experiment, or the plan of a new one, below its step."""
+    if step.run and not step.ready:
+        run_panel(step.run, "home.worth", stop="Stop and keep")
+    elif step.open and asked():
+        plan(step.run if step.again else "")
