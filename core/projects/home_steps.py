@@ -151,7 +151,10 @@ def health(choice_id: str) -> str:
 
 
 def _worth() -> HomeStep:
-    """Return the step of the newest active or finished experiment or study. Without one, `known` names what is missing."""
+    """Return the step of the newest active or finished experiment or study.
+
+    Without one, `known` names what is missing.
+    """
     given = corpora.roles()
     asked = runs.of_corpora_in_use(runs.own("experiment", "study"))
     for run in asked:

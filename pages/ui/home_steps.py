@@ -102,7 +102,7 @@ def _time(options: dict[str, object]) -> None:
     """Start the run that times this machine on these texts, unless it has begun, and show it."""
     wanted = experiments.calibrations(options)[0]
     st.caption(
-        "First this machine is timed on your text for less than a minute, to estimate how long the experiment will take."
+        "First this machine is timed on your text for less than a minute, to estimate how long the experiment takes."
     )
     begun = runs.begun("calibrate", wanted)
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
@@ -133,9 +133,9 @@ def draw() -> Callable[[], None]:
     Call it at the end of the page, because measuring may take a second.
     """
     steps = home_steps.steps()
-    next_name = next((step.name for step in steps if not step.ready and step.open), "")
+    following = next((step.name for step in steps if not step.ready and step.open), "")
     places = {
-        step.name: _draw_step(number, step, is_next=step.name == next_name) for number, step in enumerate(steps, 1)
+        step.name: _draw_step(number, step, is_next=step.name == following) for number, step in enumerate(steps, 1)
     }
     if any(step.run and not step.ready for step in steps):
         st.fragment(run_every=REFRESH)(_refresh)([step.known for step in steps])
