@@ -116,7 +116,7 @@ def usable() -> tuple[Card, ...]:
 
 
 def of_workers() -> tuple[Card, ...]:
-    """Return the GPUs that workers of this process may take: those of `usable` before any call of `keep_to`."""
+    """Return the GPUs that workers of this process may use: those that `usable` gave before `keep_to` was called."""
     return _before or usable()
 
 
@@ -164,11 +164,11 @@ def hindrance() -> str:
         return ""
     cards = visible()
     if not cards:
-        return f"A GPU is here ({installed()[0].name}), but {VISIBLE} hides it."
+        return f"This machine has a GPU ({installed()[0].name}), but {VISIBLE} hides it."
     reasons = [_hindrance(card) for card in cards]
     if not all(reasons):
         return ""
-    return f"A GPU is here ({cards[0].name}), but torch cannot use it: {reasons[0]}."
+    return f"This machine has a GPU ({cards[0].name}), but torch cannot use it: {reasons[0]}."
 
 
 def _hindrance(card: Card) -> str:
@@ -264,7 +264,7 @@ def measured(card: Card) -> Load | None:
     except nvml.NVMLError:
         return None
     busy = None
-    with suppress(nvml.NVMLError):  # the load of a part of a GPU (MIG) is unknown
+    with suppress(nvml.NVMLError):  # the load of a slice of a GPU (MIG) is unknown
         busy = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
     return Load(free=int(memory.free), total=int(memory.total), busy=busy)
 

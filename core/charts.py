@@ -62,7 +62,10 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def _repainted(value: object, key: str = "") -> object:
-    """Replace colours by those of `ON_DARK`, but only under keys of colours, because other text comes from users."""
+    """Replace colours as `ON_DARK` maps them.
+
+    Only values under colour keys are replaced, because other text comes from users.
+    """
     if isinstance(value, dict):
         return {name: _repainted(item, name) for name, item in value.items()}
     if isinstance(value, list | tuple):

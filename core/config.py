@@ -56,7 +56,7 @@ def refuse_download(options: Mapping[str, object]) -> None:
 
 
 class Config(BaseModel):
-    """Base of all options of runs: frozen, no unknown names, errors in one sentence."""
+    """Base class of the options of runs. It is frozen, rejects unknown names, and reports errors in one sentence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 

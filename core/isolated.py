@@ -61,7 +61,7 @@ def serving() -> None:
 
 
 def is_serving() -> bool:
-    """Return True in the app's server. Workers and commands are no servers, because others survive their crash."""
+    """Return True in the app's server. Workers and commands are not servers: if one crashes, no user loses a page."""
     return _server.is_set()
 
 
@@ -98,7 +98,7 @@ class Isolated:
 
     def ready(self) -> None:
         """Start the spare reader unless there is one. Returns at once."""
-        with self._lock, suppress(OSError):  # without memory, the next request reports it
+        with self._lock, suppress(OSError):  # if memory is short, the next request reports it
             self._spare = self._waiting() or _started(self._module)
 
     def _waiting(self) -> subprocess.Popen[bytes] | None:

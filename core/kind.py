@@ -139,7 +139,10 @@ def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Resul
 
 
 def _result(kind: Kind, config: Config, job: Job) -> Result:
-    """Do a run's work and return its result. First note converted encoders, overruled checks and an ignored `--on`."""
+    """Do a run's work and return its result.
+
+    First write the notes about converted encoders, overruled checks and an ignored `--on`.
+    """
     if kind.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
         job.context.note(f"Runs of the kind {kind.name} compute in this process, not on {on}.", passing=True)
     if not job.context.is_child and (sentence := overruled(job.context.run)):

@@ -120,7 +120,7 @@ MENTION = Term("mention", "", "One occurrence of an entity in a sentence, marked
 INFORMATION = Term(
     "pointwise V-information",
     "PVI",
-    "How many bits a name, or the words around it, reveal about its type. At 1 the type is twice as certain; below 0 "
+    "How many bits a name, or the words around it, reveal about its type. At 1 the type is twice as likely; below 0 "
     "they mislead.",
 )
 NAME_OR_CONTEXT = Term(

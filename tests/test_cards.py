@@ -52,7 +52,7 @@ def test_what_torch_cannot_use_is_told_with_the_way_out(
     assert not cards.usable()
     assert machine.device() == "cpu"
     assert machine.memory()[1] != 80_000 * 2**20
-    assert re.search(rf"^A GPU is here \({row[1]}\), but torch cannot use it: .*{said}", cards.hindrance())
+    assert re.search(rf"^This machine has a GPU \({row[1]}\), but torch cannot use it: .*{said}", cards.hindrance())
 
 
 def test_cards_are_listed_by_the_library_and_by_nvidia_smi(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_cards_are_listed_by_the_library_and_by_nvidia_smi(driver: Driver, monke
     driver.shows(H100)
     assert [card.name for card in cards.installed()] == ["NVIDIA H100"]  # the lost card hides no other
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert cards.hindrance() == "A GPU is here (NVIDIA H100), but CUDA_VISIBLE_DEVICES hides it."
+    assert cards.hindrance() == "This machine has a GPU (NVIDIA H100), but CUDA_VISIBLE_DEVICES hides it."
 
 
 def test_a_device_can_be_asked_for_by_variable_and_by_command(

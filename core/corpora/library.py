@@ -118,7 +118,10 @@ class Library:
         return matches[0]
 
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
-        """Return a corpus by fingerprint. For a removed corpus, return a handle with its size; reading it raises."""
+        """Return a corpus by fingerprint.
+
+        For a removed corpus, return a handle that has only its size; reading its sentences raises an error.
+        """
         try:
             return self.find(fingerprint)
         except CorpusError:

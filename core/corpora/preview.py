@@ -14,7 +14,7 @@ from core.corpora.readers import Preview, ReadOptions, sniff
 from core.errors import WinnowError
 from core.isolated import Isolated
 
-_process = Isolated(__name__, "import it by the command line, python -m core corpus add, if you trust it")
+_process = Isolated(__name__, "import it on the command line (python -m core corpus add) if you trust it")
 _whole_files = Isolated(__name__, "write it again, or save it as CSV or JSON lines", seconds=3600, spare=False)
 ready = _process.ready
 

@@ -285,7 +285,7 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
     family, *others = _ranked(_families(groups), largest)
     for group in (group for other in others for group in other):
         types, own = _types(group), _types(family[0])
-        group.give(UNUSED, f"labelled with {types}, not with {own}: another task; page Assisting can borrow from it")
+        group.give(UNUSED, f"labelled with {types}, not with {own}: another task; the page Assisting can use it")
     by_name = defaultdict[str, list[Group]](list)
     for group in family:
         by_name[group.named].append(group)

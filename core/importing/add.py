@@ -80,7 +80,7 @@ class AddConfig(Config):
         "", "The tag column, by number from 1 or by name, if a file has several or if it is not recognised."
     )
     split: bool = option(False, "Split every row into sentences, if rows are documents.")
-    unit: Literal["line", "paragraph"] = option("line", "Unit that is a row of a .txt file.")
+    unit: Literal["line", "paragraph"] = option("line", "Unit of a .txt file that becomes a row.")
     tokens: Literal["auto", "words", "blanks"] = option(
         "auto",
         "Rule that cuts text into tokens. words: each run of letters and each mark is a token. blanks: text between "
@@ -138,7 +138,7 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
 
 
 class _Scripts:
-    """Counts unspaced sentences in a stream, and samples its texts to check the encoder's vocabulary."""
+    """Counts sentences without blanks between words, and samples texts to check the encoder's vocabulary."""
 
     def __init__(self) -> None:
         self.unspaced = 0

@@ -78,7 +78,9 @@ def encoder_fits(corpora: Mapping[str, Corpus], encoder: str) -> Check:
     }
     known = {name: one for name, one in covers.items() if one is not None}
     if not known:
-        return replace(found, sentence=f"The vocabulary of {encoder} was not checked: no tokenizer.json here.")
+        return replace(
+            found, sentence=f"The vocabulary of {encoder} was not checked, because it has no tokenizer.json."
+        )
     lost = [f"{name} ({one.unknown:.0%})" for name, one in known.items() if one.unknown > BARELY]
     if lost:
         sentence = f"The vocabulary of {encoder} does not know the pieces of the {checks.listed(lost)}."

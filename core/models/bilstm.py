@@ -69,7 +69,7 @@ LAYOUTS: dict[Network, Layout] = {
 class FrozenStates:
     """States of a frozen encoder, computed once per sentence. A word has the states of its first piece.
 
-    layers: the number of layers and 1 for the embeddings. size: width of a state.
+    layers: number of layers, plus 1 for the embeddings. size: width of a state.
     """
 
     def __init__(self, name: str, max_length: int = 256) -> None:
@@ -181,9 +181,9 @@ class Tower(nn.Module):
 class BiLstmTagger(Tagger):
     """A BiLSTM-CRF over word vectors and letters, for one corpus or for two that share layers.
 
-    vocabularies: the primary corpus's, and the assisting corpus's if it has its own word vectors. assisting_types: the
-    assisting corpus's types if it has its own output layer, else None. vectors: initial word vectors of each
-    vocabulary.
+    vocabularies: one for the primary corpus, and one for the assisting corpus if it has its own word vectors.
+    assisting_types: types of the assisting corpus if it has its own output layer, else None. vectors: initial word
+    vectors of each vocabulary.
     """
 
     def __init__(
@@ -207,8 +207,10 @@ class BiLstmTagger(Tagger):
         self._words = [vocabulary.lookup() for vocabulary in vocabularies]
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
-            raise ModelError(f"{layout.states}: its states join at the second BiLSTM; choose a network with two.")
-        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None  # softmax: all alike
+            raise ModelError(f"{layout.states}: its states are added at the second BiLSTM; choose one with two.")
+        self.mix = (
+            nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
+        )  # the softmax of zeros weighs all layers equally
         self.scale = nn.Parameter(torch.ones(1)) if self._states else None
         self.characters = CharCnn(len(letters), layout.letter_size, layout.filters, layout.widths, layout.dropout)
         self.towers = nn.ModuleList(

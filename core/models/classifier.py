@@ -39,7 +39,7 @@ class Classifier(nn.Module):
         super().__init__()
         if tokenizer.mask_token_id is None:
             raise ModelError(
-                f"{encoder.config.model_type}: has no mask piece to stand for a mention; choose an encoder like BERT."
+                f"{encoder.config.model_type}: has no mask piece to replace a mention; choose an encoder like BERT."
             )
         self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
         self.pieces = Pieces(tokenizer, max_length)

@@ -84,7 +84,7 @@ def hindrance() -> str:
     if not cards.visible():
         return ""
     own = failure(torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))))
-    return f"A GPU is here ({cards.visible()[0].name}), but torch cannot use it: {own.rstrip('.')}."
+    return f"This machine has a GPU ({cards.visible()[0].name}), but torch cannot use it: {own.rstrip('.')}."
 
 
 def in_words(device: "torch.device", dtype: "torch.dtype") -> str:

@@ -1,4 +1,4 @@
-"""Sentence vectors from any BERT-like encoder, pooled over its pieces, in batches of like length."""
+"""Sentence vectors from any BERT-like encoder, pooled over its pieces, in batches of similar length."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -45,7 +45,7 @@ class EncoderOptions(Config):
         except ModelError:
             if not self.allow_download:
                 raise
-            return self  # the worker fetches it; a page must not wait for that
+            return self  # the worker downloads the encoder, because a page must not wait
 
 
 def encoder_options(config: EncoderOptions) -> dict[str, object]:

@@ -7,7 +7,7 @@ from core.isolated import Isolated, is_serving
 from core.models.hub import BUNDLED, TINY, folder_of, located
 from core.models.model_files import files, fingerprint_of
 
-_process = Isolated(__name__, "start this by the command line if you trust the model")
+_process = Isolated(__name__, "use the command line if you trust the model")
 
 
 def fingerprint(name: str, *, allow_download: bool = False) -> str:

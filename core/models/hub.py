@@ -1,8 +1,8 @@
 """Sources of encoders: the bundled one, `tiny`, an offered one that was fetched, a folder, or the Hugging Face cache.
 
-Nothing is downloaded without being asked for. Only safetensors are read; a pickle of tensors is converted into them
-(`model_files.in_safetensors`). Remote code never runs. `tiny` has random weights over single characters and no file;
-it serves tests and first tries.
+Nothing is downloaded unless the user asks for it. Only safetensors are read; pickled tensors are converted to
+safetensors first (`model_files.in_safetensors`). Remote code never runs. `tiny` has random weights over single
+characters and no file; it is for tests and first trials.
 """
 
 import os
@@ -67,14 +67,16 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
         yield folder
     finally:
         if state(folder) != before:
-            raise ModelError(f"{name}: its files were changed while they were read; start again when that is over.")
+            raise ModelError(
+                f"{name}: its files changed while they were read; start again when no process writes to them."
+            )
 
 
 def converted(name: str) -> str:
     """Convert encoder `name` to safetensors if needed, and describe the conversion in a sentence.
 
-    Return "" if no conversion was needed, or if the encoder is not on this machine, which loading it will report.
-    Errors: those of `located` and `in_safetensors`.
+    Return "" if no conversion was needed, or if the encoder is not on this machine; loading the encoder reports that
+    error. Errors: those of `located` and `in_safetensors`.
     """
     try:
         if name in (BUNDLED, TINY, *OFFERS) or not wanting(folder_of(name)):
@@ -91,7 +93,7 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
         return _bundled()
     if name in OFFERS:
         if not kept(name).is_dir():
-            raise ModelError(f"{name}: not on this machine yet; fetch it by `python -m core encoders get {name}`.")
+            raise ModelError(f"{name}: not on this machine yet; fetch it with `python -m core encoders get {name}`.")
         return kept(name)
     folder = _typed(name) or _cached(name, allow_download)
     for needed, there in (("config.json", (folder / "config.json").exists()), ("*.safetensors", weights(folder))):
@@ -106,7 +108,7 @@ def _typed(name: str) -> Path | None:
     """Return the folder if `name` is a path; None if it is a model's id.
 
     Errors: PathError if this process is confined and the path, or a link in the folder, leads out of the allowed
-    folders. The error is the same if nothing is there, so that it reveals nothing.
+    folders. The error does not show whether the path exists.
     """
     try:
         folder = user_path(os.path.expanduser(name))
@@ -138,7 +140,7 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
             f"{name}: its tokenizer cannot be read ({first_line(error)}); save it with the model's folder."
         ) from error
     if not tokenizer.is_fast:
-        raise ModelError(f"{name}: only a slow tokenizer is there; save a tokenizer.json beside the model.")
+        raise ModelError(f"{name}: has only a slow tokenizer; save a tokenizer.json beside the model.")
     return tokenizer
 
 
@@ -206,7 +208,7 @@ def _cached(name: str, allow_download: bool) -> Path:
     kept = "this machine is set to stay offline (WINNOW_OFFLINE)"
     if allow_download and offline():
         raise ModelError(
-            f"{name}: not to be fetched, since {kept}; give a local folder, or use {BUNDLED}, which is bundled."
+            f"{name}: cannot be downloaded, because {kept}; give a local folder, or use {BUNDLED}, which is bundled."
         )
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -217,17 +219,15 @@ def _cached(name: str, allow_download: bool) -> Path:
         # Many repositories hold both formats; the pickle is fetched only if there are no safetensors.
         return folder if weights(folder) else Path(fetch(allow_patterns=[PICKLE]))
     except HFValidationError as error:
-        raise ModelError(f"{name}: neither a folder nor a Hugging Face id; use {BUNDLED}, which is bundled.") from error
+        raise ModelError(
+            f"{name}: is neither a folder nor a Hugging Face id; use {BUNDLED}, which is bundled."
+        ) from error
     except (OSError, HfHubHTTPError, ValueError) as error:
         if allow_download:
             raise ModelError(
                 f"{name}: the download failed ({first_line(error)}); use {BUNDLED}, which is bundled."
             ) from error
-        why = (
-            f"and {kept};"
-            if offline()
-            else ("and nothing is downloaded without being asked for; add --allow-download,")
-        )
+        why = f"and {kept};" if offline() else "and a download needs your permission; add --allow-download,"
         raise ModelError(
             f"{name}: not on this machine, {why} give a local folder, or use {BUNDLED}, which is bundled."
         ) from error

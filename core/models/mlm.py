@@ -225,7 +225,7 @@ def head_parameters(model: "PreTrainedModel") -> dict[str, "torch.nn.Parameter"]
 
 
 def begin_head(lm: MaskedLM, counts: IntArray) -> None:
-    """Initialise a new head: transform the identity, decoder the embeddings, bias log p of each piece.
+    """Initialise a new head. Its transform is the identity, its decoder the embeddings, its bias log p of each piece.
 
     counts: `(v,)` occurrences of each piece in the training text.
     """

@@ -92,7 +92,7 @@ def refuse_unsafe(name: str, folder: Path) -> None:
         plain = isinstance(shard, str) and shard == Path(shard).name and shard.endswith(".safetensors")
         if not plain or not (folder / shard).is_file():
             raise ModelError(
-                f"{name}: its index names {str(shard)[:80]!r}, which is no .safetensors file beside it; save it again."
+                f"{name}: its index names {str(shard)[:80]!r}, not a .safetensors file beside it; save it again."
             )
     for key, value in _settings(_json(name, folder / "config.json")):
         if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:
@@ -113,7 +113,7 @@ def _json(name: str, file: Path) -> Mapping[str, object]:
                 return document
     except (OSError, ValueError, RecursionError):
         pass
-    raise ModelError(f"{name}: {file.name} cannot be read as a model's; save the model again.")
+    raise ModelError(f"{name}: {file.name} is not a valid file of a model; save the model again.")
 
 
 def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -131,7 +131,7 @@ _LARGER = 2  # largest size of the tensors, in sizes of the pickle; tensors that
 def in_safetensors(name: str, folder: Path) -> Path:
     """Return `folder` if it holds safetensors, else the folder of its conversion, which is made if missing.
 
-    Errors: ModelError if the pickle holds more than tensors or changes meanwhile; nothing is kept then.
+    Errors: ModelError if the pickle holds more than tensors or changes meanwhile; then nothing is stored.
     """
     if weights(folder) != [folder / PICKLE]:
         return folder
@@ -147,7 +147,7 @@ def wanting(folder: Path) -> bool:
 
 
 def about(target: Path) -> str:
-    """Return a sentence on the source of a converted folder's weights."""
+    """Return the sentence that names the source of a converted folder's weights."""
     return (target / _ABOUT).read_text(encoding="utf-8").strip()
 
 
@@ -170,12 +170,14 @@ def _convert(name: str, folder: Path, target: Path) -> None:
         save_file(tensors, written / _WEIGHTS, metadata={"format": "pt"})
         sync(written / _WEIGHTS)
         about = (
-            f"{name}: its folder holds {PICKLE} alone (sha256 {file_digest(folder / PICKLE)}); its tensors were read "
-            f"without running anything in it, and are kept as safetensors in {target}.\n"
+            f"{name}: its only weights are in {PICKLE} (sha256 {file_digest(folder / PICKLE)}). Its tensors were read "
+            f"without running any code in it, and are stored as safetensors in {target}.\n"
         )
         write_atomic(written / _ABOUT, about.encode())
         if state(folder) != before or _target(folder) != target:
-            raise ModelError(f"{name}: its files were changed while they were read; start again when that is over.")
+            raise ModelError(
+                f"{name}: its files changed while they were read; start again when no process writes to them."
+            )
         if not target.is_dir():  # another process may have been faster
             os.replace(written, target)
             sync(target.parent)
@@ -193,13 +195,13 @@ def _tensors(name: str, file: Path) -> "dict[str, torch.Tensor]":
         if memory_ran_out(error):
             raise
         raise ModelError(
-            f"{name}: its {PICKLE} is not usable as an encoder's weights ({_reason(error)}); nothing of it was run "
-            "or kept. Give a folder saved as safetensors."
+            f"{name}: its {PICKLE} cannot be used as an encoder's weights ({_reason(error)}); none of it was run "
+            "or stored. Give a folder saved as safetensors."
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """Return our own words; torch's are left out, because they explain how to run the pickle after all."""
+    """Describe the error in our own words. torch's message is left out, because it explains how to run the pickle."""
     if isinstance(error, _NotWeights):
         return str(error)
     return f"it is damaged, or more than tensors: {type(error).__name__}"
@@ -219,7 +221,7 @@ def _refuse_packed(file: Path) -> None:
     except BadZipFile as error:
         raise _NotWeights("it is a damaged zip") from error
     if packed:
-        raise _NotWeights("it is packed, as torch never writes one")
+        raise _NotWeights("it is compressed, and torch never compresses its files")
 
 
 def _separated(loaded: object, size: int) -> "dict[str, torch.Tensor]":
@@ -227,12 +229,12 @@ def _separated(loaded: object, size: int) -> "dict[str, torch.Tensor]":
     import torch
 
     if not isinstance(loaded, dict) or not loaded:
-        raise _NotWeights("it is no table of weights")
+        raise _NotWeights("it is not a table of weights")
     for key, tensor in loaded.items():
         if not isinstance(key, str) or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-            raise _NotWeights(f"its entry {str(key)[:80]!r} is no tensor under a name")
+            raise _NotWeights(f"its entry {str(key)[:80]!r} is not a named tensor")
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
-            raise _NotWeights(f"its tensor {key[:80]!r} is of an uncommon kind")
+            raise _NotWeights(f"its tensor {key[:80]!r} has an unusual type")
     if sum(tensor.numel() * tensor.element_size() for tensor in loaded.values()) > _LARGER * size:
         raise _NotWeights("its tensors are larger than the file that holds them")
     seen = set[int]()

@@ -14,7 +14,7 @@ MOST = 4  # words per span
 
 
 def beyond(sentences: Sequence[Sentence]) -> tuple[int, int]:
-    """Return the number of entities that are longer than any span, and of all entities."""
+    """Return the number of entities that are longer than the longest span, and the number of all entities."""
     entities = [entity for sentence in sentences for entity in sentence.entities or ()]
     return sum(entity.end - entity.start > MOST for entity in entities), len(entities)
 

@@ -134,7 +134,10 @@ class KneserNey:
         return self.score(sentences).perplexities(count_end=count_end)
 
     def prob(self, word: str, context: Sequence[str] = ()) -> float:
-        """Return P(word | context). `<s>`, `</s>` and `<unk>` keep their meaning here; only the last words count."""
+        """Return P(word | context).
+
+        `<s>`, `</s>` and `<unk>` keep their meaning here; only the last words of the context are used.
+        """
         spelled = [*context[max(0, len(context) - self.order + 1) :], word]
         words = np.fromiter((self.vocabulary.get(token, UNK) for token in spelled), np.int32, len(spelled))
         return float(10 ** self._log10_by_word(words)[-1])

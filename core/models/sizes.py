@@ -1,4 +1,4 @@
-"""Compares the size of an encoder's tokenizer with that of its embedding table, before anything is computed.
+"""Compare the size of an encoder's tokenizer with the size of its embedding table, before anything is computed.
 
 A token that was added only to the tokenizer has no row in the table, so the run would fail in the middle of a batch.
 """
@@ -17,7 +17,7 @@ _EMBEDDINGS = frozenset(  # names of transformers' modules for the vectors of a 
     {"word_embeddings", "embed_tokens", "wte", "tok_embeddings", "word_embedding", "shared", "embeddings"}
 )
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "added_tokens.json")
-_process = Isolated(__name__, "start this by the command line if you trust the model", spare=False)
+_process = Isolated(__name__, "use the command line if you trust the model", spare=False)
 
 
 def refuse_misfit(name: str, folder: Path) -> None:
@@ -32,7 +32,7 @@ def refuse_misfit(name: str, folder: Path) -> None:
 
 
 def misfit(name: str, folder: Path) -> str:
-    """Return the error of `refuse_misfit`, "" if the sizes fit. In the app's server another process reads the files."""
+    """Return the message of `refuse_misfit`; "" if the sizes fit. The app's server reads them in another process."""
     try:
         if is_serving():
             _asked(name, folder, _states(folder, *_TOKENIZER, "config.json", "model.safetensors"))
@@ -45,12 +45,12 @@ def misfit(name: str, folder: Path) -> str:
 
 @lru_cache(maxsize=32)
 def _asked(name: str, folder: Path, states: tuple[object, ...]) -> None:
-    """Let a separate process answer. states: used only as a key of the cache."""
+    """Call `refuse_misfit` in a separate process. states: only a key of the cache."""
     _process.ask(name, name=name, folder=str(folder))
 
 
 def answer(name: str, folder: str) -> None:
-    """Answer in the other process. Errors: those of `refuse_misfit`."""
+    """Call `refuse_misfit`; runs in the separate process."""
     refuse_misfit(name, Path(folder))
 
 
@@ -114,7 +114,7 @@ def _tables(file: Path) -> Iterator[int]:
 
 
 def _read(file: Path) -> Mapping[str, object]:
-    """Return a file's JSON object; empty if it is missing or damaged, which loading the encoder will report."""
+    """Return a file's JSON object; {} if it is missing or damaged, because loading the encoder reports that."""
     with suppress(OSError, ValueError, RecursionError):
         if file.stat().st_size < _LARGEST:
             document = json.loads(file.read_bytes())

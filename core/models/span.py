@@ -286,7 +286,7 @@ UNITS = 100  # hidden units of the critic
 
 
 class Critic(nn.Module):
-    """A learnt score of two representations of `width` units: how likely both are of one mention."""
+    """A learnt score of two representations of `width` units: how likely both represent the same mention."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

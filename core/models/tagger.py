@@ -77,12 +77,12 @@ def complete(folder: Path) -> Iterator[None]:
         if memory_ran_out(error):
             raise
         raise ModelError(
-            f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."
+            f"{folder}: is not a complete tagger ({type(error).__name__}); copy the folder of the run again."
         ) from error
 
 
 class Tagger(nn.Module):
-    """Words to emissions, and a chain over them.
+    """A network that maps words to emissions, and a chain over the emissions.
 
     types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context_pieces:
     see `Reading`; 0 if the tagger reads each sentence alone. cut: tokenisation of the training sentences, to apply to
@@ -223,7 +223,7 @@ class Tagger(nn.Module):
     def _decoded(
         self, sentences: Sequence[Sentence], decode: Callable[[Tensor, Tensor], Tensor], report: Reporter
     ) -> Iterator[tuple[list[int], Tensor]]:
-        """Yield batches of like length: their rows, and the result of `decode` on emissions and mask, on the CPU."""
+        """Yield batches of similar length: their rows, and the result of `decode` on emissions and mask, on the CPU."""
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
 

@@ -202,7 +202,7 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     about = getattr(model.config, "winnow", None)
     if about is None:
         raise ModelError(
-            f"{folder}: is no tagger made by Winnow (its config.json has no `winnow`); run finetune first."
+            f"{folder}: is not a tagger made by Winnow (its config.json has no `winnow`); run finetune first."
         )
     tokenizer = hub.load_tokenizer(str(folder))
     with complete(folder):

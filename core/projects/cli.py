@@ -119,7 +119,7 @@ def project_import(file: str, name: str, as_json: bool) -> None:
 def project_remove(project: str, as_json: bool) -> None:
     """Delete a project: its corpora, selections, runs and models."""
     doomed = projects.find(project)
-    echo(f"note: deletes everything in {doomed.name}; keeps original files, downloads and exported copies", err=True)
+    echo(f"note: deletes everything in {doomed.name}, but no original files, downloads or exported copies", err=True)
     if sys.stdin.isatty() and not as_json:
         click.confirm("Remove all of it?", abort=True, err=True)
     report({"removed": projects.remove(doomed.name).name}, as_json, "")

@@ -129,7 +129,7 @@ class Cluster:
         kinds = sorted({machine.computer for machine in self.machines})
         if len(kinds) > 1:
             return f"would differ in the last digits, so workers are refused without --mixed: {', '.join(kinds)}."
-        return "the same, by machines of one kind with this machine's packages; every run also compares its workers."
+        return "the same: all machines are of one kind and have the same packages. Every run also compares its workers."
 
     @property
     def privacy(self) -> list[str]:

@@ -39,7 +39,7 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """Return those candidates that used the corpora in use now (with their current roles); see `runs_with_roles`."""
+    """Return the candidates that used the corpora in use now, in their current roles; see `runs_with_roles`."""
     return runs_with_roles(candidates, roles(), library(), _unread)
 
 

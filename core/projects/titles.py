@@ -60,7 +60,8 @@ def outcome(run: Run) -> str:
     return ""
 
 
-# Kinds whose outcome is computed now, because users may change it after the run, or because it is judged when read.
+# Kinds whose outcome is computed now, because users may change the result after the run, or because its verdict is
+# computed on reading.
 _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
     "select": selections.kept,
     "experiment": results.finding,

@@ -154,7 +154,7 @@ def name_in(file: IO[bytes], label: str) -> str:
 def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
     """Make a project from an exported file. label, name: see `unpack.unpack`.
 
-    Errors: ProjectError, ResourceError, RunBusy; then no project remains.
+    Errors: ProjectError, ResourceError, RunBusy. After an error, no project remains.
     """
     project = unpack.unpack(file, label, _root(), name)
     with noted("import", corpora=_corpora(project)):

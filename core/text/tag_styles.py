@@ -150,10 +150,10 @@ class Style:
 
 
 def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = True) -> Style | None:
-    """Return the spelling of a column's values, None if they are no entity tags.
+    """Return the spelling of a column's values; None if they are not entity tags.
 
-    counts: how often each value occurs in the sample. type: of untyped tags. bare: whether types without letters are
-    considered.
+    counts: how often each value occurs in the sample. type: type of untyped tags. bare: True to accept types without
+    position letters.
     """
     counts = {value: n for value, n in counts.items() if len(value) <= _LONGEST}
     if not counts or len(counts) > 50 * _MOST_TYPES:
@@ -227,7 +227,7 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
     separator, fitting = separators.most_common(1)[0]
     # In the usual spelling a file that mixes schemes is reported by the scheme's detector, with its line.
     usual = kind == "letters" and separator == "-"
-    if not (outside or usual):  # "U.S." alone in a column is no tag
+    if not (outside or usual):  # "U.S." alone in a column is not a tag
         return None
     if fitting < (0.5 if usual else 0.98) * sum(rest.values()):
         return None

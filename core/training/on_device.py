@@ -100,8 +100,8 @@ def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
     own = tuple(card for card in cards.visible()[place : place + 1] if card in usable)
     if usable and not own:
         raise ResourceError(
-            f"torchrun: process {place} needs the GPU of that number, which is not available; start as many"
-            f" processes as there are GPUs, and choose these by {cards.VISIBLE}, not by --device."
+            f"torchrun: process {place} needs GPU number {place}, which is not available; start as many processes as "
+            f"there are GPUs, and choose the GPUs by {cards.VISIBLE}, not by --device."
         )
     return own
 
@@ -127,7 +127,7 @@ def rank() -> int:
 
 
 def announce(run_id: str) -> None:
-    """Announce the run that the other processes join; "" if it is already finished and none must join."""
+    """Announce the run that the other processes join. run_id: "" if the run has finished, so that no process joins."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not rank() and not _announced:
         _announced.add(run_id)
         _store().set(_KEY, run_id)

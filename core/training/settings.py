@@ -241,7 +241,9 @@ class TaggerSettings(Config):
     patience: int | None = option(
         None, "Training ends after this many epochs without a better dev F1.", unit="epochs", ge=1
     )
-    min_epochs: int | None = option(None, "Train at least this long, whatever the patience.", unit="epochs", ge=1)
+    min_epochs: int | None = option(
+        None, "Train at least this long, even if the patience has run out.", unit="epochs", ge=1
+    )
     dev_sentences: int | None = option(
         None,
         "Size of the dev sample that each epoch is scored on; 0: all. Reported scores always use all.",

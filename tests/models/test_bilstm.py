@@ -129,7 +129,7 @@ def test_saved_tagger_predicts_the_same(tmp_path: Path) -> None:
     assert before == after
     assert json.loads((tmp_path / "config.json").read_text())["winnow"]["network"] == "bilstm"
     (tmp_path / "model.safetensors").write_bytes(b"torn")
-    with pytest.raises(ModelError, match="no whole tagger"):
+    with pytest.raises(ModelError, match="not a complete tagger"):
         bilstm.load(tmp_path)
 
 

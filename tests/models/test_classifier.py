@@ -49,7 +49,7 @@ def test_padding_does_not_change_logits() -> None:
     assert not torch.allclose(alone[0], alone[1], atol=0.05)
     tokenizer = hub.load_tokenizer("tiny")
     tokenizer.mask_token = None
-    with pytest.raises(ModelError, match="bert: has no mask piece to stand for a mention; choose an encoder like BERT"):
+    with pytest.raises(ModelError, match="bert: has no mask piece to replace a mention; choose an encoder like BERT"):
         Classifier(hub.load_model("tiny"), tokenizer, 2, pooling="cls", max_length=16, dtype=torch.float32)
 
 

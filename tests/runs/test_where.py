@@ -156,7 +156,7 @@ def test_an_invalid_place_option_is_a_clear_error(
 def test_a_cluster_of_one_kind_of_machine_is_accepted() -> None:
     fit = Cluster(on="ray:ward3:6379", machines=[WARD, OTHER])
     assert not fit.bad
-    assert fit.bytes.startswith("the same, by machines of one kind")
+    assert fit.bytes.startswith("the same: all machines are of one kind")
     assert fit.home == "visible on all machines, so each of them also runs steps of an experiment."
     assert "in clear text" in fit.privacy[0]
     assert "A token is required, but it does not encrypt" in fit.privacy[1]

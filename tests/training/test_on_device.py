@@ -126,7 +126,7 @@ def test_every_process_takes_its_own_gpu_or_fails(
     for number, asked in ("2", "auto"), ("0", "cuda:1"):
         monkeypatch.setenv("LOCAL_RANK", number)
         monkeypatch.setenv("WINNOW_DEVICE", asked)
-        words = f"process {number} needs the GPU of that number, which is not"
+        words = f"process {number} needs GPU number {number}, which is not"
         with pytest.raises(ResourceError, match=words):
             run_of(lambda job: on_device(job).__enter__() and None)
 
@@ -166,9 +166,9 @@ def test_run_notes_why_it_uses_the_cpu(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(devices, "failure", lambda card: "CUDA error: no kernel image is available for execution.")
     (note,) = run_of(work).state().notes
-    assert note.startswith("A GPU is here (Tesla V100), but torch cannot use it: CUDA error: no kernel image is")
+    assert note.startswith("This machine has a GPU (Tesla V100), but torch cannot use it: CUDA error: no kernel image is")
     monkeypatch.setenv("WINNOW_DEVICE", "cuda")
-    with pytest.raises(ResourceError, match=r"cuda is not available\. A GPU is here"):
+    with pytest.raises(ResourceError, match=r"cuda is not available\. This machine has a GPU"):
         run_of(work)
 
 
