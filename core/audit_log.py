@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Set the origin of all actions in the block. Without it, the origin is "page", because workers act for pages."""
+    """Set the origin of all actions in the block. The default is "page", because workers act for pages."""
     token = _origin.set(origin)
     try:
         yield
@@ -82,7 +82,7 @@ def ready() -> None:
 
 
 def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
-    """Append an action to the log. Errors: as for `ready`."""
+    """Append an action to the log. Errors: those of `ready`."""
     path = place()
     if path is None:
         return

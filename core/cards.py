@@ -133,7 +133,7 @@ def _of_use() -> tuple[Card, ...]:
 
 
 def check() -> None:
-    """Errors: ConfigError of `asked`; ResourceError if the device of `--device` is not available."""
+    """Check the device of `--device`. Errors: ConfigError of `asked`; ResourceError if it is not available."""
     if asked().startswith("cuda") and not usable():
         raise ResourceError(f"device: {asked()} is not available; {_instead()}")
 

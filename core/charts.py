@@ -53,7 +53,7 @@ def figure(height: int, *, x: str, y: str) -> go.Figure:
 
 
 def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
-    """Return the figure in the colours of the page's theme. dark: True for the dark theme."""
+    """Return the figure with the colours of the page's theme. dark: True for the dark theme."""
     ink = DARK_INK if dark else INK
     fig.update_layout(font_color=ink, legend_font_color=ink, hoverlabel_font_color=ink)
     fig.update_xaxes(tickfont_color=ink, title_font_color=ink)

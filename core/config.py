@@ -43,7 +43,7 @@ def offline() -> bool:
 
 
 def refuse_download(options: Mapping[str, object]) -> None:
-    """Errors: ConfigError if options, or options nested in them, ask for a download on an offline machine."""
+    """Refuse options, also nested ones, that ask for a download on an offline machine. Errors: ConfigError."""
     wanted = options.get("allow_download") not in (None, False)
     if wanted and offline():
         raise ConfigError(

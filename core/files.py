@@ -112,13 +112,16 @@ def forget_sums(run: Path) -> None:
 
 
 def refuse_changed(folder: Path) -> None:
-    """Errors: RunError if a file in `folder`, such as a model's weights, was changed since its run."""
+    """Check the files in `folder`, such as a model's weights. Errors: RunError if one was changed since its run."""
     for file in folder.iterdir():
         _refuse_changed(file)
 
 
 def _refuse_changed(file: Path) -> None:
-    """Errors: RunError if the file was changed. Without checksums (active runs, early versions), all files pass."""
+    """Check one file. Without checksums (active runs, early versions), all files pass.
+
+    Errors: RunError if it was changed.
+    """
     folder = next((parent for parent in file.parents if parent.name == ARTIFACTS), None)
     if folder is None or not file.is_file():
         return

@@ -29,7 +29,7 @@ Options = dict[str, object]  # options of a run, in the form that its config tak
 
 
 class About(Protocol):
-    """Facts about a run, for its title and outcome: its options, and the names of what they refer to."""
+    """Facts about a run, for its title and outcome: its options, and the names of the corpora and runs in them."""
 
     @property
     def config(self) -> Mapping[str, Any]: ...
@@ -116,7 +116,7 @@ class Job:
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
     def begun_child(self, kind: str, **options: object) -> Run:
-        """Return the same run as `child`, finished or not. The caller must see to its work."""
+        """Return the run of `child`, finished or not. The caller must start its work."""
         return find_or_create(self.context, **self._wanted(kind, options).manifest())
 
     def _wanted(self, kind: str, options: Options) -> "Plan":
@@ -139,7 +139,7 @@ def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Resul
 
 
 def _result(kind: Kind, config: Config, job: Job) -> Result:
-    """Do a run's work and return its result.
+    """Do the work of a run and return its result.
 
     First write the notes about converted encoders, overruled checks and an ignored `--on`.
     """

@@ -89,7 +89,7 @@ def private() -> None:
 
 
 def _refuse_foreign(root: Path) -> None:
-    """Errors: PathError if the home or a folder in it cannot be read; without the error, it would look empty."""
+    """Refuse a home or a folder in it that cannot be read, because it would look empty. Errors: PathError."""
     try:
         if not root.exists():
             return

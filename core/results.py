@@ -43,7 +43,7 @@ class Scores:
     """Scores of sentences, in the strategy's unit.
 
     values: `(n,)` float, one per sentence; NaN if the sentence could not be scored. prefer: "high" if high scores are
-    better, else "low". Only `selection.choose` changes signs. corpus: fingerprint of the scored corpus.
+    better, else "low". Only `selection.choose` changes the sign of scores. corpus: fingerprint of the scored corpus.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Build the command line that does the same as a page, to show it there."""
+"""Build the command line that repeats what a page does, so that the page can show it."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -47,8 +47,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 def command_of(run: Run) -> str | None:
     """Return the command line that repeats a run, or None.
 
-    It is None for a kind without its own command, for an uploaded file, whose copy was deleted, and if the options of
-    the run are no longer valid.
+    It is None for a kind without its own command, and for an uploaded file, whose copy was deleted. It is also None if
+    the options of the run are no longer valid.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):

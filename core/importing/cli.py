@@ -19,6 +19,7 @@ from core.importing.result import AddResult, AuditResult, IntakeResult, SplitRes
 from core.kinds import KINDS
 from core.projects import runs
 from core.runs.result import read as read_result
+from core.runs.run import Run
 from core.samples.sets import sample_sets
 from core.shown import count
 
@@ -52,12 +53,12 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
         paths, options["move"] = (str(uploads.fetched(elsewhere, partial(echo, err=True))),), True
     first, *others = (str(Path(path).absolute()) for path in paths)
     run = runs.execute("add", {"path": first, "others": tuple(others), **options}, progress)
-    finish(run, as_json, plain=lambda _: _added(run.id))
+    finish(run, as_json, plain=lambda _: _added(run))
 
 
-def _added(run_id: str) -> list[str]:
+def _added(run: Run) -> list[str]:
     """Return lines that describe an import: what was read, what was left out and why, and what to check."""
-    added = read_result(runs.get(run_id), AddResult)
+    added = read_result(run, AddResult)
     kind = "labelled" if added.types else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
     if added.types:
@@ -178,7 +179,7 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
     for part, reference in (("", domain), ("task_", task)):
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
         run = runs.execute("audit", options, progress)
-        result = read_result(runs.get(run.id), AuditResult)
+        result = read_result(run, AuditResult)
         flags |= {f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
     report({"run": run.id, **flags}, as_json)
 

@@ -135,7 +135,7 @@ class BiLstm(nn.Module):
             nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[hidden : 2 * hidden])
 
     def forward(self, inputs: Tensor, turned: Tensor) -> Tensor:
-        """Return both directions' outputs. turned: `(b, l)` position of each place in the reversed sentence."""
+        """Return the outputs of both directions. turned: `(b, l)` position of each place in the reversed sentence."""
         ahead, behind = self.ahead(inputs)[0], self.behind(_at(inputs, turned))[0]
         return torch.cat([ahead, _at(behind, turned)], 2)
 
@@ -237,7 +237,7 @@ class BiLstmTagger(Tagger):
         return self
 
     def _add_assisting_output(self, head: Head) -> None:
-        """Add an output layer and a chain for the assisting corpus, if its types differ."""
+        """Add an output layer and a chain for the assisting corpus if its types differ from the primary ones."""
         self.assisting_layer: nn.Linear | None = None
         self.assisting_crf: LinearChain | None = None
         if self.assisting_types is not None:
@@ -255,8 +255,8 @@ class BiLstmTagger(Tagger):
     ) -> Features:
         """Return a training batch with one part per corpus.
 
-        sources: PRIMARY or ASSISTING for each sentence, by default all primary. Labels are indices of the corpus's own
-        tags. If both corpora share every layer, sources have no effect.
+        sources: PRIMARY or ASSISTING for each sentence, by default all primary. Labels are indices of the tags of the
+        sentence's corpus. If both corpora share every layer, sources have no effect.
         """
         together = self.assisting_types is None and len(self.towers) == 1  # one pass is faster than two
         sources = [PRIMARY] * len(sentences) if together or not sources else list(sources)
@@ -332,7 +332,7 @@ class BiLstmTagger(Tagger):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Return one group, and a second one for the chains if they have a rate. head_learning_rate is not used."""
+        """Return one group of all parameters, or two if the chains have a rate. head_learning_rate is not used."""
         with_own_rate = self.in_chains() if chain_learning_rate else set()
         trained = [p for p in self.parameters() if p.requires_grad]
         chains = [p for p in trained if id(p) in with_own_rate]

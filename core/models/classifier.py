@@ -22,7 +22,7 @@ Pooling = Literal["pooler", "cls"]
 class Classifier(nn.Module):
     """Pieces to `n_classes` logits.
 
-    pooling: `cls` uses the first piece's state; `pooler` passes it through the encoder's pooler, if there is one.
+    pooling: `cls` uses the first piece's state; `pooler` passes that state through the encoder's pooler, if it has one.
     dtype: number format of the encoder's computation; the last layer stays in float32.
     """
 
@@ -59,9 +59,9 @@ class Classifier(nn.Module):
         return self.pieces.wrapped(self._flat(words)[: self.pieces.room])
 
     def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
-        """Return the pieces of a sentence with one mask for the mention, cut to a window around it."""
+        """Return the pieces of a sentence with one mask piece for the mention, cut to a window around it."""
         left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
-        # Give each side half the room; the left side also gets the room that the right side leaves.
+        # Each side gets half of the window. The left side also gets what the right side does not need.
         n = min(len(left), max(room // 2, room - len(right)))
         return self.pieces.wrapped((*left[len(left) - n :], self.mask, *right[: room - n]))
 

@@ -30,9 +30,9 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 
 
 class Scores(NamedTuple):
-    """Scores of first tags `(k,)`, of a tag (column) after another (row) `(k, k)`, of last tags `(k,)`.
+    """Scores: first tags `(k,)`, a tag (column) after another (row) `(k, k)`, last tags `(k,)`.
 
-    -inf forbids. At least one sequence of every length must be possible.
+    A score of -inf forbids a tag or pair. At least one sequence of every length must be possible.
     """
 
     begin: Tensor
@@ -189,10 +189,10 @@ def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class Sums(NamedTuple):
-    """Logarithms of sums.
+    """Logarithms of the forward and backward sums.
 
-    ahead, behind: `(b, l, k)` sums over all paths to a tag and from it; both include the tag's own emission. total:
-    `(b,)` sums over all sequences.
+    ahead, behind: `(b, l, k)` sums over all paths up to a tag, and over all paths from it; both include the tag's own
+    emission. total: `(b,)` sums over all sequences.
     """
 
     ahead: Tensor
@@ -204,8 +204,9 @@ class Sums(NamedTuple):
 def sums(emissions: Tensor, mask: Tensor, scores: Scores, *, scaled: bool) -> Sums:
     """Return the forward and backward sums of float64 emissions.
 
-    scaled: use matrix products of exponentials, which are fast. The caller must know that no two scores lie so far
-    apart that one underflows (`LinearChain._near`). Otherwise logarithms are summed, which is always right.
+    scaled: use matrix products of exponentials, which are fast. The caller must know that no two scores are so far
+    apart that one of them underflows (`LinearChain._near`). Otherwise logarithms are summed, which is slower but always
+    correct.
     """
     emissions = emissions.masked_fill(~mask[..., None], 0.0)
     turned = _turned(mask)[..., None].expand_as(emissions)

@@ -1,9 +1,9 @@
-"""Choose a model's device and precision, share batches among CPU cores, copy to a GPU, handle a lack of memory.
+"""Choose device and precision of a model, share batches among CPU cores, copy to a GPU, and handle a lack of memory.
 
 `python -m core.models.devices` prints the device that a training would use.
 
 The host waits until the GPU has finished all its work if it copies from ordinary memory, or reads a result at once.
-Meanwhile it prepares no further batch, and then the GPU waits for the host. Therefore `to_device` copies from pinned
+Meanwhile it prepares no further batch, so the GPU then waits for the host. Therefore `to_device` copies from pinned
 memory, and `fetched` reads each result one batch late.
 
 parts.json in the home stores per GPU and kind of work how many parts a batch was last cut into. Work that is not
@@ -122,14 +122,15 @@ def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
     encoder would also gain nothing. Under torchrun each process has one GPU anyway.
     """
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # as the Trainer itself does for a model that spans several GPUs
+        arguments._n_gpu = 1  # the Trainer sets the same attributes for a model that spans several GPUs
     return arguments
 
 
 def pick_dtype(precision: Precision, device: "torch.device", *, frozen: bool = False) -> "torch.dtype":
-    """Return bfloat16 if asked for or, under `auto`, if the device computes natively in it; else float32.
+    """Return bfloat16 if it is requested, or under `auto` if the device supports it natively; else float32.
 
-    frozen: the model is not trained. A GPU without bf16 then uses float16, whose range is too small for gradients.
+    frozen: True if the model is not trained. A GPU without bf16 then uses float16, whose range is too small for
+    gradients.
     """
     import torch
 
@@ -151,12 +152,12 @@ def _has_bf16(device: "torch.device") -> bool:
 def side_by_side(
     work: Callable[[Item], "tuple[Key, torch.Tensor]"], items: Iterable[Item], device: "torch.device"
 ) -> "Generator[tuple[Key, torch.Tensor], None, None]":
-    """Yield `work` of every item in order, its tensors on the CPU.
+    """Yield the results of `work(item)` in order, with their tensors on the CPU.
 
     On a CPU each thread computes one item. Threads that share one small matrix product would spend most of their time
     waiting for each other while other programs use the cores. On a GPU the next item starts before the previous result
     is read. The calling thread draws the items, a few in advance. While the generator is open, torch has one thread in
-    the whole process. Wrap it in `contextlib.closing` if it may not run to its end.
+    the whole process. Wrap the generator in `contextlib.closing` if it may not run to its end.
     """
     import torch
 
@@ -184,9 +185,9 @@ def single_threads(n: int) -> ThreadPoolExecutor:
 def _use_one_thread() -> None:
     """Let the calling thread compute with a single torch thread, even if another thread later raises the limit.
 
-    A thread adopts the process's limit when it first uses torch. `get_num_threads` counts as that first use. Without
-    it, a later limit of two threads would apply here. Sums over rows (the gradients of layer norm) would then differ in
-    their last digits.
+    A thread adopts the process's limit when it first uses torch; the call of `get_num_threads` is this first use.
+    Without this call, a later limit of two threads would apply here. Sums over rows (the gradients of layer norm) would
+    then differ in their last digits.
     """
     import torch
 

@@ -39,7 +39,10 @@ class EncoderOptions(Config):
     weights: str = option("", "Hash of the encoder, so that changed weights give new vectors.", hidden=True)
 
     def settled(self) -> Self:
-        """Options with the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
+        """Return the options with the encoder's hash.
+
+        Errors: ModelError if the encoder is not here and may not be fetched.
+        """
         try:
             return self.model_copy(update={"weights": fingerprint(self.encoder)})
         except ModelError:
@@ -242,13 +245,16 @@ def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cu
 
 
 def _read_by(window: TextWindow, pieces: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the window's pieces, and 1 for each that does not count."""
+    """Return the window's pieces, and 1 for each piece that does not count."""
     n = len(window.places)
     return [pieces[place] for place in window.places], [int(i not in window.new) for i in range(n)]
 
 
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Yield the rows of each batch: similar lengths, at most `budget` pieces or one sentence. Skips length 0."""
+    """Yield the rows of each batch: of similar length, at most `budget` pieces or one sentence.
+
+    Rows of length 0 are left out.
+    """
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
     start = int(np.searchsorted(ordered, 1))
@@ -261,7 +267,7 @@ def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
 
 
 def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Return the most pieces that the encoder reads at once; RoBERTa's positions start after the padding index."""
+    """Return the number of pieces that the encoder reads at once. RoBERTa's positions start after the padding index."""
     # Relative positions have no table and no limit. 512 is BERT's.
     most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
     for name, module in model.named_modules():
@@ -273,7 +279,7 @@ def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> i
 def _prepack(model: "PreTrainedModel") -> None:
     """Reorder linear weights for oneDNN once instead of at every call, which is 1.1 to 1.3 times as fast.
 
-    Uses the operations that torch.compile emits. The weights stay plain if packing fails or changes the output.
+    It uses the operations that torch.compile emits. The weights stay plain if packing fails or changes the output.
     """
     import torch
 

@@ -24,18 +24,18 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
 
 
 def answer(name: str, *, allow_download: bool = False) -> str:
-    """Return the fingerprint, read by this process. Errors: ModelError."""
+    """Return the fingerprint, computed in this process. Errors: ModelError."""
     with located(name, allow_download=allow_download) as folder:
         return fingerprint_of(folder)
 
 
 @lru_cache(maxsize=32)
 def _answer_isolated(name: str, state: tuple[object, ...]) -> str:
-    """Return the fingerprint, read by a separate process. state: used only as a key of the cache."""
+    """Return the fingerprint, computed in a separate process. state: only a key of the cache."""
     return str(_process.ask(name, name=name))
 
 
 def _state(folder: Path) -> tuple[object, ...]:
-    """Return a value that changes if a file of the encoder does."""
+    """Return a value that changes if a file of the encoder changes."""
     stats = ((file, file.stat() if file.exists() else None) for file in files(folder))
     return tuple((str(file), stat and (stat.st_mtime_ns, stat.st_size)) for file, stat in stats)

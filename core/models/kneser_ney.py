@@ -52,7 +52,7 @@ class NgramTable:
 
 @dataclass(slots=True, kw_only=True)
 class _Level:
-    """One order during the fit. suffix: `(m,)` row of the n-gram without its first word, one order below."""
+    """One order of n-grams during the fit. suffix: `(m,)` row of the n-gram without its first word, one order below."""
 
     keys: _Int64
     counts: Ids
@@ -65,7 +65,10 @@ def word_bits(n_words: int) -> int:
 
 
 def closed_form(n1: int, n2: int, n3: int, n4: int) -> Discounts | None:
-    """Return D1, D2 and D3+ from the numbers of n-grams that occur once to four times; None if the form fails."""
+    """Return the discounts D1, D2 and D3+ in closed form; None if the form fails.
+
+    n1 to n4: numbers of n-grams that occur once, twice, three times and four times.
+    """
     if not (n1 and n2 and n3):
         return None
     y = n1 / (n1 + 2 * n2)

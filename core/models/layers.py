@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class LayerMix(nn.Module):
     """gamma * sum softmax(w)_l h_l over an encoder's embeddings and layers (Peters et al. 2018), w and gamma learnt.
 
-    It replaces the last layer's output of `model`, which must be called with `output_hidden_states=True`. The model's
-    own weights and files do not contain it.
+    The mix replaces the last layer's output of `model`, which must be called with `output_hidden_states=True`. The
+    model's own weights and files do not contain it.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:
@@ -67,7 +67,7 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
     layers = layers_of(model, name, "give last")
     n = len(layers)
     if choice.k > n:
-        raise ConfigError(f"layers: {name} has {n}, so {choice.k} is none of them; give a number from 1 to {n}.")
+        raise ConfigError(f"layers: {name} has {n}, so it has no layer {choice.k}; give a number from 1 to {n}.")
     if choice.kind == "reinit":
         for layer in layers[n - choice.k :]:
             _draw(layer, float(getattr(model.config, "initializer_range", 0.02)))

@@ -36,10 +36,10 @@ MASKED, RANDOM = 0.8, 0.1  # shares of the chosen pieces; the rest stays unchang
 class Masking:
     """Rule for choosing and replacing pieces.
 
-    probability: share of the pieces that are chosen. unit: `piece` each independently; `word` all pieces of a word or
-    none; `span` as in CrossNER (whose p is 0.2): of each two isolated chosen pieces, the first moves beside the
-    second. mask: id of the mask piece. special: `(vocabulary,)` pieces that are never chosen or inserted. ordinary:
-    ids of all others.
+    probability: share of the pieces that are chosen. unit: `piece` chooses each piece independently; `word` chooses all
+    pieces of a word or none; `span` moves the first of two isolated chosen pieces next to the second, as in CrossNER
+    (where the probability is 0.2). mask: id of the mask piece. special: `(vocabulary,)` pieces that are never chosen or
+    inserted. ordinary: ids of all others.
     """
 
     probability: float

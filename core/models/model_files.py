@@ -52,13 +52,13 @@ def fingerprint_of(folder: Path) -> str:
 
 
 def state(folder: Path) -> list[tuple[object, ...]]:
-    """Return a value that changes if a folder or one of its files is changed or replaced, even if that is undone.
+    """Return a value that changes if a folder or one of its files is changed or replaced, even if the change is undone.
 
     The system's time of change (ctime) cannot be set back by any account.
     """
     states: list[tuple[object, ...]] = []
     for path in (folder, *files(folder)):
-        # The link and its target: either may be replaced.
+        # Include the link and its target, because either may be replaced.
         for look in (os.lstat, os.stat):
             with suppress(OSError):
                 at = look(path)
@@ -117,7 +117,7 @@ def _json(name: str, file: Path) -> Mapping[str, object]:
 
 
 def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield every key of a configuration with its value, nested ones too."""
+    """Yield every key of a configuration with its value, including nested keys."""
     for key, inner in value.items():
         yield key, inner
         if isinstance(inner, Mapping):

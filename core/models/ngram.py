@@ -26,8 +26,8 @@ _Int64 = npt.NDArray[np.int64]
 class NgramScores:
     """Scores of `n` sentences under a model, in the order of the sentences.
 
-    log10: log10 P of the sentence with its `</s>`. oov_log10: the part of it from unknown words. tokens, oov: numbers
-    of tokens and of unknown ones, without `</s>`. All have shape `(n,)`.
+    log10: log10 P of the sentence with its `</s>`. oov_log10: the part of log10 that comes from unknown words. tokens,
+    oov: number of tokens and of unknown tokens, without `</s>`. All have shape `(n,)`.
     """
 
     log10: _Float64
@@ -39,7 +39,7 @@ class NgramScores:
         """Return P^(-1/N) of each sentence, `(n,)`; low means close to the model's text; NaN if N is 0.
 
         count_end: N counts `</s>`, as in KenLM; its probability is in P either way. exclude_oov: leave unknown words
-        out of P and N; they stay in the histories of other words.
+        out of P and N; they stay in the contexts of other words.
         """
         return _perplexity(*self._parts(count_end, exclude_oov))
 
@@ -198,7 +198,7 @@ def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[
 
 
 def _frame(ids: Ids, lengths: IntArray) -> tuple[Ids, _Int64]:
-    """Return the sentences as `<s> ... </s>`, one after another, and the start of each."""
+    """Return the sentences as `<s> ... </s>`, one after another, and the start of each sentence."""
     ends = np.cumsum(lengths + 2, dtype=np.int64)
     starts = ends - lengths - 2
     inside = np.ones(len(ids) + 2 * len(lengths), np.bool_)

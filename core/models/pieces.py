@@ -4,8 +4,8 @@ For sentence vectors (`windows`), all windows have the same length. The last win
 before, so that each piece has context. For masked language modelling (`even_parts`), no piece is read twice, and a text
 is cut into parts of similar length.
 
-For a tagger (`Pieces`), windows hold whole words. A word is represented by its first piece, and its emission comes
-from the window in which the word has the most context. One Viterbi then runs over the whole sentence.
+For a tagger (`Pieces`), windows hold whole words. A word is represented by its first piece. Its emission comes from the
+window in which the word has the most context. Viterbi then runs once over the whole sentence.
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ class Pieces:
         self._pieces: dict[str, Ids] = {}
 
     def of(self, words: Sequence[str]) -> list[Ids]:
-        """Return the pieces of each word, which do not depend on its neighbours."""
+        """Return the pieces of each word. They do not depend on neighbouring words."""
         new = list({word for word in words if word not in self._pieces})
         if new:
             # Byte-level tokenizers expect a space before a word; all others ignore it.
@@ -163,11 +163,12 @@ class Pieces:
 
 
 def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
-    """Return the words (begin, end) of each window. Each adds at least one word to the windows before it."""
+    """Return the words (begin, end) of each window. Each window adds at least one word to the windows before it."""
     spans: list[tuple[int, int]] = []
     begin, end, n = 0, 0, len(ends) - 1
     while end < n:
-        begin = end  # share words with the window before only while one more word fits, so that the end advances
+        # Share words with the previous window only while one more word fits, so that every window ends later.
+        begin = end
         while begin > 0 and ends[end] - ends[begin - 1] <= room // CONTEXT and ends[end + 1] - ends[begin - 1] <= room:
             begin -= 1
         while end < n and ends[end + 1] - ends[begin] <= room:

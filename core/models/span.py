@@ -1,4 +1,4 @@
-"""A tagger of spans: every run of up to MOST words has one type or none, after Wang et al. 2022 (SOURCES.md, MINER).
+"""A tagger that gives every span of up to MOST words one type or none, as in Wang et al. 2022 (SOURCES.md, MINER).
 
 Its contrastive objective compares representations of one entity under two names.
 
@@ -45,7 +45,7 @@ def numbers(n: int) -> Mapping[Place, int]:
 
 
 def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
-    """Return the most probable entity spans with their class numbers; none overlaps a more probable one.
+    """Return the most probable entity spans with their class numbers, without spans that overlap a more probable one.
 
     scores: `(n, MOST, t + 1)` log-probabilities of the span that begins at a word; index 0 is one word long.
     """
@@ -211,7 +211,7 @@ class SpanTagger(PieceTagger):
         words = features["words"] if num_items_in_batch is None else num_items_in_batch
         loss = losses.sum() / (MOST * words)
         if self.contrast is not None and "pairs" in features:
-            # Weighted by the part's share of the step, so that the sum does not depend on the number of parts.
+            # Weight by the part's share of the step, so that the sum does not depend on the number of parts.
             own, other = (hidden[at] for at in features["pairs"])
             loss = loss + self.contrast(own, other) * (features["primary"] / words)
         return {"loss": loss}

@@ -1,8 +1,8 @@
 """Base classes of taggers: words to emissions, a linear chain over them, and strictly decoded BIOES entities.
 
-A tagger is an `nn.Module` that makes its own batches from sentences. `Tagger` holds what all kinds share, `PieceTagger`
-what those on an encoder share. A kind (see `taggers`) adds `features`, `emissions`, `size`, `parameter_groups` and
-`write`. `training.finetune` trains it.
+A tagger is an `nn.Module` that makes its own batches from sentences. `Tagger` holds the code of all kinds,
+`PieceTagger` the code of those on an encoder. A kind (see `taggers`) adds `features`, `emissions`, `size`,
+`parameter_groups` and `write`. `training.finetune` trains it.
 """
 
 import math
@@ -37,8 +37,8 @@ IGNORED = -100  # label of a place without a word; it takes no part in the loss
 class Tags(NamedTuple):
     """Tags of one sentence under several decodings.
 
-    best: the tagger's own decoding, which is one of the next two. constrained: the best sequence that BIOES allows.
-    viterbi: the best of all sequences. argmax: the best tag of each word, without the chain.
+    best: the tagger's own decoding, which is `constrained` or `viterbi`. constrained: the best sequence that BIOES
+    allows. viterbi: the best of all sequences. argmax: the best tag of each word, without the chain.
     """
 
     best: tuple[str, ...]
@@ -55,8 +55,8 @@ def prediction_of(tags: Sequence[str]) -> Prediction:
 def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]]) -> Tensor:
     """Return the numbers of the entities' BIOES tags `(b, l)`, by each sentence's index; IGNORED after its end.
 
-    Entities of every labelling scheme are encoded here, so BIOES allows every sequence. A constrained chain would give
-    any other an infinite loss.
+    Entities of every scheme are encoded here, so BIOES allows every sequence. A constrained chain would give a
+    forbidden sequence an infinite loss.
     """
     labels = torch.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED)
     for row, (sentence, index) in enumerate(zip(sentences, indices, strict=True)):
@@ -68,7 +68,7 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
 
 @contextmanager
 def complete(folder: Path) -> Iterator[None]:
-    """Turn errors of loading a tagger into a ModelError; pass on ModelErrors and out-of-memory errors."""
+    """Turn errors of loading a tagger into a ModelError, except ModelErrors and out-of-memory errors."""
     try:
         yield
     except ModelError:

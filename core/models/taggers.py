@@ -81,7 +81,7 @@ class EncoderTagger(PieceTagger):
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
-        drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # new weights learn at the last layer's rate
+        drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # new weights have the last layer's rate
         layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}
         trained = [p for p in self.parameters() if p.requires_grad]
         with_own_rate = chain if chain_learning_rate else set()  # else the chain has the last layer's rate

@@ -1,6 +1,6 @@
 """Fit of a tokenizer's vocabulary to a text: unknown pieces, pieces per word, lost capitals.
 
-Everything that the vocabulary lacks becomes the same unknown piece, so the encoder cannot distinguish it.
+All text that the vocabulary lacks becomes the same unknown piece, so the encoder cannot distinguish it.
 """
 
 import re
@@ -61,7 +61,7 @@ class Coverage:
 def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
     """Return the coverage of `texts` by an encoder's vocabulary; loads no torch.
 
-    None if the encoder is not on this machine or has no readable tokenizer.json.
+    Return None if the encoder is not on this machine or has no readable tokenizer.json.
     """
     # The bundled vocabulary holds every ASCII letter, so most imports need not load it.
     if encoder == hub.BUNDLED and all(text.isascii() for text in texts):

@@ -64,7 +64,7 @@ class Vocabulary:
 
 
 def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = None) -> Vocabulary:
-    """Return the vocabulary of training sentences. A form seen once and without a pretrained vector is rare."""
+    """Return the vocabulary of training sentences. A word is rare if it occurs once and has no pretrained vector."""
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     with_vector = set(vectors.words) if vectors else set()
     # Put rare words last, so that one index separates them from the others. Sort equal counts by word.

@@ -35,7 +35,7 @@ def changing(home: Path) -> Iterator[None]:
 
 
 def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
-    """Errors: Overtaken if `last`, the current entry, is not the one that the user saw.
+    """Check that the current entry `last` is the entry that the user saw. Errors: Overtaken if it is not.
 
     seen: time of the entry that the user saw; 0: the user saw none; None: do not check. what: start of the message.
     """

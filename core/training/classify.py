@@ -1,7 +1,8 @@
 """Training of a sequence classifier, and its probabilities (SOURCES.md, PVI).
 
 It does not use transformers' Trainer, whose overhead would take longer than the training. A cross-validation trains
-dozens of classifiers for a minute each. None of them is kept, and none is resumed half-way.
+dozens of classifiers for a minute each. No classifier is stored, and an interrupted one is trained again from its
+start.
 """
 
 import time
@@ -50,7 +51,7 @@ def train(
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
-    logged, losses = float("-inf"), list[Tensor]()  # only the log reads them, so that the host seldom waits
+    logged, losses = float("-inf"), list[Tensor]()  # only the log reads the losses, so the host seldom waits
     work = f"classifier, {settings.batch_size} mentions of at most {max(map(len, inputs), default=0)} pieces"
     smaller = Smaller(classifier, work, classifier.device, report)
     classifier.train()

@@ -1,7 +1,7 @@
 """Turn a Trainer's logs into metrics of the run, and a request to stop into a checkpoint and `Cancelled`.
 
-Use it with `logging_strategy="no"` and `save_strategy="no"`, because this module decides by the clock when to log and
-to save. `state.num_input_tokens_seen` must count pieces without padding: set the Trainer's
+Use it with `logging_strategy="no"` and `save_strategy="no"`, because this module decides by elapsed time when to log
+and to save. `state.num_input_tokens_seen` must count pieces without padding: set the Trainer's
 `include_num_input_tokens_seen`, or add the pieces in the training loop.
 """
 
@@ -40,9 +40,9 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     """Reports a Trainer's metrics, and its progress in optimizer steps.
 
     The metrics are `loss`, `learning_rate`, `tokens_per_second` and everything logged as `dev_...`; on a GPU also
-    `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: added to the name of every metric. checkpoint_seconds: time
-    between two checkpoints; inf: write one only when cancelled. saved: called with every complete checkpoint, e.g.
-    `RunContext.checkpoint`.
+    `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: number that is added to the name of every metric.
+    checkpoint_seconds: time between two checkpoints; inf: write one only when cancelled. saved: called with every
+    complete checkpoint, e.g. `RunContext.checkpoint`.
 
     If `report.check()` raises, training stops after this step, a checkpoint is written, and `Cancelled` is raised
     again. If several processes train, only the first one reports. All of them log, save and stop at the same steps,
@@ -103,7 +103,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
-        if args.world_size == 1:  # with several processes, let the short evaluation finish
+        if args.world_size == 1:  # with several processes, the short evaluation finishes first
             self._listen(args, control)
 
     def on_log(

@@ -179,7 +179,7 @@ class Finetuning(Durable):
     def _roll_back(self) -> None:
         """Restore the best weights after an epoch that was not the best.
 
-        Called at the start of the next epoch, so that a training resumed there does the same.
+        Called at the start of the next epoch, so that a training that is resumed there restores them too.
         """
         if self.epochs.best < len(self.epochs.dev_f1):
             self.tagger.load_state_dict(self.best)
@@ -303,7 +303,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
         use_cpu=device.type == "cpu",
         dataloader_pin_memory=device.type == "cuda",
         accelerator_config={"non_blocking": device.type == "cuda"},
-        # Show a NaN loss in the curve.
+        # Do not hide a NaN loss from the curve.
         logging_nan_inf_filter=False,
     )
     return on_one_card(arguments)
@@ -311,7 +311,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
 
 def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features], Features]) -> float:
     """Return the mean loss per dev word. moved: moves features to the tagger's device."""
-    # Only use sentences whose types the tagger knows. For other types no tag could be right.
+    # Leave out sentences with types that the tagger does not know, because no tag would be right for them.
     known = [s for s in dev if s.tokens and {entity.type for entity in s.entities or ()} <= set(tagger.types)]
     total = words = 0.0
     tagger.eval()

@@ -119,7 +119,7 @@ def memory_watched(batch_size: int, accumulation: int = 0) -> Iterator[None]:
         if not memory_ran_out(error):
             raise
         advice = "give a smaller one, or choose a smaller encoder."
-        if accumulation:  # advise more parts instead of a smaller batch: the steps and the results stay the same
+        if accumulation:  # advise more parts, not a smaller batch, because the steps and results then stay the same
             advice = (
                 f"set accumulation to {2 * accumulation}, which cuts the same batch into smaller parts, or use "
                 "checkpointing, lora or a smaller encoder."

@@ -134,7 +134,7 @@ def announce(run_id: str) -> None:
 
 
 def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
-    """Compute this process's share of the run that the first process announces."""
+    """Compute this process's share of the run that the first process of torchrun announces."""
     if not (run_id := _store().get(_KEY).decode()):
         return
     run = RunStore(home).get(run_id)
@@ -160,7 +160,7 @@ def _in_words(error: Exception) -> str:
 
 
 class _SilentContext(Silent):
-    """Context of a process that reports nothing."""
+    """Run context of a process that reports nothing."""
 
     is_child = False
 

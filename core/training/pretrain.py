@@ -360,7 +360,7 @@ def _pretrain(
     if lora:
         lora.merge()
     report.stage("pseudo-perplexity after pre-training")
-    # Measure the same sentences as before training, so that both means are comparable.
+    # Use the sentences that were measured before training, so that both means are comparable.
     after, _ = _perplexity(trainer, probes[: int(before["probes"])], report, math.inf)
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
     curve = {name: [log[name] for log in trainer.state.log_history if name in log] for name in (TASK, GENERAL)}

@@ -131,7 +131,7 @@ def laid_out(
 
 
 def words_of(rows: Sequence[Row]) -> int:
-    """Count the words that a step's loss is divided by: those of primary rows, or of all rows if none is primary."""
+    """Count the words by which a step's loss is divided: words of primary rows, or of all rows if none is primary."""
     return sum(len(row[0].tokens) for row in ([row for row in rows if row[2] == PRIMARY] or rows))
 
 

@@ -315,7 +315,7 @@ WIDE = 1024  # encoders of at least this width get the settings of RoBERTa-large
 # Numbers of mentions that separate the corpora of Table 7: WNUT and Twitter have fewer than LARGE; CoNLL, ACE and Bio
 # have more than FULL.
 LARGE, FULL = 8_000, 20_000
-SEEN, MOST, LEAST = 5_000, 12, 2  # of `quick`: number of contexts to read over all epochs; most and least epochs
+SEEN, MOST, LEAST = 5_000, 12, 2  # of `quick`: contexts to read in total; maximum and minimum number of epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Tokenised texts as flat arrays, and the optimizer steps of masked language modelling.
 
 Each step is a pure function of its number. A resumed training therefore continues exactly. Several processes together
-read the same texts as a single one.
+read the same texts as a single process.
 """
 
 import math
@@ -275,7 +275,7 @@ def step_of(
     # Count before the rows are divided among processes, because all processes divide the loss by the same number.
     masked = max(int(chosen.sum()), 1)
     own = np.arange(like.rank, len(rows), like.world)
-    if not len(own):  # fewer rows than processes: this process must take part, but predicts nothing
+    if not len(own):  # there are fewer rows than processes: this process takes part, but predicts nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
     # Make micro-batches small enough for `parts`, so that no thread waits for another. Count the padding only if rows
     # of any length may share a micro-batch; otherwise they would not all fit into one.

@@ -123,7 +123,7 @@ class Threads:
         trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-            # Seed by item instead of thread. Python's hash of numbers is the same in every process.
+            # Seed each item, not each thread. Python's hash of numbers is the same in every process.
             _rng.generator.manual_seed(hash((seed, i)) % 2**63)
             loss = losses(items[i])
             return loss.detach(), torch.autograd.grad(loss, trained, allow_unused=True)

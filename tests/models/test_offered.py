@@ -34,7 +34,9 @@ def nothing_kept(home: Path) -> bool:
 def test_offered_encoder_is_fetched_once_and_loads(
     index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ModelError, match=f"{NAME}: not on this machine yet; fetch it with `python -m core encoders get"):
+    with pytest.raises(
+        ModelError, match=f"{NAME}: not on this machine yet; fetch it with `python -m core encoders get"
+    ):
         fingerprint(NAME)
     index.lay({"../../evil.py": b"raise SystemExit", "modeling.py": b"raise SystemExit"})  # not unpacked
     monkeypatch.setenv("WINNOW_OFFLINE", "1")

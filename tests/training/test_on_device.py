@@ -166,7 +166,9 @@ def test_run_notes_why_it_uses_the_cpu(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(devices, "failure", lambda card: "CUDA error: no kernel image is available for execution.")
     (note,) = run_of(work).state().notes
-    assert note.startswith("This machine has a GPU (Tesla V100), but torch cannot use it: CUDA error: no kernel image is")
+    assert note.startswith(
+        "This machine has a GPU (Tesla V100), but torch cannot use it: CUDA error: no kernel image is"
+    )
     monkeypatch.setenv("WINNOW_DEVICE", "cuda")
     with pytest.raises(ResourceError, match=r"cuda is not available\. This machine has a GPU"):
         run_of(work)
