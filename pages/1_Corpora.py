@@ -214,7 +214,7 @@ def _flags(role: str) -> None:
     if run is None:
         st.caption("Duplicates and test leaks: not checked yet.")
         return
-    result = read_result(runs.get(run.id), AuditResult)
+    result = read_result(run, AuditResult)
     rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in result.flags.items()]
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     if result.flags["near_duplicate"]:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from core.text.words import clean
 
-Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of every annotation of a text
+Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of each annotation of a text
 _SHARED = 0.5  # share of the smaller file's texts; files that share more come from two annotators
 # Columns that hold the annotator of a row. "user" is missing because in web data it is the author of the text.
 _COLUMNS = frozenset(

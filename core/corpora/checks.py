@@ -30,10 +30,10 @@ ROLE_NAMES: Mapping[str, str] = {
 }
 LABELS = ("train", "dev", "test")
 
-TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C; from here on the check is amber
+TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C, from which the check is amber
 TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not usable
 DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
-UPPER_CASE = 0.9  # share of sentences in capitals; from here on the check is amber
+UPPER_CASE = 0.9  # share of sentences in capitals, from which the check is amber
 # Tokens, and the share of longer sentences from which the check is amber. Sentences of contracts rarely exceed 100.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
 NAMED = 4  # names listed in one sentence; further names are only counted
@@ -149,7 +149,7 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
 
 
 def task_in_domain(task: Corpus, domain: Corpus) -> Check:
-    """Check whether T_C equals D_C or overlaps with it, by the hashes of all sentences."""
+    """Check, by the hashes of all sentences, that T_C neither equals D_C nor overlaps too much with it."""
     inside, covered = _shared(task.path, domain.path)
     words = f"{ROLE_NAMES['task']} and the {ROLE_NAMES['domain']}"
     found = Check(

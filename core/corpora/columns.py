@@ -17,7 +17,7 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
-SAMPLE = 10_000  # texts in which a search counts each word, to test rare words first
+SAMPLE = 10_000  # number of texts in which a search counts each word, to test rare words first
 
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:

@@ -151,7 +151,7 @@ def blocks(
 
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
-    """Return the next `block` sentences by column. Building a list of sentences first would take a third longer."""
+    """Return the next `block` sentences as columns. Building a list of sentences first would take a third longer."""
     columns: _Columns = {
         "id": [],
         "text": [],

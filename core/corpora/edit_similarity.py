@@ -1,7 +1,8 @@
 """Find pairs of texts with an edit similarity of at least `similarity`.
 
-The default is .9: a Levenshtein distance of at most a tenth of the longer text. All pairs are found, except if very
-many texts share a segment (see below). Short texts are compared by letters, others by words; "letter" means either.
+The default of .9 allows a Levenshtein distance of at most a tenth of the longer text. All pairs are found, except if
+very many texts share a segment (see below). Short texts are compared letter by letter, longer texts word by word;
+"letter" below means either.
 
 PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments. After d edits at least one segment is unchanged; it
 occurs in the other text, shifted by a few positions. Texts that share a segment are compared, many pairs at a time:
@@ -139,7 +140,7 @@ class _Side:
 
     def piece(self, start: int, stop: int) -> UIntArray:
         """Return a hash of characters `start` to `stop`, shape (n,), independent of their position."""
-        # The inverse power shifts the hash to position 0.
+        # Multiplying by the inverse power shifts the hash to position 0.
         return mix((self._sums[:, stop] - self._sums[:, start]) * _INVERSES[start])
 
 

@@ -61,7 +61,7 @@ class Words:
         return np.diff(self.starts)
 
     def grams(self, n: int) -> tuple[UIntArray, IntArray]:
-        """Return the hashes of all word n-grams and their sentences' indices (ascending), each of shape (m,)."""
+        """Return the hashes of all word n-grams, and the ascending indices of their sentences, both of shape (m,)."""
         rows = np.repeat(np.arange(len(self.starts) - 1), self.counts)
         inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
         total = np.zeros(len(inside), np.uint64)
@@ -96,7 +96,7 @@ class Lookup:
         self._maybe[self._values >> np.uint64(42)] = True
 
     def holds(self, values: UIntArray) -> BoolArray:
-        """Return a mask of the values that are in the set, shape (m,)."""
+        """Return a mask, shape (m,), of the values that are in the set."""
         hit: BoolArray = self._maybe[values >> np.uint64(42)]
         likely = values[hit]
         places = np.searchsorted(self._values, likely)

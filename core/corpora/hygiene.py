@@ -68,7 +68,10 @@ class Numbers:
 
 @dataclass(slots=True)
 class Reading:
-    """Computes the numbers of blocks of sentences. Held-out sentences come first, because others may quote them."""
+    """Computes the `Numbers` of blocks of sentences.
+
+    Held-out sentences come first, because other sentences may quote them.
+    """
 
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
     hasher: WordHasher = field(default_factory=WordHasher)
@@ -129,7 +132,8 @@ def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
 def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
     """Return 32-bit word hashes of sentences with 9 to `_MANY` words; other sentences get an empty row.
 
-    dense: mask of sentences without blanks; they get an empty row too. One in four billion pairs of words collides.
+    dense: mask of sentences without blanks; they get an empty row too. One in four billion pairs of words has equal
+    hashes.
     """
     # The minimum is nine, because a near duplicate of a sentence of ten words may lack one word.
     kept = (words.counts >= SHORT - 1) & (words.counts <= _MANY) & ~dense
@@ -222,7 +226,7 @@ class Pile:
             "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
             "ngram": np.concatenate(self.quoting),
         }
-        # Only the first of several exact copies was compared; its result applies to the other copies.
+        # Only the first of several exact copies was compared, and its result applies to the other copies too.
         leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
         exact = first[kind] != rows
         near = ~exact & (cluster != rows)

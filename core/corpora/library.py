@@ -21,7 +21,7 @@ from core.shown import shown
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked before a path is built, because a long name is no valid file name
+_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked before a path is built, because file names have a maximum length
 
 
 class Library:
@@ -138,7 +138,7 @@ class Library:
         """Delete a sealed corpus."""
         corpus = self.find(reference)
         removed = corpus.path.with_name(f".removed-{corpus.fingerprint}")
-        corpus.path.rename(removed)  # first, so that every reader stops seeing it at once
+        corpus.path.rename(removed)  # rename it first, so that all readers stop finding it at once
         shutil.rmtree(removed)
 
     def rename(self, reference: str, name: str) -> Corpus:

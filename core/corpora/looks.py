@@ -37,7 +37,10 @@ ready = _process.ready
 
 
 def looks(paths: Sequence[Path]) -> list[Look]:
-    """Look at every file in `paths` (files, folders and archives). Errors: those of `files_of`; ResourceError."""
+    """Read the beginning of every file in `paths` (files, folders and archives).
+
+    Errors: those of `files_of`; ResourceError.
+    """
     try:
         return _asked(paths, None)
     except ResourceError:
@@ -61,7 +64,10 @@ def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
 
 
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Look at files; runs in the separate process. only: names of the files to read; None reads a few of each kind."""
+    """Read the beginnings of files; runs in the separate process.
+
+    only: names of the files to read; None reads a few of each kind.
+    """
     listing = files_of([Path(path) for path in paths])
     ends, seen = time.monotonic() + SECONDS / 2, dict[Path, Look]()
     for file in _few_of_each(listing) if only is None else listing.files:

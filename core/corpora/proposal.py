@@ -248,7 +248,7 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
     primary = _label_parts(labels, max((group for group in texts), key=size, default=None))
     _text_parts(texts, primary, asked=bool(chosen))
     for group in chosen:
-        group.give("task", "you say that it is like your task")
+        group.give("task", "you marked it as similar to your task")
     broken = [
         replace(Group([look]).row(), sentences=0, seen=f"cannot be read: {look.problem}")
         for look in looks
@@ -390,7 +390,10 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
 
 
 def _held_out(group: Group) -> bool:
-    """Mark a text with dev or test in its name as unused, because nothing may be trained on it. Return True for one."""
+    """Mark a text with dev or test in its name as unused, because nothing may be trained on it.
+
+    Return True for such a text.
+    """
     if group.named not in ("dev", "test"):
         return False
     group.give(UNUSED, f"without labels, and {group.named} is in its name: nothing is trained on it")
@@ -398,7 +401,7 @@ def _held_out(group: Group) -> bool:
 
 
 def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
-    """Return a reason if the words of a text are similar to those of the labelled text, else ""."""
+    """Return the reason for the role "task" if a text's words are similar to those of the labelled text, else ""."""
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):

@@ -154,6 +154,6 @@ def _free(path: Path) -> Path:
 def _unreachable(address: str, error: Exception) -> PathError:
     reason = str(error).splitlines()[0].replace(address, named(address))
     keys = (match for match in _SECRET.findall(address) if match.startswith("//"))
-    for part in re.split(r"[/:@]", "".join(keys)):  # the reason may quote only a part of the key
+    for part in re.split(r"[/:@]", "".join(keys)):  # the reason may quote a part of the key
         reason = reason.replace(part, "...") if len(part) > 3 else reason
     return PathError(f"{named(address)}: cannot be reached ({reason[:300]}); check the address and its keys.")

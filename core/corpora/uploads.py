@@ -155,7 +155,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def still_needed(path: Path) -> None:
-    """Mark an upload as in use, so that `sweep` keeps it."""
+    """Mark an upload as in use, so that `sweep` does not delete it."""
     with suppress(OSError):
         os.utime(path if path.is_dir() else path.parent)
 

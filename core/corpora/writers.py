@@ -82,7 +82,7 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}. A name in use by another column gets the prefix "column_"."""
+    """Return {further column: its name in an export}. A name that another column has gets the prefix "column_"."""
     taken = {*columns, *kept}
     return {name: f"column_{name}" if name in taken else name for name in names}
 

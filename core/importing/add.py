@@ -33,7 +33,7 @@ from core.shown import count, in_utf8, shown
 from core.text.sentence import Sentence
 from core.text.words import Marks, unspaced
 
-BEFORE = "sealed.json"  # stores the result, because a resumed run cannot read an upload that was deleted
+BEFORE = "sealed.json"  # file with the result, because a resumed run cannot read a deleted upload again
 _PLACES = 10  # files whose pages without text are listed
 LONGEST_NAME = 80  # characters; with a longer name, tables would not show their numbers
 
@@ -145,7 +145,7 @@ class _Scripts:
         self.sample: list[str] = []
 
     def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-        """Yield `sentences` unchanged, count and sample them."""
+        """Count and sample `sentences` while yielding them unchanged."""
         step = 1
         for i, sentence in enumerate(sentences):
             self.unspaced += unspaced(sentence.text)
@@ -221,8 +221,8 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
 def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
     """Leave out files that cannot be read, if the user gave several files.
 
-    Return the config with the readable files, the first of them, and a problem per file that is left out.
-    Errors: the first file's error if no file can be read; OptionsError if another option would make a file readable.
+    Return the config with the readable files, the first readable file, and a problem per file that is left out. Errors:
+    the first file's error if no file can be read; OptionsError if another option would make a file readable.
     """
     options = reading(config)
     if not config.others:

@@ -31,8 +31,8 @@ class VectorTable:
     """Content of a file with vectors.
 
     words: distinct words, in the order of the file. dimension: numbers per vector. again: number of lines that repeat a
-    word; the first one is used. unusable: number of lines whose word cannot be a token, because it is empty, has a
-    blank or is too long. whole: True if the file was read to its end.
+    word; the first line with a word is used. unusable: number of lines whose word cannot be a token, because it is
+    empty, has a blank or is too long. whole: True if the file was read to its end.
     """
 
     words: list[str] = field(default_factory=list)

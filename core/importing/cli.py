@@ -57,7 +57,7 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
 
 
 def _added(run: Run) -> list[str]:
-    """Return lines that describe an import: what was read, what was left out and why, and what to check."""
+    """Return lines that describe an import: counts, format, rows left out with the reasons, and warnings."""
     added = read_result(run, AddResult)
     kind = "labelled" if added.types else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]

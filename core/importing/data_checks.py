@@ -17,7 +17,7 @@ from core.results import Role
 from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
 
-BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: above the first it is amber, from the second on red
+BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: amber above BARELY, red from HARDLY on
 BYTES = 1.0  # pieces per character; with more, the vocabulary cuts letters into bytes
 
 

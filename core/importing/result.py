@@ -34,12 +34,13 @@ class Cut:
 class AddResult:
     """Result of an `add` run; rows are counted as in `ledger.ReadReport`.
 
-    corpus: fingerprint. name: the corpus's name; it differs from `asked_name` if the text was imported before
-    (`was_here`), or if another corpus has the name. sentences, tokens: numbers in the sealed corpus. types: number of
+    corpus: fingerprint. name: the corpus's name; the name differs from `asked_name` if the text was imported before
+    (`was_here`), or if another corpus has that name. sentences, tokens: numbers in the sealed corpus. types: number of
     entities by type. unspaced: number of sentences in a script without blanks between words. problems: first rows that
-    were rejected, repaired or skipped. cut: None in results of older versions. contradictory_texts: number of texts
-    that occur with different labels, in `contradictory_sentences` sentences. lost: number of sentences left out because
-    they lost an annotation. partial: number of texts with only binary answers. agreement: None for a single annotator.
+    were rejected, repaired or skipped. cut: rule that cut the text; None in results of older versions.
+    contradictory_texts: number of texts that occur with different labels, in `contradictory_sentences` sentences. lost:
+    number of sentences left out because they lost an annotation. partial: number of texts with only binary answers.
+    agreement: agreement of several annotators; None for a single annotator.
     """
 
     corpus: str

@@ -40,7 +40,7 @@ class SplitConfig(Config):
     names: tuple[str, ...] = option(
         (), "Names of the parts. Default: train,dev,test for three parts, train,test for two, task,domain for values."
     )
-    keep_copies: bool = option(False, "Keep duplicates of a sentence in several parts, and only count them.")
+    keep_copies: bool = option(False, "Let several parts have duplicates of a sentence, and only count them.")
     seed: int = option(0, "Seed of the random division.", ge=0)
 
     @field_validator("shares")
@@ -135,7 +135,7 @@ def _units(corpus: Corpus, by: str) -> IntArray:
             f"({'doc' if by == 'document' else 'group'}_column), or split it by sentence."
         )
     numbers: IntArray = pc.fill_null(column.combine_chunks().dictionary_encode().indices, -1).to_numpy()
-    if by == "document":  # a sentence without a document is its own unit
+    if by == "document":  # a sentence without a document is a unit
         return np.where(numbers < 0, len(corpus) + rows, numbers)
     return numbers.astype(np.int64)
 

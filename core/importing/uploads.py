@@ -74,7 +74,7 @@ def free_name(folder: Path, name: str) -> str:
 
 
 def inner_name(name: str) -> str:
-    """Return a safe relative path for a file of a dropped folder. It never leads out of the upload's folder."""
+    """Return a safe relative path for a file of a dropped folder. The path never leads out of the upload's folder."""
     parts = [file_name(part) for part in PurePosixPath(name).parts if part.strip("/")]
     inside = [part for part in parts if part not in (".", "..")]  # test the cleaned parts: ".\x00." becomes ".."
     return "/".join(inside[-_DEEPEST - 1 :]) or file_name("")

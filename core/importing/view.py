@@ -303,7 +303,7 @@ def check_run(kind: str, options: Mapping[str, object]) -> Sequence[Check]:
 
 
 def check_corpus(reference: str) -> Sequence[Check]:
-    """Check one corpus, as the project's only corpus in its role; return () if it was removed.
+    """Check one corpus in its role, without the other corpora; return () if it was removed.
 
     Contradictory labels are not checked, because the report of an import counts them already.
     """

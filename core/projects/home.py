@@ -35,7 +35,7 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def store() -> RunStore:
-    """Return the store of this project's runs. There is one object per project, because it caches what it reads."""
+    """Return the store of this project's runs. There is one store per project, because a store caches what it reads."""
     return store_of(home())
 
 

@@ -60,7 +60,7 @@ def write(run: Run, label: Label) -> None:
 
 
 def label(*, name: str = "", tags: tuple[str, ...] = (), note: str = "", **flags: bool) -> Label:
-    """Return a valid label: names and tags on one line, no repeated tags, and all text cut to its maximum length."""
+    """Return a valid label: name and tags on one line, no repeated tags, every text cut to its maximum length."""
     lines = dict.fromkeys(_line(tag) for tag in tags)
     return Label(
         name=_line(name),

@@ -42,7 +42,7 @@ def doctor() -> dict[str, object]:
 
 
 def memory() -> tuple[float, float]:
-    """Return (free, total) bytes of memory: of the card that training would use, or without one of the machine."""
+    """Return (free, total) bytes of memory of the card that training would use; without a card, of the machine."""
     if (used := card()) and (load := _load(used, int(monotonic() / FRESH))):
         return float(load.free), float(load.total)
     ram = psutil.virtual_memory()

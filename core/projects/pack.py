@@ -50,7 +50,7 @@ def is_pickle(name: str) -> bool:
 
 
 def is_of_the_process(name: str) -> bool:
-    """Return True for files of the process that worked on a run (lock, checkpoints ...), not of use elsewhere."""
+    """Return True for files that only the process working on a run needs (lock, checkpoints ...)."""
     room, *within = name.casefold().split("/")
     return room == "runs" and within[1:2] in [[each] for each in OF_THE_PROCESS]
 

@@ -32,7 +32,10 @@ STREAMLIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """Result of a check. verdict: "look" if a person has to judge it, "bad" if it breaks a promise of SECURITY.md."""
+    """Result of a check.
+
+    verdict: "look" if a person must judge the result, "bad" if the result breaks a promise of SECURITY.md.
+    """
 
     name: str
     verdict: Verdict

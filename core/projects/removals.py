@@ -1,4 +1,4 @@
-"""Find the runs and corpora that depend on a corpus or a run, and remove it with everything made from it."""
+"""Find the runs and corpora that depend on a corpus or a run, and remove all of them."""
 
 import json
 import re
@@ -150,7 +150,8 @@ def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus]
 class Removal:
     """Corpora, runs and exports to remove. Dependents come after the corpora and runs that they depend on.
 
-    active: running or queued runs that need any of these; they block the removal. exports: files in the home.
+    active: running or queued runs that need any of these corpora and runs; they block the removal. exports: files in
+    the home.
     """
 
     corpora: tuple[Corpus, ...]

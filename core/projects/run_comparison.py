@@ -17,7 +17,7 @@ class Difference:
     """An option that differs between runs.
 
     option: name in words, for example `finetune: epochs` for the key `finetune.epochs`. values: value per run, in
-    words; "" if a run does not have the option.
+    words; "" if a run lacks the option.
     """
 
     option: str

@@ -84,7 +84,7 @@ def places() -> tuple[str, ...]:
 
 
 def place(run_id: str) -> Where:
-    """Return the place where a run computes, or computed last. Errors: RunError."""
+    """Return the place where a run computes or last computed. Errors: RunError."""
     return Where.read(store().get(run_id).path)
 
 

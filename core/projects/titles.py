@@ -50,7 +50,7 @@ def title(run: Run) -> str:
 
 
 def outcome(run: Run) -> str:
-    """Describe the result of a finished run in one line; "" if its kind has no such line or it cannot be read."""
+    """Describe the result of a finished run in one line; "" if its kind has no outcome or the result cannot be read."""
     known = KINDS.get(run.manifest.kind)
     if known is None or known.outcome is None:
         return ""

@@ -26,7 +26,7 @@ from core.runs.run import BROUGHT
 from core.runs.store import RUN_FOLDERS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-# Files; bytes of the list; bytes of the list per packed byte, because its sha256 sums hardly shrink.
+# Limits: number of files; bytes of the list; bytes of the list per packed byte (its sha256 sums hardly shrink).
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
 _RATIO, _SMALL = 100, 1 << 30  # reject a project that unpacks to over 100 times its size and over 1 GiB
 _SMALL_JSON = 1 << 20  # bytes; a larger JSON file that pages read as a whole must also respect the ratio

@@ -45,7 +45,7 @@ class Opened:
 
 
 class Work(Protocol):
-    """A computation on every chunk, which can be pickled. `read` runs on the home's machine, the rest on any machine.
+    """A computation on every chunk. It can be pickled. `read` runs on the home's machine, other methods on any machine.
 
     stage: name of the stage to report. card: True if a GPU makes it faster.
     """
@@ -63,7 +63,7 @@ class Work(Protocol):
         """Load the model. Called once per process, on the machine that computes."""
 
     def device(self) -> tuple[str, str]:
-        """Return two descriptions of the device of a process that has a device to itself: in words, and its name."""
+        """Describe the device of a process that has its own device: in words, and by name."""
 
 
 class Part:
@@ -86,7 +86,10 @@ class Chunks:
     def __init__(
         self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
     ) -> None:
-        """unit: word for the items in progress reports. folder: of the files; None: the run's folder `chunks`."""
+        """unit: word for the items in progress reports.
+
+        folder: folder of the files; None: the run's folder `chunks`.
+        """
         folder = folder or context.run.chunks
         self.context, self._n, self._size, self._unit = context, n, size, unit
         self.paths = [folder / f"{name}-{i:06d}.npy" for i in range(-(-n // size))]

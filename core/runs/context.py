@@ -20,7 +20,7 @@ class RunContext(Reporter):
     """A `Reporter` of a run, for the process that holds its lock. Several threads may use it.
 
     listener: function that is called with each event, for a command in the foreground. parent: context of the run that
-    needs this run. Events are relayed to the parent; cancelling the parent cancels this run.
+    needs this run. Events of this run are relayed to the parent. Cancelling the parent cancels this run too.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class MetricName(NamedTuple):
 
 @dataclass(slots=True)
 class Curve:
-    """A metric by step: `steps` ascend, `values[i]` belongs to `steps[i]`."""
+    """Values of a metric by step. `steps` ascend; `values[i]` belongs to `steps[i]`."""
 
     steps: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)

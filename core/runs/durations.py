@@ -1,4 +1,4 @@
-"""Seconds that runs took, by kind, read from their events.
+"""Compute the seconds that runs took, by kind, from their events.
 
 A run's own time is the time of its attempts, minus the time it waited for other runs, minus the time of its child runs.
 The cost of a variant is the sum of the own times of all runs that it needs, including runs shared with other variants.

@@ -210,7 +210,7 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """Return the state after one more event, from the log alone. An attempt without a last event counts as running."""
+    """Return the state after one more event, from the log alone. An attempt counts as running until its last event."""
     data = event.data
     match event.kind:
         case "started":
@@ -265,7 +265,7 @@ def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | N
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Correct the state from the log with what is known about live processes. The arguments are those of `fold`."""
+    """Correct the state from the log by what is known about live processes. The arguments are those of `fold`."""
     ended = state.state in ENDINGS
     # The new attempt has not written an event yet, so the log still ends with the previous attempt.
     if launching and (ended or not locked):

@@ -1,4 +1,4 @@
-"""Actions of users on a finished run: an append-only log beside it, one JSON object per line."""
+"""Actions of users on a finished run, stored beside it in an append-only log with one JSON object per line."""
 
 import json
 import time

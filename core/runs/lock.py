@@ -1,4 +1,4 @@
-"""Locks that the system releases when their process dies, and the processes that hold them.
+"""Locks, which the system releases when their process dies, and the processes that hold locks.
 
 An OS lock (`flock`) shows that a live process holds the file. The pid and create time in the file show which process.
 The create time is needed because another process may have the same pid later.
@@ -102,7 +102,7 @@ class Worker:
             return None
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
-            # A zombie process has ended, but its parent has not collected it yet.
+            # A zombie process has ended, but its parent process has not collected it yet.
             if self.same(self.pid, process.create_time()) and process.status() != psutil.STATUS_ZOMBIE:
                 return process
         return None

@@ -150,8 +150,8 @@ def compute(chunks: Chunks, work: Work, on: str) -> About:
 class Failure:
     """An error of a worker.
 
-    error: an error to show as it is. log: otherwise a traceback for the log, see `for_the_log`. memory: True if memory
-    ran out.
+    error: the error, if it can be shown to users. log: else a traceback for the log, see `for_the_log`. memory: True if
+    memory ran out.
     """
 
     error: WinnowError | None = None
@@ -191,7 +191,7 @@ class Actor:
 
     @staticmethod
     def _or_failure(work: Callable[[], Any]) -> Any:
-        """Call `work`, and return a `Failure` if it raises. Ray would print the error and replace the worker."""
+        """Call `work`; return a `Failure` if it raises. Otherwise Ray would print the error and replace the worker."""
         try:
             return work()
         except WinnowError as error:

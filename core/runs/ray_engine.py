@@ -157,8 +157,8 @@ class Greeting:
     """A node's description of itself.
 
     versions: versions of the packages that results depend on. computer: name of the card or processor that computes.
-    guarded: True if Ray asks for a token. holder: holder of the run's lock as the node sees it; it shows if the home
-    and its locks are shared.
+    guarded: True if Ray asks for a token. holder: holder of the run's lock, as the node sees it. It shows whether the
+    node shares the home and its locks.
     """
 
     versions: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Things that runs share: finished child runs, and locks of devices."""
+"""Share finished child runs and devices among runs."""
 
 import json
 import re

@@ -23,7 +23,8 @@ def spread(
 ) -> tuple[list[Path], About]:
     """Compute all chunks, and return their files, named as in `Chunks`, and `Opened.about`.
 
-    device: locks a device for this process for a block; it is not called for workers of Ray, which have one already.
+    device: locks a device for this process for a block; it is not called for workers of Ray, because they have their
+    own devices.
     """
     chunks = Chunks(context, n, size, name, folder=folder)
     on = checked()

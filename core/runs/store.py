@@ -95,9 +95,10 @@ class RunStore:
         return run
 
     def list(self, *kinds: str, state: State | None = None) -> Runs:
-        """Return the runs of these kinds and this state, newest first. No kinds, or None for the state, means all.
+        """Return the runs of these kinds and this state, newest first.
 
-        Incomplete runs and other folders are left out.
+        Without kinds, return runs of all kinds; if `state` is None, return runs in all states. Incomplete runs and
+        other folders are left out.
         """
         names = [entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name)]
         self._forget(self._runs.keys() - names)

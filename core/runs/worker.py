@@ -53,7 +53,7 @@ def work(run: Run, function: Compute) -> int:
 def attempt(
     run: Run, function: Compute, *, listener: Listener | None = None, parent: RunContext | None = None
 ) -> Result:
-    """Do the same as `execute` in a process that already holds the run's lock."""
+    """Work on a run as `execute` does, in a process that already holds the run's lock."""
     if run.state().state == "succeeded":  # another process finished it while this one waited for the lock
         return run.result()
     me = Worker.of(os.getpid())
@@ -101,7 +101,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, 
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
-    # If another process of torchrun failed, its error is the cause, and the error in this process only followed.
+    # If another process of torchrun failed, its error caused the error in this process.
     if not own and (ended := _failure_of_other_rank(run)):
         return "failed", ResourceError(f"run {run.id}: another process of torchrun has failed: {ended}")
     if isinstance(error, KeyboardInterrupt):

@@ -63,7 +63,7 @@ class Cut:
 
 
 def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
-    """Learn the cut of tokenised sentences; None if `tokenize` reproduces them equally well."""
+    """Learn the cut of tokenised sentences. Return None if `tokenize` reproduces them equally well."""
     written = [list(_chunks(tokens)) for tokens in sentences]
     weights: defaultdict[str, float] = defaultdict(float)  # above 0: joins more often than it separates
     borders = [border for chunks in written for border in _borders(chunks)]
@@ -133,7 +133,7 @@ def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dict[str, bool]:
-    """Keep the rules that differ from the less specific ones at one or more borders."""
+    """Keep the rules that decide at least one border differently than the less specific rules."""
     telling: dict[str, bool] = {}
     for keys in borders:
         joined = False
@@ -150,7 +150,7 @@ def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _pieces(chunk: str) -> list[str]:
-    """Split by `tokenize`, with "n't" separate from its verb."""
+    """Split a text by `tokenize`, and separate "n't" from its verb."""
     pieces = list(tokenize(chunk))
     for i in range(len(pieces) - 2, 0, -1):
         verb = pieces[i - 1]

@@ -89,7 +89,7 @@ class InContext(Sentence):
 def in_context(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
     """Add to each sentence up to `words` words of its neighbours in the same document, on both sides.
 
-    Sentences are in the order of their documents. One without a known document gets no neighbours.
+    Sentences must be in the order of their documents. A sentence without a known document gets no neighbours.
     """
     if not words:
         return list(sentences)

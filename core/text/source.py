@@ -1,4 +1,4 @@
-"""Map characters of a stored sentence to the text of the file that it was read from.
+"""Map characters of a stored sentence to the text of its file.
 
 A corpus stores cleaned sentences (`words.clean`): composed (NFC), one blank for each run of white space. Predictions
 are written with places in the file's original text, so readers pass that text on with each sentence.

@@ -1,4 +1,4 @@
-"""Spellings of entity tags, and their translation into the one that `schemes` reads (`B-PER`, `I-PER`, `O`).
+"""Spellings of entity tags, and their translation into the spelling that `schemes` reads (`B-PER`, `I-PER`, `O`).
 
 Files spell tags in many ways: `b-per`, `PER_B`, `B.PER`, `B` alone, `PERSON` without a letter, `(PER*` in brackets, or
 `ner=S-PER` among other features. A spelling is recognised from how often its values occur, never from one value, so
@@ -113,7 +113,7 @@ class Style:
         return self.kind != "empty"
 
     def reads(self, tag: str) -> bool:
-        """Return True if a value is a tag of this spelling."""
+        """Return True if a value is a tag in this spelling."""
         if self.kind == "brackets":
             return bool(_BRACKETS.fullmatch(tag))
         if self.kind == "types":
@@ -122,7 +122,7 @@ class Style:
         return translated == "O" or (translated[1:2] == "-" and translated[:1] in _LETTERS)
 
     def canonical(self, tag: str) -> str:
-        """Translate one tag; a tag of another spelling is returned as it is, and no scheme reads it."""
+        """Translate one tag. A tag in another spelling is returned unchanged; then no scheme can read it."""
         known = self._known.get(tag)
         if known is None:
             known = self._known[tag] = self._canonical(tag)

@@ -92,7 +92,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
-    """Return the tokenizer of a text: `tokenize` for words; splitting at blanks for text that is already tokenised."""
+    """Return the tokenizer of a text: `tokenize` for words; a split at blanks for text that is already tokenised."""
     return tokenize if tokens == "words" else _between_blanks
 
 
@@ -207,7 +207,10 @@ def _ranges(points: Iterable[int]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Shows if a text is already tokenised. n: commas and final full stops. spaced: number of them after a blank."""
+    """Counts that show if a text is already tokenised.
+
+    n: commas and final full stops. spaced: number of them after a blank.
+    """
 
     n: int
     spaced: int

@@ -1,4 +1,4 @@
-"""Result of a document reader: paragraphs in reading order with their pages, and counts of text that was left out."""
+"""Result of a document reader: paragraphs in reading order, their pages, and counts of the text that was left out."""
 
 import re
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Put pieces of text on pages into paragraphs in reading order.
 
-Columns are read one after the other, running heads and page numbers are left out, divided words are joined, and cells
+Columns are read one after the other. Running heads and page numbers are left out. Divided words are joined, and cells
 of a table row stay together. All decisions use positions and repetition from page to page; RESULTS.md reports the
 accuracy.
 """

@@ -167,7 +167,7 @@ def _pieces(document: Any, number: int) -> list[Piece]:
 
 
 def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
-    """Yield (index, letter) for each letter; the letter is None for a line break."""
+    """Yield (index, letter) for each letter; None instead of a letter for a line break."""
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()

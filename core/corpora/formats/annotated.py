@@ -59,7 +59,7 @@ def from_marks(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a text with one annotator's marks.
 
-    who: the annotator, None if the file names none. by_line, cut_too, lost: see `from_spans`.
+    who: name of the annotator; None if the file names no annotator. by_line, cut_too, lost: see `from_spans`.
     """
     if ledger.panel:
         labels = frozenset((mark.fragments, mark.type) for mark in marks)
@@ -95,7 +95,7 @@ def _items(record: Mapping[str, object]) -> list[object] | None:
     by_name = record.get("spans")  # spaCy writes groups of spans under their names
     groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
     free = [value for value in record.values() if isinstance(value, list) and value and _is_span(value[0])]
-    # Prefer lists with items, because spaCy and flair also write empty lists.
+    # Prefer lists that have items, because spaCy and flair also write empty lists.
     found = next(iter([*filter(None, named), *filter(None, groups), *named, *free]), None)
     # If an annotator found no span, Label Studio leaves the column out.
     return [] if found is None and record.get("annotation_id") is not None else found

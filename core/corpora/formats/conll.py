@@ -38,10 +38,10 @@ _BLANKS = re.compile(r"[ \t]+")
 class Layout:
     """Positions of a file's columns, from 0.
 
-    n: number of columns. number: column that numbers the tokens. header: names in the first line, () if the first line
-    is data. prefix: language code before every token. ends: column that marks the last token of a sentence. annotator:
-    column with the annotator's name. others: further columns of tags, by number from 1 or by name. problem: question
-    for the user if the tag column is in doubt.
+    n: number of columns. number: column with the numbers of the tokens. header: names in the first line; () if that
+    line is data. prefix: language code before every token. ends: column that marks the last token of a sentence.
+    annotator: column with the annotator's name. others: further columns of tags, by number from 1 or by name. problem:
+    question for the user if the tag column is in doubt.
     """
 
     n: int
@@ -173,7 +173,7 @@ def kin(a: Style, b: Style) -> bool:
 
 
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
-    """Return the names in the first line; () if the line is data. A name must not occur again in its column."""
+    """Return the names in the first line; () if the line is data. In a header, no name occurs again in its column."""
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
         return ()
@@ -260,7 +260,7 @@ def looks_like_conll(head: str) -> bool:
     if not rows:
         return False
     n_columns, n = Counter(map(len, rows)).most_common(1)[0]
-    # Lines of prose differ in their number of words.
+    # Lines of prose differ in their numbers of words.
     if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
         return False
     layout = layout_of(sentences, ReadOptions())

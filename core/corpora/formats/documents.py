@@ -149,7 +149,10 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """Return the result of a document's reader. It runs in a separate process, unless this process is one."""
+    """Return the result of a document's reader.
+
+    The reader runs in a separate process, unless this process is one already.
+    """
     stat = path.stat()
     encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None
     most = ledger.first_pages
@@ -164,5 +167,5 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     return answer
 
 
-# The last answer. Both previews (of columns and of punctuation) and the import need it.
+# Cache of the last answer, because both previews (of columns and of punctuation) and the import need it.
 _last: dict[object, Any] = {}

@@ -128,7 +128,7 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
 
 
 def _offered_in(folder: Path) -> dict[Path, str]:
-    """Return {file: its path relative to the folder} for files that are not hidden."""
+    """Return {file: its path relative to the folder}, without hidden files."""
     root = folder.resolve()
     return {file: str(file.relative_to(folder)) for file in sorted(folder.rglob("*")) if _offered(file, folder, root)}
 

@@ -61,13 +61,13 @@ class ReadOptions:
     text_column: column of the text; None guesses it. doc_column: column with the document of a row; None takes a column
     with a usual name. group_column: column with the group of a document. scheme: "auto" or one of `schemes.SCHEMES`.
     split: cut every row (a document) into sentences. unit: rows of a .txt are lines, or paragraphs that end with an
-    empty line. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. repair: False rejects sentences
-    with tags out of order instead of repairing them. part: the set (train, dev or test) to read from a labelled folder
-    with several sets. tokens: rule that cuts text without tokens. keep_lost: keep labelled sentences that lost an
-    annotation or have only binary answers. annotator: name of the annotator whose labels are kept if labels differ.
-    others: further files and folders to read with the first. names: names to report instead of the file names, for the
-    first and the other files. entity_type: type for tags without a type (`B`, `I`); "" for `ENTITY`. tag_column: the
-    tag column, by number from 1 or by name.
+    empty line. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. repair: repair tags that are out
+    of order; False rejects their sentences. part: the set (train, dev or test) to read from a labelled folder with
+    several sets. tokens: rule that cuts text without tokens. keep_lost: keep labelled sentences that lost an annotation
+    or have only binary answers. annotator: name of the annotator whose labels are kept if labels differ. others:
+    further files and folders to read with the first. names: names to report instead of the file names, for the first
+    and the other files. entity_type: type for tags without a type (`B`, `I`); "" for `ENTITY`. tag_column: the tag
+    column, by number from 1 or by name.
     """
 
     format: Format = "auto"
@@ -117,7 +117,7 @@ class ReadReport:
     pages: number of pages of all PDFs. blank_pages: number of pages without text, listed in `blank_places`. unmapped:
     number of letters that map to no character. restored: number of unmapped letters that were restored from other
     words. margins: number of lines left out as running heads and page numbers. left_out: number of files in a folder or
-    an archive that cannot be read. notes: how columns and tags were understood, if it is not obvious.
+    an archive that cannot be read. notes: how columns and tags were interpreted, if that is not obvious.
     """
 
     format: str = ""
@@ -208,7 +208,7 @@ class Ledger:
         self._keep("span", line, reason, raw)
 
     def note(self, texts: Iterable[str]) -> None:
-        """Add notes on how the file was understood, unless the report has them already."""
+        """Add notes on how the file was interpreted, unless the report has them already."""
         self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def partial(self, line: int | None) -> None:
@@ -224,7 +224,7 @@ class Ledger:
         self.report.kept += rows
 
     def skip(self, line: int | None, reason: str, rows: int = 1) -> None:
-        """Count rows without usable content, or that their file marks as unused."""
+        """Count rows that have no usable content, or that their file marks as unused."""
         self.report.read += rows
         self.report.skipped += rows
         self._note("skipped", line, reason)

@@ -95,7 +95,7 @@ _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
 
 
 def _row(record: Row, text: str, spans: Spans, *used: str) -> Row:
-    """Return a row with the text, the spans, and the record's fields that are not in `used`."""
+    """Return a row with the text, the spans, and the fields of the record that are not in `used`."""
     return {"text": text, "label": spans, **{key: value for key, value in record.items() if key not in used}}
 
 

@@ -124,8 +124,8 @@ def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
     """Return the state of quoted cells at the end of `text`. Quotes within an unquoted cell are ignored.
 
-    broken: a quoted cell has a quote that is neither doubled nor its last character. This happens at the first quote of
-    the next row if a quote is never closed, so that the next row is not read as part of the cell.
+    broken: True if a quoted cell has a quote that is neither doubled nor the last character of the cell. This happens
+    at the first quote of the next row if a quote is never closed. The next row is then not read as part of the cell.
     """
     at = 0
     if not inside and text.startswith('"'):
@@ -180,7 +180,7 @@ def _marked(first: list[str]) -> bool:
 
 
 def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield one row per line, with tokens and tags, or with a text and spans."""
+    """Yield one row per line: tokens and tags, or a text and spans."""
     with open_stream(path, encoding) as stream:
         whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
         head = list(islice((line for line in whole if line.strip()), _LINES))
@@ -378,7 +378,7 @@ def look_through(path: Path) -> None:
 
 
 class _Bounded(io.BufferedReader):
-    """File that never reads beyond its end. Otherwise Arrow would reserve gigabytes for a forged length."""
+    """File that never reads beyond its end. An ordinary file would let Arrow reserve gigabytes for a forged length."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._owner = file  # keep a reference, because garbage collection would close the file

@@ -203,7 +203,7 @@ def from_spans(
 
 
 def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
-    """Return the pieces in which no annotation was lost."""
+    """Return the pieces of text in which no annotation was lost."""
     if not lost:
         return list(pieces)
     starts = [start for start, _ in pieces]
@@ -348,7 +348,7 @@ class Mark:
 
 
 def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the annotations as spans in characters of `text`, and the regions of annotations that were lost.
+    """Return the annotations as spans in characters of `text`, and the regions of lost annotations.
 
     Offsets may count characters, UTF-16 units or UTF-8 bytes, and a line end as one or two characters. The first unit
     that fits every quoted text is used. If no unit fits, characters are assumed, and annotations whose quoted text
@@ -446,6 +446,6 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Return the reading for a tool that counts character i as `units[i]` units."""
+    """Return the conversion for a tool that counts character i as `units[i]` units."""
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

@@ -286,7 +286,7 @@ class _Column:
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise the tag column. Return None if `read_hf` can read the rows unchanged, or if no column has tokens.
+    """Recognise the tag column. Return None if `read_hf` can read the rows without changes, or if no column has tokens.
 
     Errors: OptionsError if no list, or more than one, has entity tags.
     """
@@ -379,7 +379,7 @@ def _rank(column: _Column) -> tuple[bool, int]:
 def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
     """Return (column, problem) if no column has entity tags and the user must be asked; else None."""
     pair = tag_columns(columns)
-    if options.scheme != "auto":  # the user declared them as entity tags
+    if options.scheme != "auto":  # the user declared these tags as entity tags
         return None
     if pair is None:
         if not found or any(name.lower() in _TEXTS for name in columns):

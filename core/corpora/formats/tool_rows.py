@@ -144,7 +144,7 @@ def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentenc
 
 
 def _by_annotator(items: Sequence[Mapping[str, Any]], seen_by: object) -> dict[str | None, list[Any]]:
-    """Return {annotator: annotations}. An annotator who saw a text but marked nothing has an empty list."""
+    """Return {annotator: annotations}. The list is empty for an annotator who saw a text but marked nothing."""
     people = {_annotator(each): list[Any]() for each in _dicts(seen_by)}
     for item in items:
         for each in _dicts(item.get("annotated_by")) or [{}]:

@@ -65,7 +65,7 @@ def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
-    """Return the layers of spans that the header declares."""
+    """Return the span layers that the header declares."""
     found, column = list[_Layer](), 3
     for _, row in _rows(path, ledger):
         if not row.startswith(("#T_", "#FORMAT")):

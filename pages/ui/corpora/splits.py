@@ -34,7 +34,7 @@ def splits() -> None:
         # Splits within other runs do not belong to this form.
         latest = next((run for run in runs.listed("split") if run.manifest.parent is None), None)
         if latest and run_panel(latest.id, RUN).state == "succeeded":
-            _parts(read_result(runs.get(latest.id), SplitResult))
+            _parts(read_result(latest, SplitResult))
 
 
 def _form(corpus: str, kinds: Mapping[str, Sequence[str]]) -> None:
