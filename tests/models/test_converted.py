@@ -76,7 +76,7 @@ def test_first_run_notes_the_conversion(folder: Path, home: Path, tmp_path: Path
     corpus = runs.execute("add", {"path": str(tmp_path / "text.txt")}).result()["corpus"]
     first = runs.execute("embed", {"corpus": corpus, "encoder": str(folder)})
     [note] = [note for note in first.state().notes if PICKLE in note]
-    for words in (str(folder), file_digest(folder / PICKLE), str(kept(home)[0]), "without running anything"):
+    for words in (str(folder), file_digest(folder / PICKLE), str(kept(home)[0]), "without running any code"):
         assert words in note
     second = runs.execute("embed", {"corpus": corpus, "encoder": str(folder), "pooling": "cls"})
     assert not [note for note in second.state().notes if PICKLE in note]
@@ -183,7 +183,7 @@ def test_pickle_of_more_than_tensors_is_refused_without_running_it(
     spoil(folder)
     uses: tuple[Callable[[str], object], ...] = (hub.load_model, hub.converted, MaskedLM.load)
     for use in uses:
-        with pytest.raises(ModelError, match="nothing of it was run or kept") as raised:
+        with pytest.raises(ModelError, match="none of it was run or stored") as raised:
             use(str(folder))
         assert str(folder) in str(raised.value)
         assert "weights_only" not in str(raised.value)  # torch's advice, which is to run it
