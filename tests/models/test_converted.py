@@ -98,7 +98,7 @@ def test_download_fetches_a_pickle_only_if_there_are_no_safetensors(
     for _ in range(2):
         assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
     assert [PICKLE in patterns for patterns in asked] == [False, True, False]
-    assert "somebody/some-bert: its folder holds" in hub.converted("somebody/some-bert")
+    assert "somebody/some-bert: its only weights are in" in hub.converted("somebody/some-bert")
     assert hub.converted("somebody/some-bert") == ""
     assert_read(Path("somebody/some-bert"), older)
     assert len(kept(home)) == 1
