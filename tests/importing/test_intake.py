@@ -21,7 +21,7 @@ from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
-from core.importing.result import IntakeResult, SplitResult
+from core.importing.result import AddResult, IntakeResult, SplitResult
 from core.projects import removals, runs
 from core.runs import context
 from core.runs.events import Event
