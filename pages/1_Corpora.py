@@ -40,7 +40,7 @@ FLAG_WORDS = {
 }
 NEAR_WORDS = {
     "edited": "differ from another sentence in at most a tenth of words or letters",
-    "overlapping": "share most of their runs of five words with one",
+    "overlapping": "share most of their sequences of five words with another one",
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
@@ -247,7 +247,7 @@ def _library(sealed: list[Corpus]) -> None:
         }
         for c in sealed
     ]
-    names = {"name": "Name", "n": "Sentences", "tokens": "Tokens", "labels": "Labels", "part": "Part", "file": "From"}
+    names = {"name": "Name", "n": "Sentences", "tokens": "Tokens", "labels": "Labels", "part": "Role", "file": "From"}
     table(rows, names, "All corpora", names=("name", "file"))
     removal()
 
@@ -257,7 +257,7 @@ def _from(corpus: Corpus) -> str:
     if not corpus.derived:
         return str(corpus.origin.get("file", ""))
     source = corpus.origin.get("from")
-    return "typed" if source is None else f"made by Winnow of {results.corpus_name(str(source))}"
+    return "typed" if source is None else f"made by Winnow from {results.corpus_name(str(source))}"
 
 
 main()

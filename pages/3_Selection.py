@@ -12,6 +12,7 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.kinds import KINDS
 from core.projects import preferences, runs
+from core.projects.titles import choice_title
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.selection.choice import run_of
 from core.shown import count
@@ -21,7 +22,6 @@ from pages.ui.empty import empty
 from pages.ui.frame import guard, page
 from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel, where
-from pages.ui.runs.words import choice_title
 from pages.ui.selection.chosen import selected
 from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, plain, pressed
@@ -31,7 +31,7 @@ NOTES = {
     "domain": "Required.",
     "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner; the others ignore it.",
     "dev": "Stops training in ner-selected and cos-mlm-ner. Copies of its sentences in the domain corpus are kept out.",
-    "test": "Copies of its sentences in the domain corpus are kept out, so that no encoder has read the test.",
+    "test": "Copies of its sentences in the domain corpus are kept out, so that no encoder trains on test sentences.",
 }
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
 TRAINED = ("encoder", "allow_download")
@@ -134,9 +134,9 @@ def _cost(strategy: Any) -> None:
     domain = corpora.roles().get("domain")
     size = f" Your domain corpus has {count(len(corpora.find(domain)), 'sentence')}." if domain else ""
     st.warning(
-        f"This takes longer than the others. First a language model is trained on the task corpus{tagger}; then "
+        f"This takes longer than other strategies. First a language model is trained on the task corpus{tagger}; then "
         f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
-        "hundreds of thousands. What is trained and read is kept: another budget, and most other options, reuse it.",
+        "hundreds of thousands. Models and scores are kept: another budget, and most other options, reuse them.",
         icon=":material/hourglass_top:",
     )
 
@@ -161,8 +161,8 @@ def _budget() -> dict[str, Any]:
     budget = left.text_input(
         "Budget",
         key="selection.budget",
-        help="A number of sentences (1000) or tokens (50000tokens), a share of the domain corpus (20%), or all "
-        "sentences from a score on (threshold:0.75).",
+        help="A number of sentences (1000) or tokens (50000tokens), a share of the domain corpus (20%), or "
+        "a threshold of the score (threshold:0.75).",
     )
     words = {flag: flag.replace("_", " ") for flag in FLAGS}
     keep = right.multiselect(

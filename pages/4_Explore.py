@@ -163,7 +163,7 @@ def _commands(choice_id: str, map_run: str) -> None:
     command_lines(commands.command("map", maps.config(map_run)))
     region = state.picked(map_run)
     if token := regions.region_token(region):
-        st.caption("What is picked, as text; end its name in .jsonl or .parquet for those.")
+        st.caption("Writes the picked sentences as text. For other formats, end the file name in .jsonl or .parquet.")
         name = f"{regions.region_file(choice_id, region)}.txt"
         command_lines(regions.region_command(choice_id, token, name))
 

@@ -8,12 +8,12 @@ import streamlit as st
 from core import terms
 from core.experiment import results, words
 from core.projects import runs
+from core.projects.titles import title
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import board, pair, sentences, take
 from pages.ui.runs.links import TRAINING, attached, pick_run
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
 RUN = "results.run"

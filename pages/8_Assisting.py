@@ -72,8 +72,8 @@ def _results(run_id: str) -> None:
     for corpus, types in read(runs.get(run_id), SklResult).types_of_one_corpus.items():
         advice = "leave them out above" if corpus == primary else "map these types above, or leave them out"
         st.warning(
-            f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities get the largest possible drift:"
-            f" {advice}.",
+            f"Only {plain(corpus)} has {plain(', '.join(types))}. Entities of these types get the largest possible"
+            f" drift: {advice}.",
             icon=":material/rule:",
         )
     tabs = st.tabs(["Kept and dropped", "Which entities drift", "Does it help?"])

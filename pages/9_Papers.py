@@ -1,4 +1,4 @@
-"""Papers: every table and figure of the five papers, the page and the command that make it, how ours differs."""
+"""Papers: each table and figure of the five papers, the page and command that make it, and how ours differs."""
 
 import streamlit as st
 
@@ -8,8 +8,8 @@ from pages.ui.project import page_link
 from pages.ui.widgets import command_lines, plain
 
 WHAT = (
-    "Whose methods these are. For every table and figure: what it shows, where to make it from your text, and how ours "
-    "differs. Capitals in a command are placeholders for your corpora."
+    "The papers whose methods Winnow uses. For every table and figure: its content, the page and the command that make "
+    "it from your text, and how ours differs. Capitals in a command are placeholders for your corpora."
 )
 
 

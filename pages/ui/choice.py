@@ -8,13 +8,13 @@ import streamlit as st
 from core.errors import WinnowError
 from core.experiment import find_out
 from core.projects import runs
+from core.projects.titles import run_titles, selection_titles, title
 from core.runs.run import Run
 from core.selection import choices
 from core.selection import view as selections
 from core.selection.choice import LONGEST, Choice, run_of
 from core.shown import count
 from pages.ui.runs import links
-from pages.ui.runs.words import run_titles, selection_titles, title
 from pages.ui.widgets import plain, pressed
 
 NAMED = "choice"  # parameter of an address

@@ -1,4 +1,4 @@
-"""Access control of every request. It must come from this machine, from Winnow's own page, and from its owner."""
+"""Access control: a request must come from this machine, from Winnow's own page, and from its owner."""
 
 import os
 import re
@@ -32,11 +32,11 @@ PROTECTION = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-FOREIGN_NAME = "Winnow answers to localhost alone; open it as http://localhost with its port."
+FOREIGN_NAME = "Winnow answers only under the name localhost; open http://localhost with its port."
 FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a new tab."
 NO_KEY = (
-    "{why}: it lets in the account that started it, and anybody with its key; the owner gets the address with the key "
-    "by `python -m core key`.\n"
+    "{why}: it admits the account that started it, and any account with its key. `python -m core key` shows the owner "
+    "the address with the key.\n"
 )
 OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
 UNKNOWN_ACCOUNT = "Winnow cannot see here which account is asking"

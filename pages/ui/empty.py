@@ -16,14 +16,14 @@ PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make 
 WIDTH = 720  # pixels
 SHOWN = {  # alternative texts of the pictures
     "home": "The steps with the result of each: texts, the selection, the answer with its interval, the report.",
-    "corpora": "The task corpus: its size, what was flagged in it, how long its sentences are, and five of them.",
-    "selection": "How many sentences have which score, with the cut, and those closest to the task corpus.",
+    "corpora": "The task corpus: size, flagged sentences, a histogram of sentence lengths, and five examples.",
+    "selection": "A histogram of scores with the cut, and the sentences closest to the task corpus.",
     "explore": "A map of the task corpus, selected and filtered sentences, with topics, and a table of the sentences.",
-    "training": "Curves of a training: its loss, its score on the dev set, in all and by type.",
+    "training": "Curves of a training: the loss, and the dev score over all types and by type.",
     "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",
-    "similarity": "Two sources by four measures, in a table and as bars, and in a sentence which is closest.",
-    "bias": "How many bits names and contexts reveal of a mention's type, in all and mention by mention.",
-    "assisting": "How many sentences of the other corpus have which score, and those just kept and just dropped.",
+    "similarity": "Two sources compared by four measures, in a table and as bars; a sentence names the closest.",
+    "bias": "Bits that names and contexts reveal about the type of a mention, on average and per mention.",
+    "assisting": "A histogram of scores of the other corpus, and the sentences just kept and just dropped.",
     "runs": "A table of runs with the result of each, and the differences between two of them.",
 }
 

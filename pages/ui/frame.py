@@ -12,12 +12,13 @@ from core.errors import CorpusError, WinnowError
 from core.files import on_disk
 from core.paths import confine, home, machine_home
 from core.projects import audit, runs
+from core.projects.titles import title
 from core.projects.view import unreadable
 from core.terms import Term
 from pages.ui import project
 from pages.ui.project import page_link
 from pages.ui.runs.links import link
-from pages.ui.runs.words import brief, ending, share, title
+from pages.ui.runs.words import brief, ending, share
 from pages.ui.terms import expert_switch, glossary
 from pages.ui.widgets import forget_presses, plain
 
@@ -93,7 +94,7 @@ def bug(error: BaseException) -> str:
     _log_file()
     logger.error("a page failed\n%s", errors.for_the_log(error))
     log = machine_home() / "app.log"
-    return f"Your data and your runs are as they were. Details are in the log, {log}; reload the page to go on."
+    return f"Your data and your runs have not changed. Details are in the log, {log}. Reload the page to continue."
 
 
 @contextmanager
@@ -111,8 +112,8 @@ def spoilt_files() -> None:
         names = ", ".join(str(file.relative_to(home())) for file in files[:5])
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
         st.warning(
-            f"Cannot be read, so what they describe is left out: {plain(names)}{more}. A full or failing disk does "
-            "this; bring them back from a copy, or delete their folders.",
+            f"These files cannot be read, so their content is left out: {plain(names)}{more}. A full or failing "
+            "disk may be the cause. Restore them from a copy, or delete their folders.",
             icon=":material/broken_image:",
         )
 
@@ -135,7 +136,7 @@ def looked(*corpora: str) -> None:
 def _sidebar() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
-        project.switch(_projects)
+        st.fragment(_projects)()  # the button above the menu that names this project
         _menu()
         expert_switch()
         st.space("small")
@@ -199,7 +200,7 @@ def local_badge() -> None:
             f"Sentences go to {plain(', '.join(away))}",
             icon=":material/lan:",
             color="orange",
-            help="A run computes on a cluster, as was asked for. Everything else stays on this machine.",
+            help="A run computes on a cluster, because you asked for it. Everything else stays on this machine.",
         )
         return
     st.badge(

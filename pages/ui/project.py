@@ -113,11 +113,6 @@ def elsewhere() -> str:
     return f"{n} run{'s' * (n > 1)} running in {where}" if (n := sum(counts.values())) else ""
 
 
-def switch(guarded: Callable[[], None]) -> None:
-    """Draw the button above the menu that names this project."""
-    st.fragment(guarded)()
-
-
 def menu() -> None:
     """Draw the menu of projects. It is computed only when it is opened."""
     here = projects.current()
@@ -173,10 +168,10 @@ def _export(here: Project) -> None:
     n, weight = pack.weights_of(here)
     label = f"Export with its models and vectors ({n}: {size(weight)})"
     weights = bool(n) and st.toggle(
-        label, key="project.weights", help="They can be computed again on the other machine."
+        label, key="project.weights", help="Models and vectors can also be computed again on the other machine."
     )
     if pack.size_of(here) + weight * weights > ZIP_LIMIT:
-        st.caption("It is too large for a download: export it by the command line.")
+        st.caption("The project is too large for a download. Export it on the command line:")
         command_lines(projects.command(here, weights=weights))
         return
     st.download_button(

@@ -12,6 +12,7 @@ from core.explore.result import CLASSES
 from core.importing import view as corpora
 from core.projects import removals
 from core.projects.removals import Removal, Usage
+from core.projects.titles import run_titles, title
 from core.results import FloatArray, IntArray
 from core.runs.run import Run
 from core.selection import insights
@@ -22,11 +23,10 @@ from core.selection.result import SelectResult
 from core.shown import count
 from pages.ui.frame import looked
 from pages.ui.runs.links import link
-from pages.ui.runs.words import run_titles, title
 from pages.ui.widgets import chart, corpus_picker, is_dark, plain, pressed, size, table, with_place
 
 MOST_NAMED = 5  # runs
-KEPT = "The file it came from, what was downloaded and what was saved in other folders stay."
+KEPT = "The source file, downloads, and files saved in other folders stay."
 
 
 def removal() -> None:
@@ -34,7 +34,7 @@ def removal() -> None:
     with st.popover("Remove a corpus", icon=":material/delete:", key="corpora.removal"):
         doomed = corpus_picker("Corpus", "corpora.doomed", None)
         st.caption(
-            "The corpus is deleted, the file it came from is not. Runs that used it, and everything made from it, keep"
+            "The corpus is deleted, but its source file is not. Runs that used it, and everything made from it, keep"
             " some of its text unless you remove them with it."
         )
         if doomed:
@@ -89,7 +89,7 @@ def _everything(goes: Removal) -> bool:
     if goes.active:
         _in_the_way(goes.active)
         return False
-    st.caption(f"With everything made from it, {goes.in_words} go. {KEPT}")
+    st.caption(f"Removing everything made from it deletes {goes.in_words}. {KEPT}")
     return True
 
 
@@ -114,7 +114,7 @@ def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (
-        f"What is selected scores from {best:.4g}, the closest to the task corpus, to {worst:.4g} (in {plain(unit)}; "
+        f"Selected sentences score from {best:.4g}, the closest to the task corpus, to {worst:.4g} (in {plain(unit)}; "
         f"{closer} is closer)."
     )
 

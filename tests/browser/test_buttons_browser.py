@@ -252,7 +252,9 @@ def corpora(one: Walk) -> None:
     settled(one.page)
     one.press("corpora.removal", sees="keep some of its text")
     pick(one.page, re.compile("^Corpus$"), re.compile(r"^rows \("))
-    expect(one.page.get_by_text(re.compile(r"With everything made from it, 1 corpus, \d other runs"))).to_be_visible()
+    expect(
+        one.page.get_by_text(re.compile(r"Removing everything made from it deletes 1 corpus, \d other runs"))
+    ).to_be_visible()
     one.press("corpora.remove.all")
     expect(rows).to_have_count(0)
     parts = facade_corpora.roles()

@@ -105,7 +105,7 @@ def test_a_foreign_name_shows_nothing_and_opens_no_websocket(shared: Server, str
     answer = stranger.goto(f"http://evil.example:{shared.port}/Corpora")
     assert answer
     assert answer.status == 403
-    expect(stranger.get_by_text("Winnow answers to localhost alone")).to_be_visible()
+    expect(stranger.get_by_text("Winnow answers only under the name localhost")).to_be_visible()
     for name in ("evil.example", "localhost", "127.0.0.1"):
         assert stranger.evaluate(OPENS, f"ws://{name}:{shared.port}/_stcore/stream") == "refused"
 

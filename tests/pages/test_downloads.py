@@ -69,7 +69,7 @@ def test_a_bug_is_told_neutrally(
 ) -> None:
     monkeypatch.setattr(frame, "logger", logging.getLogger(f"winnow.pages.{home}"))
     problem = answer(fails).error_msg
-    assert problem.startswith("This is a bug in Winnow. Your data and your runs are as they were.")
+    assert problem.startswith("This is a bug in Winnow. Your data and your runs have not changed.")
     log = (shared_home(home) / "app.log").read_text()
     assert f"in {fails.__name__}" in log
     assert "Zyxname" not in problem + log + "".join(capfd.readouterr()) + caplog.text

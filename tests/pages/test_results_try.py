@@ -17,10 +17,10 @@ from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
+from core.projects.titles import title
 from core.runs.store import RunStore
 from pages.ui.results.sentences import READ, TRIES
 from pages.ui.results.take import NO_MODELS
-from pages.ui.runs.words import title
 from tests.homes import Homes
 from tests.pages.drawing import press, texts
 from tests.pages.test_results import on_tab

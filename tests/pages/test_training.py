@@ -528,7 +528,7 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: Parts) 
     assert not any("Stopped" in badge.value for badge in app.markdown)
     assert {"62.0", "59.5"} <= set(metrics(app).values())  # test F1, micro and macro
     said = texts(app)
-    for part in ("55.5, 56.5", "60.0, 64.0", "0.163 as it came, 0.021 at the temperature 1.75", "87.5", "33.2"):
+    for part in ("55.5, 56.5", "60.0, 64.0", "0.163 before and 0.021 after the temperature 1.75", "87.5", "33.2"):
         assert part in said
     for part in ("70.00 [61.2, 77.5]", "<td>50.00</td>", "59.50"):
         assert part in said

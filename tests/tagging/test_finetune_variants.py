@@ -26,6 +26,7 @@ from core.models.networks import ON_ENCODER
 from core.models.taggers import load_tagger
 from core.paths import home as home_of
 from core.projects import removals, runs
+from core.projects.titles import title
 from core.runs import Run
 from core.tagging import calibrate, evaluations
 from core.tagging import view as training
@@ -36,7 +37,6 @@ from core.tagging.predictions import read_spans
 from core.text.sentence import Entity, Prediction, Sentence
 from core.training import finetune as training_loop
 from core.training.settings import Settings
-from pages.ui.runs.words import title
 from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import Command, Seal, sentence
 from tests.training.test_finetune import labelled

@@ -50,12 +50,12 @@ SCORE = (
     " shared entities. 0: always the same type; about 9: never the same type. Choose the threshold by a tagger's dev"
     " F1, under Does it help?"
 )
-SIDES = {"line": "At the line", "ends": "Farthest from it"}
+SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """Show all that depends on the threshold. It needs only stored scores, so it is redrawn while a slider moves."""
+    """Draw everything that depends on the threshold. It needs only stored scores, so it follows the slider."""
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
         top = max(float(assisted.scores.max()), 9.0) + 0.5
@@ -228,12 +228,12 @@ def _outcome(run_id: str) -> None:
         chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
     name = "Test score alone, with all, with as many at random, with the chosen threshold"
     table([_line(each) for each in result.tables], COLUMNS, name)
-    st.caption("† better than with all of it: p below 0.05, Welch's two-sided t-test over the seeds.")
+    st.caption("† better than with all of the assisting corpus: p below 0.05, Welch's two-sided t-test over the seeds.")
     _effort(result.rows)
 
 
 def _effort(rows: Sequence[AssistRow]) -> None:
-    """Show if the variants trained equally long; with the preset `paper` they do not."""
+    """Show if all variants trained equally long, which they do not with the preset `paper`."""
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(
@@ -244,7 +244,7 @@ def _effort(rows: Sequence[AssistRow]) -> None:
     st.caption(
         f"Borrowing also trains longer: {alone.steps:,} steps alone, {whole.steps:,} with all of the"
         f" assisting corpus ({alone.passes:g} and {whole.passes:g} passes over the primary sentences). A difference"
-        " may come from that alone. Every preset except paper takes the same steps in every variant."
+        " may come from longer training alone. Every preset except paper takes the same steps in every variant."
     )
 
 

@@ -9,6 +9,7 @@ from core import shown_command as commands
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import runs
+from core.projects.titles import title
 from core.runs.run import Run
 from core.shown import count, duration
 from core.tagging import plot
@@ -16,7 +17,6 @@ from core.tagging import view as training
 from pages.ui.frame import guard
 from pages.ui.runs.links import attach, attached, pick_run
 from pages.ui.runs.panel import run_panel, time_machine
-from pages.ui.runs.words import title
 from pages.ui.training.parts import BUNDLED, BUNDLED_SAYS, preset_picker
 from pages.ui.widgets import config_form, corpus_picker, is_dark, pressed, same_command
 
@@ -49,7 +49,8 @@ Two classifiers predict the type of every labelled mention; neither has trained 
 **only the name**, the other **only the sentence around it**, with a blank in place of the name.
 
 - **Information** (PVI, pointwise V-information) compares the probability that a classifier gives the right type with
-  the share of that type. It is in bits: 1 is twice the probability, 0 the same, **below 0 misled**.
+  the share of that type. It is in bits: 1 is twice the probability, 0 an equal one. Below 0, the classifier
+  **was misled**.
 - **V-information** is the mean information of all mentions.
 - **Name minus context** (CEIM) is the information of the name minus that of the context. From +0.5 on, **the name** is
   more informative; from −0.5 down, **the context** is; in between, both are about equal.

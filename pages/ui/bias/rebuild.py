@@ -33,7 +33,10 @@ METHODS = {
         "Adds copies of sentences whose name and context are both informative, with a less informative name of the"
         " same type.",
     ),
-    "random2low": ("Harder names anywhere", "The same for any sentence whose name is informative."),
+    "random2low": (
+        "Harder names anywhere",
+        "Adds copies with a less informative name of any sentence whose name is informative.",
+    ),
     "redundant2low": (
         "Harder names for repeated ones",
         "Keeps one mention of a repeated name; replaces the others, in place, by less informative names of the type.",
@@ -42,7 +45,10 @@ METHODS = {
         "Better sentences in place of the poorest",
         "Deletes the least informative sentences and puts their names into copies of informative ones.",
     ),
-    "random2high": ("Better sentences anywhere", "The same, but the sentences to delete are drawn at random."),
+    "random2high": (
+        "Better sentences anywhere",
+        "Deletes random sentences and puts their names into copies of informative ones.",
+    ),
     "low-share": (
         "A fixed share of low-CEIM sentences",
         "Draws a set of a fixed size. This share of its sentences holds a mention whose context is more informative"
@@ -179,7 +185,7 @@ def _lowered(reached: str) -> str:
     if not reached:
         return ""
     return (
-        f" To reach this, names and contexts count as informative from {reached} of their type on; low names never do."
+        f" To reach this number, the threshold of informative names and contexts is lowered to {reached} of their type."
     )
 
 

@@ -37,7 +37,7 @@ PROMISES = {
 MOST = 12  # taggers preselected for the comparison
 SETS = {
     "name": "Test set",
-    "promise": "What holds for renamed names",
+    "promise": "Property of the new names",
     "mentions": "Mentions",
     "changed": "Renamed",
     "ambiguous": "Ambiguous",
@@ -109,7 +109,7 @@ def _names() -> dict[str, dict[str, Any]]:
         )
         tagged = bias.finders()
         finds = st.selectbox(
-            "Use names first that a tagger found in this text",
+            "First use names that a tagger found in this text",
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",

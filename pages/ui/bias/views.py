@@ -15,13 +15,13 @@ from core.bias.result import BINS, Diff, DifficultyResult
 from core.bias.view import MentionRow
 from core.experiment import results
 from core.projects import runs
+from core.projects.titles import run_titles
 from core.results import FloatArray, IntArray
 from core.shown import count
 from core.text.sentence import Entity
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.project import later
 from pages.ui.removal import text_gone
-from pages.ui.runs.words import run_titles
 from pages.ui.widgets import chart, grid, place_html, plain, table
 
 PAGE = 8  # sentences

@@ -141,7 +141,7 @@ def _ask(path: Path, files: Sequence[str]) -> None:
         files,
         key=_like(path),
         placeholder="choose the files",
-        help="Those like what you will label: Winnow finds more of their kind in the domain corpus. A few are enough.",
+        help="Choose files like the text that you will label. Winnow finds more such text in the domain corpus.",
     )
 
 
@@ -176,7 +176,7 @@ def _says(files: Mapping[str, Sequence[str]]) -> None:
         st.caption(f"No {terms.DOMAIN.word} yet: a selection needs one.")
     if {"train", DIVIDE} <= files.keys():
         st.warning(
-            f"Dividing a file makes a {terms.TRAIN.word} too, and another file is one already: change one of them."
+            f"Dividing a file also makes a {terms.TRAIN.word}, and another file has this role too: change one of them."
         )
 
 
@@ -316,8 +316,7 @@ def _named() -> Path | None:
     st.selectbox(label, entries, index=None, key=step, on_change=_step, args=(key, step), placeholder="choose")
     roots = ", ".join(f"**{plain(str(root))}**" for root in allowed_roots())
     st.caption(
-        f"Winnow reads what lies in {roots}. Other folders are named when it is started:"
-        " `WINNOW_DATA_DIRS=/data/texts make app`."
+        f"Winnow may read {roots}. Name other folders when you start it: `WINNOW_DATA_DIRS=/data/texts make app`."
     )
     return allowed_path(text, allowed_roots()) if text else None
 
@@ -409,8 +408,8 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
             choices,
             format_func=lambda name: name or "none",
             key="corpora.group_column",
-            help="A contract's kind, a hospital: Divide a corpus, below, can part sentences by it. The map can be "
-            "coloured by it, and by every other column of short values, which are kept unasked.",
+            help="For example the kind of contract, or the hospital. Divide a corpus, below, can split by it, and the "
+            "map can be coloured by it. Other columns of short values are kept too, and can colour the map.",
         ),
     }
 
@@ -437,7 +436,7 @@ def _tokens(marks: Any) -> str | None:
         list(rules),
         index=list(rules).index(marks.tokens),
         format_func=rules.__getitem__,
-        help=f"Proposed since {marks.why}. A text that was tokenised before keeps its tokens that way.",
+        help=f"Proposed because {marks.why}. Choose blanks to keep the tokens of a text that was tokenised before.",
     )
     return "auto" if chosen == marks.tokens else chosen  # the report then names the reason of the proposal
 

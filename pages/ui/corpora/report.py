@@ -98,8 +98,8 @@ def _named(result: AddResult) -> None:
 def _counted_letters(n: int) -> None:
     st.caption(
         f"{n:,} sentence{'s are' if n > 1 else ' is'} in a script that writes no blanks between words"
-        " (Chinese, Japanese, Thai, Lao, Khmer or Burmese). Each of its letters is a token: in lengths and budgets,"
-        " and where sentences are compared."
+        " (Chinese, Japanese, Thai, Lao, Khmer or Burmese). Each letter counts as a token in lengths and budgets,"
+        " and when sentences are compared."
     )
 
 
@@ -184,9 +184,9 @@ def size_ratios(most: int | None) -> None:
         for each in (*(each for each in known if each.name != corpora.SELECTED), *choices[:most])
     ]
     if rows:
-        st.subheader("Against each other", anchor=False)
+        st.subheader("Size ratios", anchor=False)
         names = {"name": "Sentences", "value": "Ratio", "of": "Of", "to": "To"}
-        table(rows, names, "Sizes against each other", names=("of", "to"))
+        table(rows, names, "Size ratios of the corpora", names=("of", "to"))
 
 
 def _ratio_name(name: str) -> str:

@@ -14,6 +14,7 @@ from core.explore.view import Mode
 from core.importing import view as corpora
 from core.paths import home
 from core.projects import runs
+from core.projects.titles import selection_titles
 from core.results import IntArray
 from core.selection import choices, insights
 from core.selection import view as selections
@@ -26,7 +27,6 @@ from pages.ui.explore.state import packed, tooltips
 from pages.ui.frame import guard
 from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel, where
-from pages.ui.runs.words import selection_titles
 from pages.ui.widgets import chart, command_lines, plain, pressed, table, with_place
 
 RUN = "explore.tag.run"

@@ -29,7 +29,7 @@ def health(choice_id: str) -> None:
         st.warning(plain(warning), icon=":material/health_and_safety:")
     if not numbers.warnings:
         st.success("There are no warnings about this selection.", icon=":material/health_and_safety:")
-    columns = {"what": "Measure", "value": CHOICE.title, "means": "What it says"}
+    columns = {"what": "Measure", "value": CHOICE.title, "means": "Meaning"}
     rows = _rows(numbers)
     diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"
     if diverse:
@@ -37,7 +37,7 @@ def health(choice_id: str) -> None:
             by_score = insights.health_without_diversity(choice_id)
         before = {row["what"]: row["value"] for row in _rows(by_score)}
         rows = [{**row, "before": before.get(row["what"], "")} for row in rows]
-        columns = {"what": "Measure", "before": "By score alone", "value": CHOICE.title, "means": "What it says"}
+        columns = {"what": "Measure", "before": "By score alone", "value": CHOICE.title, "means": "Meaning"}
     table(rows, columns, TITLE)
     if not diverse:
         _again(choice_id)
@@ -53,7 +53,7 @@ def _again(choice_id: str) -> None:
         st.rerun()
     st.markdown(
         "The best scores are often much alike. Choose again from the same scores, spread over the topics; the table "
-        "then shows what it changed. Nothing is scored again, and this selection does not change."
+        "then shows the effect. Nothing is scored again, and this selection does not change."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(

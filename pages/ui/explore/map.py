@@ -147,7 +147,7 @@ def _hovered(kinds: IntArray) -> BoolArray:
 
 
 def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
-    """Return the view to draw a new figure with; a zoom or a lasso in the browser must not redraw it."""
+    """Return the view of a new figure. A zoom or a lasso in the browser must not redraw the figure."""
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
     # Without the bridge's state, the page was left, and the browser's view is lost.
@@ -252,7 +252,7 @@ def _caption(map_run: str, drawn: int, asked: int) -> None:
     if len(mapped) < mapped.of:
         parts.append(f"the map holds {len(mapped):,} of {count(mapped.of, 'sentence')}")
     if asked > MOST_DRAWN:
-        parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
+        parts.append(f"you asked for {asked:,}, but lassos are slow in a browser above {MOST_DRAWN:,}")
     if drawn > MOST_HOVERED:
         parts.append("filtered ones have no tooltip at this size")
     parts.append(f"selected: {budget_words(selections.kept_budget(mapped.selection))}")

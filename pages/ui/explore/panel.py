@@ -51,8 +51,8 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
         if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
-                f"A sentence of the task corpus ({plain(mapped.task.name)}, row {row['row']:,}). The other "
-                "sentences are compared with these."
+                f"A sentence of the task corpus ({plain(mapped.task.name)}, row {row['row']:,}). Sentences of "
+                "the domain corpus are compared with those of the task corpus."
             )
             return
         _sentence(choice_id, row)
@@ -102,14 +102,14 @@ def _one(choice_id: str, row: int, selected: bool) -> None:
 
 
 def _parts(why: Why) -> None:
-    st.markdown("**What the score is made of**")
+    st.markdown("**Parts of the score**")
     if not why.parts:
         st.caption("This strategy's score has no parts.")
     else:
         rows = [{"part": part.name, "value": float(part.value)} for part in why.parts]
         if len(rows) > 1:
             rows.append({"part": "together", "value": float(why.total)})
-        table(rows, {"part": "Part", "value": "Value"}, "What the score is made of")
+        table(rows, {"part": "Part", "value": "Value"}, "Parts of the score")
     if why.formula:
         st.caption(plain(why.formula))
 
@@ -257,7 +257,7 @@ def _add_flagged(choice_id: str, rows: IntArray) -> None:
 def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
     stem = regions.region_file(choice_id, state.picked(map_run))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
+        st.caption("Download it" if len(points) == 1 else f"Download these {len(points):,}", width="content")
         # About 300 bytes a sentence.
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
@@ -298,7 +298,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
             why_card(choice_id, map_run, int(points[0]), kinds)
             return
         if not len(points):
-            st.info("There is no sentence in here. Draw around some points, or clear what is picked.")
+            st.info("No sentence is in this region. Draw around some points, or press Clear.")
             return
         sort, down = _sorting(len(points))
         last = max(-(-len(points) // ROWS) - 1, 0)

@@ -13,13 +13,13 @@ from core.experiment import deliver, results
 from core.experiment.report.parts import Cover
 from core.experiment.results import TaggerRow
 from core.projects import runs
+from core.projects.titles import encoder, run_titles
 from core.shown import duration
 from core.tagging import view as taggers
 from pages.ui.frame import guard
 from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import encoder, run_titles
 from pages.ui.widgets import pressed, same_command, size, table
 
 REPORTS: Mapping[deliver.Format, tuple[str, str]] = {

@@ -7,12 +7,12 @@ import streamlit as st
 from core.projects import run_comparison, runs
 from core.projects import view as projects
 from core.projects.labels import RunRow
+from core.projects.titles import run_titles
 from core.runs.run import Run
 from core.tagging import plot
 from core.tagging import view as training
 from pages.ui.frame import guard
 from pages.ui.results.pair import MOST_TRAININGS, TAGGER_CURVES, lines
-from pages.ui.runs.words import run_titles
 from pages.ui.training.live import POLL
 from pages.ui.widgets import is_dark, same_command, table
 

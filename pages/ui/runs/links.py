@@ -9,9 +9,9 @@ from core.errors import WinnowError
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import runs
+from core.projects.titles import run_titles, title
 from core.runs.run import Run
 from pages.ui.project import page_link
-from pages.ui.runs.words import run_titles, title
 from pages.ui.widgets import plain
 
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"

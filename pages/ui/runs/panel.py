@@ -7,15 +7,16 @@ import streamlit as st
 
 from core.kind import overruled
 from core.projects import runs
+from core.projects.titles import title
 from core.runs.events import RunState
-from core.shown import duration
+from core.shown import duration, when
 from pages.ui.frame import guard
-from pages.ui.runs.words import ending, pace, removed, share, stage, stopped, title, waited_for, when, whole
+from pages.ui.runs.words import ending, pace, removed, share, stage, stopped, waited_for, whole
 from pages.ui.widgets import plain, pressed
 
 _PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
 HELP = (
-    "Every place makes the same result, so a run that stops in one place can be resumed in another. Ray pays from "
+    "Every place makes the same result, so a run that stops in one place can be resumed in another. Ray is faster from "
     "about 50,000 sentences or two GPUs on; its workers take 10 to 20 seconds to start. Type ray:HOST:PORT for a "
     "cluster that this machine has joined. Its machines take steps of an experiment only if they see Winnow's folder."
 )
@@ -106,7 +107,7 @@ def _when(state: RunState) -> str:
 
 
 def progress(state: RunState) -> None:
-    """Draw the progress of the run and of its stage, the rate, the time left, and the run it waits for."""
+    """Draw the progress of the run and its stage: the rate, the time left, and the run that it waits for."""
     with st.container():
         if state.part:
             # Without an estimate for all parts, count only the finished ones.

@@ -11,7 +11,7 @@ from core import shown_command as commands
 from core.projects import labels, runs
 from core.projects import view as projects
 from core.projects.labels import RunRow
-from core.projects.titles import outcome
+from core.projects.titles import outcome, run_titles, title
 from core.runs.events import RunState
 from core.runs.run import Run
 from core.shown import count
@@ -19,7 +19,7 @@ from pages.ui.frame import guard
 from pages.ui.removal import run_removal
 from pages.ui.runs.links import link
 from pages.ui.runs.panel import POLL, headline, progress
-from pages.ui.runs.words import ending, run_titles, title
+from pages.ui.runs.words import ending
 from pages.ui.widgets import grid, plain, pressed, same_command, submitted
 
 SHOWN = 8
@@ -194,7 +194,7 @@ def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
             "pinned": st.column_config.TextColumn("★", width=40, help="Pinned to the top"),
             "name": st.column_config.TextColumn("Name", width=330),
             "state": st.column_config.TextColumn("State", width=90),
-            "result": st.column_config.TextColumn("What came out", width=300),
+            "result": st.column_config.TextColumn("Result", width=300),
             "tags": st.column_config.TextColumn("Tags", width=130),
             "note": st.column_config.TextColumn("Note", width=180),
             "began": st.column_config.DatetimeColumn("Began", format="D MMM, HH:mm", width=110),

@@ -10,41 +10,20 @@ from core.errors import WinnowError
 from core.experiment import results
 from core.importing.result import ROLES
 from core.projects import runs
-from core.projects.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
+from core.projects.titles import title
 from core.runs.events import RunState
 from core.runs.run import Run
-from core.shown import duration, when
+from core.shown import duration
 from core.tagging import view as training
 from pages.ui.widgets import plain
-
-__all__ = [
-    "PARTS",
-    "brief",
-    "choice_title",
-    "corpus_name",
-    "encoder",
-    "ending",
-    "last_duration",
-    "out_of",
-    "pace",
-    "removed",
-    "run_titles",
-    "selection_titles",
-    "share",
-    "stage",
-    "title",
-    "waited_for",
-    "when",
-    "whole",
-]
 
 _CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ", the kinds of the child runs
 
 PARTS = {
     **{role: f"the {term.word}" for role, term in ROLES.items()},
     "holdout": f"the {terms.TEST.word}",
-    "held_out": "what was held out",
-    "corpora": "the text pre-trained on",
+    "held_out": "the held-out sentences",
+    "corpora": "the pre-training text",
     "corpus": "its corpus",
     "source": "a source",
     "target": "the target",
@@ -87,8 +66,8 @@ def removed(run_id: str) -> str:
     if not gone:
         return ""
     return (
-        f"No longer on this machine: {', '.join(dict.fromkeys(gone))}. What the run kept is shown; sentences of"
-        " removed corpora are not, and it cannot be run again as it was."
+        f"No longer on this machine: {', '.join(dict.fromkeys(gone))}. The results are shown, but no sentences of"
+        " removed corpora, and the run cannot be repeated."
     )
 
 
@@ -98,7 +77,7 @@ def last_duration(kind: str) -> str:
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
         return (
-            "How long it takes is not known: no such run has finished on this machine yet. An estimate shows after its"
+            "The time is not known: no run of this kind has finished on this machine yet. An estimate shows after the"
             " first part."
         )
     return f"The latest one here, {title(done)}, took {duration(runs.state(done.id).seconds)}."

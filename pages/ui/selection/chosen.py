@@ -15,6 +15,7 @@ from core.experiment import deliver, results
 from core.explore import view as maps
 from core.importing import view as corpora
 from core.projects import runs
+from core.projects.titles import selection_titles
 from core.results import Selection
 from core.selection import choices, insights, plot
 from core.selection import prevalence_view as prevalence
@@ -29,7 +30,6 @@ from pages.ui.project import later, page_link, switch_page
 from pages.ui.removal import orphaned, span_words
 from pages.ui.runs.links import EXPLORE, TRAINING
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import selection_titles
 from pages.ui.widgets import is_dark, plain, pressed, same_command, table, with_place
 
 LARGEST_DOWNLOAD = 200_000_000  # largest download in bytes, roughly; larger files are written to the exports folder
@@ -218,7 +218,7 @@ def _comparison(choice_id: str) -> None:
     overlap = insights.overlap(choice_id, other)
     size = overlap.both + overlap.only_a
     st.markdown(
-        f"**{overlap.both / max(size, 1):.0%}** of what this selection holds, the other holds too "
+        f"**{overlap.both / max(size, 1):.0%}** of this selection's sentences are also in the other "
         f"({overlap.both:,} of {size:,})."
     )
     name = plain(choices.title(selections.at(other)))

@@ -45,7 +45,7 @@ def results(run_id: str, target: str) -> None:
 
 
 def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int]) -> None:
-    """Draw the table: a line per source, the closest first, a column per measure, its closest source marked.
+    """Draw the table: a row per source, the closest first, and a column per measure, its closest source marked.
 
     The range of the draws is below each number. too_small: {source that was left out: its tokens}.
     """
@@ -119,7 +119,7 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
 
 
 def _lead(lead: Lead) -> dict[str, str]:
-    """Return one line of the table of leads."""
+    """Return one row of the table of leads."""
     bounds = None if lead.low is None or lead.high is None else (lead.low, lead.high)
     return {
         "measure": named(lead.measure),
@@ -146,7 +146,7 @@ def _figure(rows: Sequence[SimilarityRow]) -> Figure:
 def _agreement(agreement: Agreement, target: str) -> None:
     st.subheader("Do the measures agree?", anchor=False)
     if not agreement.items:
-        st.caption("This takes two sources and two measures that can separate them.")
+        st.caption("This needs two sources and two measures that order them.")
         return
     st.markdown(agreement_text(agreement))
     splits = [split for split in agreement.splits if split.target == target]
@@ -215,7 +215,7 @@ def _curve(curve: Sequence[CurvePoint], target: str) -> None:
 def _measuring(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
     for note in notes:
         st.caption(f":material/info: {plain(note)}")
-    with st.expander("How each number was measured, and further readings", icon=":material/science:"):
+    with st.expander("How each number was measured, and further values", icon=":material/science:"):
         for measure in dict.fromkeys(row.measure for row in rows):
             of_measure = [row for row in rows if row.measure == measure]
             grey = f":gray[{plain(symbol(measure))}]"

