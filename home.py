@@ -23,7 +23,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on.", WORDS):
         no_such_page()
         listed = runs.own(*LISTED)

@@ -13,7 +13,7 @@ NEEDS = "Nothing has run yet. Runs are listed here, to be named, compared and re
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Runs", "All runs of this project: search, name, compare and remove them."):
         if not labels.rows(archived=True):
             empty(NEEDS, "runs", SELECTION, make="Make a selection")

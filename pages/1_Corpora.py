@@ -49,7 +49,7 @@ FEW = 20  # corpora made by Winnow that are listed at first, because a browser t
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Corpora", "Your corpora, their roles, and their health.", WORDS):
         sealed = corpora.listed()
         spoilt_files()

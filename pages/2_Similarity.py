@@ -45,7 +45,7 @@ WORDS = (
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page(
         "Similarity",
         "Find the corpus closest to the task corpus by words, word sequences and contexts.",

@@ -46,7 +46,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, t
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Selection", "Give every sentence of the domain corpus a score and keep the best ones.", WORDS):
         shown = choice.attached()
         if not corpora.listed():

@@ -34,7 +34,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.SCORE, terms.BUDGET, term
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Explore", "See what was selected and what was filtered, ask why, and change it by hand.", WORDS):
         choice_id = choice.attached(finished=True)
         if choice_id is None:

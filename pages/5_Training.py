@@ -38,7 +38,7 @@ WORDS = (
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Training", "Pre-train, fine-tune, and find out whether it was worth it.", WORDS):
         run_id = attached(training.TRAININGS, RUN)
         if not corpora.listed():

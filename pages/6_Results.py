@@ -27,7 +27,7 @@ WORDS = (
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Results", "What was compared, the result, and how certain it is.", WORDS):
         single = _single()
         run_id = None if single else attached(COMPARED, RUN)

@@ -49,11 +49,11 @@ def main() -> None:
             robust()
 
 
-def _needs_a_run(run_id: str | None, what: Callable[[str], None]) -> None:
+def _needs_a_run(run_id: str | None, draw: Callable[[str], None]) -> None:
     if run_id is None or not finished(run_id):
         st.info(FIRST)
     elif not text_gone(run_id):
-        what(run_id)
+        draw(run_id)
 
 
 main()

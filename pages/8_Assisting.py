@@ -30,7 +30,7 @@ NEEDS = "This needs two labelled corpora: yours, and another one to borrow from.
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Assisting", WHAT, WORDS):
         labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
         run_id = attached("skl", RUN)

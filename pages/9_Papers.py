@@ -14,7 +14,7 @@ WHAT = (
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Papers", WHAT):
         listed = papers.listed()
         tabs = st.tabs([paper.name for paper in listed], key="papers.tab", on_change="rerun", bind="query-params")

@@ -5,8 +5,8 @@ many random sentences as the chosen threshold keeps. The threshold is chosen on 
 other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test set
 are left out.
 
-All variants take the same steps on the same primary batches, with a network of one size, and end together. They differ
-only in the assisting sentences that each step adds. The preset `paper` follows Murthy et al. instead: one sentence per
+All variants take the same steps on the same primary batches, with a network of one size, and end together. Variants
+differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et al.: one sentence per
 step, from the two corpora in turn. `steps` and `passes` (over the primary sentences) of each row show how long each
 variant trained.
 """

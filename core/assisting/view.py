@@ -69,7 +69,7 @@ def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: in
 
 @exporting
 def drift_csv(run_id: str, rows: Sequence[DriftRow]) -> bytes:
-    """Return rows of `drift` as CSV; no cell is a formula to a spreadsheet."""
+    """Return rows of `drift` as CSV. Cells that a spreadsheet would run as a formula are escaped."""
     return _csv(rows)
 
 

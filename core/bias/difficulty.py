@@ -315,7 +315,7 @@ def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Results of all training.
+    """Results of all trainings.
 
     pvi: {view: `(repeats, n)` bits}. strengths: {view: strength of the calibration per model}, empty without
     calibration. settings: {view: training settings}. cut: {view: number of inputs longer than `window` pieces}.
@@ -340,8 +340,11 @@ def _no_information(questions: Questions) -> Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Training:
-    """One training. held: `(n,)` mask of the mentions to judge; the model trains on the others. pieces: pieces to train
-    on. earlier: steps of the previous trainings of the same view."""
+    """One training of a classifier.
+
+    held: `(n,)` mask of the mentions to judge; the model trains on the others. pieces: number of pieces to train on.
+    earlier: steps of the previous trainings of this view.
+    """
 
     seed: tuple[int, ...]
     repeat: int

@@ -296,8 +296,8 @@ def _notes(outcome: Rebuilt) -> list[str]:
     sentences = []
     if outcome.reached:
         sentences.append(
-            "With the given thresholds there are too few mentions. Names and contexts count as high from"
-            f" {outcome.reached} of their type on, except low names."
+            "The given thresholds leave too few mentions, so the thresholds of high names and contexts were lowered to"
+            f" {outcome.reached} of their type. Low names stay low."
         )
     if len(outcome.edits) < outcome.wanted:
         sentences.append(

@@ -56,7 +56,7 @@ K = TypeVar("K", tuple[str, str], tuple[str, Name])
 
 
 def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """A: random mentions of high name PVI get low-PVI names of their type, in added copies of their sentences.
+    """A: give random mentions of high name PVI low-PVI names of their type, in added copies of their sentences.
 
     Mentions of one sentence share one copy.
     """
@@ -64,7 +64,7 @@ def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: i
 
 
 def highc2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """B: like A, but only for mentions whose context has high PVI too."""
+    """B: like A, but only change mentions whose context has high PVI too."""
     source: Callable[[Pools], BoolArray] = lambda pools: pools.entity_high & pools.context_high
     return _renamed_set(training, ladder, rate, seed, source=source, order=_shuffled, kind="highc2low")
 

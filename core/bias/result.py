@@ -124,8 +124,11 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeDifficulty:
-    """One entity type. entity, context, ceim: means over its mentions, bits. prior: -log2 of the type's share, the
-    upper bound of PVI. bins: {bin of CEIM: mentions}."""
+    """One entity type.
+
+    entity, context, ceim: means over its mentions, bits. prior: -log2 of the type's share, the upper bound of PVI.
+    bins: {bin of CEIM: mentions}.
+    """
 
     mentions: int
     entity: float
@@ -186,8 +189,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One mention of a robustness set. source: origin of its new name, "" if it kept the old one. ambiguous: the reason
-    that its type is not certain (`Known.ambiguity`), "" if it is."""
+    """One mention of a robustness set.
+
+    source: origin of its new name, "" if it kept the old one. ambiguous: reason that its type is not certain
+    (`Known.ambiguity`), "" if it is certain.
+    """
 
     row: int
     start: int

@@ -337,7 +337,7 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
     """Return one row per run and test set, the plain test set first.
 
     runs: finished `finetune` runs with the same tests in the same order. train: labelled corpus whose names are known.
-    It is the same for all runs, so that they are compared on the same slots. "" for `known_train` of the runs.
+    All runs use it, so that they are compared on the same slots. "": use `known_train` of the runs.
     Errors: ConfigError if the tests differ or a run is of another kind. CorpusError if there are no tests, or a corpus
     or file is missing.
     """
@@ -360,7 +360,7 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
 
 
 def known_train(runs: Sequence[Run], library: Library) -> Corpus:
-    """Return the corpus whose names count as known; it does not depend on the order of `runs`.
+    """Return the corpus whose names count as known, independent of the order of `runs`.
 
     Candidates are the training sets that the robustness sets were made for. If there are none, candidates are the
     training sets of the runs; the original replaces a sample or a rebuilt set. The one with most mentions is returned.

@@ -1,7 +1,7 @@
 """Training sentences to rebuild: their mentions, the PVI of each, and held-out sentences that must not be added.
 
-Also names: those of the training sentences, and new ones that were generated, found by a tagger, or misspelt
-(SOURCES.md, Robustness sets).
+It also makes and reads names: known names of the training sentences, and new names that were generated, found by a
+tagger, or misspelt (SOURCES.md, Robustness sets).
 """
 
 import string
@@ -261,7 +261,7 @@ class Known:
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
 
     def ambiguity(self, sentence: Sentence, entity: Entity) -> str:
-        """Return the reason that the type of `entity` is not certain, "" if it is.
+        """Return the reason that the type of `entity` is not certain; "" if it is certain.
 
         `name`: the name is known under several types. `no context`: no content word is outside of entities.
         """

@@ -23,7 +23,7 @@ def encoders_group() -> None:
 @encoders_group.command("list")
 @json_option
 def encoders_list(as_json: bool) -> None:
-    """List the encoders that Winnow knows by name; name any other by its folder or Hugging Face name."""
+    """List the encoders that Winnow knows by name; other encoders are named by folder or Hugging Face name."""
     rows = encoders.known()
     if as_json:
         echo_json({"encoders": [asdict(row) for row in rows]})

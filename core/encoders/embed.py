@@ -59,7 +59,7 @@ class EmbedWork:
 
 
 def run(config: EmbedConfig, job: Job) -> EmbedResult:
-    """Artifacts: see `vectors`."""
+    """Embed a corpus. Artifacts: see `vectors`."""
     from core.explore.projection import compile_ahead
 
     corpus = job.corpus(config.corpus)

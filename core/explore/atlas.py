@@ -92,7 +92,7 @@ def _schema(map_run: str) -> pa.Schema:
 
 
 def _further(name: str) -> str:
-    """Return a name for a column of the imported files that differs from Winnow's own columns."""
+    """Return the name of a column of the imported files, changed if Winnow has a column with this name."""
     return f"{name} (file)" if name in _SCHEMA.names else name
 
 

@@ -58,8 +58,8 @@ def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, p
     """Return the `n` words most over-represented in `inside`, highest z first.
 
     Log-odds ratio with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, 3.5.1). The prior is the word
-    frequencies of both sides, scaled to `prior` words; z is the ratio over its standard deviation. Leaves out words of
-    one letter in scripts with spaces.
+    frequencies of both sides, scaled to `prior` words; z is the ratio over its standard deviation. In scripts with
+    spaces, words of one letter are left out.
     """
     words = sorted(word for word in inside if inside[word])
     if len(inside.keys() | outside.keys()) < 2:

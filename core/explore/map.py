@@ -245,7 +245,7 @@ def _place_all(
 
 
 def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[Topic]:
-    """Return each topic's size and its name: the words over-represented in its fitted sentences."""
+    """Return the size and the name of each topic. The name holds words over-represented in its fitted sentences."""
     kinds = cluster[points]
     holding: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
     split = int(np.searchsorted(points, pile.n_task))

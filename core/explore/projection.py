@@ -165,7 +165,7 @@ def compile_ahead(home: Path) -> None:
 
 
 class _Listener:
-    """File to which tqdm writes "37/200"; umap-learn reports progress, and can be stopped, only there."""
+    """File to which tqdm writes "37/200". umap-learn reports progress, and can be stopped, at these writes only."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report

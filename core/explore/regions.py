@@ -75,7 +75,7 @@ def named_regions(map_run: str) -> dict[str, str]:
 
 
 def name_region(map_run: str, region: Region, name: str) -> None:
-    """Name a lasso or a box of a map. Longer names are cut to LONGEST; "" removes the name. Errors: RunBusy."""
+    """Name a lasso or a box of a map. A name longer than LONGEST is cut; "" removes the name. Errors: RunBusy."""
     choice.write(_folder(map_run), _file(region_token(region)), _region(region))
     with journal.changing(home()):
         names = {**named_regions(map_run), region_token(region): " ".join(shown(name).split())[:LONGEST]}
@@ -194,7 +194,7 @@ def _known(map_run: str, token: str) -> bool:
 
 
 def _region(kept: object) -> Region | None:
-    """Return a stored value as a region; None if it is not one."""
+    """Return a stored value as a region; None if it has another form."""
     if isinstance(kept, dict) and {"kind", "value"} <= kept.keys():
         return Region(kind=kept["kind"], value=kept["value"])
     return None

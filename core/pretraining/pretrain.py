@@ -84,7 +84,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
     with on_device(job, config.precision):
-        announce(context.run.id)  # only now, because the others must not join before the corpora are ready
+        announce(context.run.id)  # not earlier, because other processes must not join before the corpora are ready
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
         piles, tokens = _read(config, job, corpora, lm)
@@ -112,7 +112,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         context.stage("saving")
         lm.save(models.folder(context.run), _card(config, corpora, result))
         context.artifact(models.NAME, models.folder(context.run))
-        for part in context.run.checkpoints.iterdir():  # they take three times the disk space of the model
+        for part in context.run.checkpoints.iterdir():  # checkpoints take three times the disk space of the model
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result
 

@@ -20,7 +20,7 @@ def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
 
 
 def own(sentence: Sentence) -> Sequence[str]:
-    """Return a sentence's tokens; in scripts without spaces its letters, because annotators split words differently."""
+    """Return a sentence's tokens; its letters in scripts without spaces, because annotators split words differently."""
     return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 

@@ -112,7 +112,7 @@ def of(run: Run) -> Sequence[Choice]:
 
 
 def unreadable(run: Run) -> Iterator[Path]:
-    """Yield the files of `run`'s selections that cannot be read. Their content is ignored."""
+    """Yield the files of `run`'s selections that cannot be read. Winnow ignores these files."""
     yield from _spoilt(run.path, first=True)
     for folder in _folders(run):
         yield from _spoilt(folder)
@@ -183,7 +183,7 @@ def _folders(run: Run) -> Sequence[Path]:
 
 
 def _spoilt(folder: Path, *, first: bool = False) -> Iterator[Path]:
-    """Yield the missing or unreadable files of a selection. first: for a run's first selection none is required."""
+    """Yield the missing or unreadable files of a selection. first: True if it is a run's first, which needs none."""
     about, budget = folder / ABOUT, folder / BUDGET
     if (about.exists() or not first) and not _says_what_it_is(read_object(about)):
         yield about

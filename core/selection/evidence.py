@@ -153,7 +153,7 @@ class Evidence:
 
 def top(parts: Sequence[Part], rest: str) -> list[Part]:
     """Return the `SHOWN` largest parts by absolute value, then the sum of the others, named `rest`."""
-    # Negative parts explain a score as well.
+    # By absolute value, because negative parts explain a score too.
     ordered = sorted(parts, key=lambda part: -abs(part.value))
     others = ordered[SHOWN:]
     return [*ordered[:SHOWN], *([Part(name=rest, value=sum(part.value for part in others))] if others else [])]

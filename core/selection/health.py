@@ -1,6 +1,6 @@
 """Health of S_C: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C).
 
-Measured on samples of fixed size, so that a page can wait for the result.
+Samples of fixed size are measured, so that a page can wait for the result.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Look into selections: explain a sentence, show examples, measure health, compare two, read orphaned ones."""
+"""Look into selections: explain a sentence, show examples, measure health, compare two, read those without corpora."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

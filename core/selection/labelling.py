@@ -1,4 +1,4 @@
-"""Draw sentences of T_C at random to label first, as a file for a labelling tool."""
+"""Draw random sentences of T_C to label first, as a file for a labelling tool."""
 
 import json
 
@@ -16,8 +16,8 @@ _MANY = 10  # draws per sentence that is asked for, so that duplicates can be sk
 def to_label(task: str, most: int = MOST) -> bytes:
     """Return random sentences of a corpus as JSON lines with `text`, `file` and `page`.
 
-    Sentences that differ only in case and punctuation count once. The draw is random, so that scores on it hold for the
-    whole corpus. Doccano, Label Studio and Prodigy read the format. Errors: CorpusError.
+    Sentences that differ only in case and punctuation count once. The draw is random, so that scores on these sentences
+    hold for the whole corpus. Doccano, Label Studio and Prodigy read the format. Errors: CorpusError.
     """
     corpus = find(task)
     keys = uniform(np.arange(len(corpus), dtype=np.uint64), seed=0)

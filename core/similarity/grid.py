@@ -1,4 +1,4 @@
-"""The table behind all conclusions: how close each source is to each target by each measure. Also leads in the table.
+"""The table of closeness (targets x sources x measures), on which all conclusions rest, and leads in it.
 
 A lead is the distance from the source that a measure puts first to the next one. `leads` tests if it is beyond chance.
 The target and the sources are cut into the same number of disjoint parts. The measure is computed on the first part of
@@ -162,7 +162,7 @@ def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, fl
 
 
 def _holm(p: Sequence[float]) -> list[bool]:
-    """Return per test whether Holm's procedure rejects it at `LEVEL`."""
+    """Return True per test that Holm's procedure rejects at `LEVEL`."""
     kept = [False] * len(p)
     for place, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         # Holm steps down: the first test that fails ends it, also if a later p is small.

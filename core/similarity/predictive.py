@@ -1,4 +1,4 @@
-"""Test if the measures predict F1: correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
+"""Test if measures predict F1: correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
 
 Table 4 of the paper, language models, holds Pearson's r per target over all single runs, then the plain mean over
 targets (SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how
@@ -186,9 +186,8 @@ def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, the
         weight, extra = np.ones(len(a)), 0.0
         if convention == "runs":
             weight = np.maximum(outcomes.runs[target, here], 1)
-            extra = float(
-                (weight * outcomes.sd[target, here] ** 2).sum()
-            )  # variation of single runs around their means
+            # Variation of single runs around their means.
+            extra = float((weight * outcomes.sd[target, here] ** 2).sum())
         if convention == "spearman":
             a, b = _ranks(a), _ranks(b)
         if convention != "pooled":  # centring changes no r within a target and keeps the sums exact

@@ -185,7 +185,7 @@ def best_values(rows: Sequence[SimilarityRow]) -> dict[str, float | None]:
 
 
 def as_csv(rows: Sequence[SimilarityRow]) -> str:
-    """Return the table for a spreadsheet, one row per value; no cell is a formula, and a missing value is empty."""
+    """Return the table as CSV, one row per value. Formulas are escaped, and a missing value is empty."""
     columns = (
         "target",
         "source",

@@ -1,4 +1,4 @@
-"""Test which of two sources people think is closer to a target: Likert answers, Wilcoxon's signed-rank test.
+"""Test which of two sources people find closer to a target: Likert answers, Wilcoxon's signed-rank test.
 
 Dai et al. 2019, 3, where 30 people rated each source by itself (SOURCES.md, What people think). Here one answer
 compares two sources, and the middle of the scale is neutral.

@@ -79,7 +79,7 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
 
 @exporting
 def table_csv(run_id: str) -> str:
-    """Return the whole table for a spreadsheet; no cell is a formula."""
+    """Return the whole table as CSV. Cells that a spreadsheet would run as a formula are escaped."""
     return as_csv(rows(run_id))
 
 

@@ -169,9 +169,8 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     texts = [sentence.text for sentence in sample]
     examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
     masking = Masking.of(lm.tokenizer)
-    optimizer = torch.optim.AdamW(
-        lm.model.parameters(), lr=0.0, fused=True
-    )  # rate 0: the same time, and the model does not change
+    # A rate of 0 takes as long and does not change the model.
+    optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
     lm.model.train()
     stretch = STRETCH if device.type == "cpu" else math.inf
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
@@ -224,7 +223,7 @@ def _precision(device: "torch.device", *, on: bool = True) -> "torch.autocast":
 def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
     from core.models.taggers import new_span_tagger, new_tagger
 
-    # Without labels any type will do, because only the time matters.
+    # Without labels, use any type, because only the time matters.
     types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
     if config.network == "span":
         return new_span_tagger(config.encoder, types, allow_download=config.allow_download)
@@ -268,8 +267,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
     """Time the embedding of the whole sample; the encoder chooses its batches."""
     texts = [sentence.text for sentence in sample]
-    # Warm up.
-    encoder.encode(texts[:64], Silent())
+    encoder.encode(texts[:64], Silent())  # warm-up
     started = time.perf_counter()
     encoder.encode(texts, Silent())
     return 0.0, (time.perf_counter() - started) / max(_pieces(lm, sample), 1)

@@ -28,8 +28,8 @@ tag = pipeline("token-classification", model="this folder", aggregation_strategy
 
 needs no remote code. It decodes each word alone ({argmax}) and ignores the tagger's CRF (`crf.transitions`,
 `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`);
-transformers reports that these three are unused. Only the first piece of a word was trained; `first` reads it, `simple`
-reads every piece. The scores under `constrained` are those of
+transformers reports that these three are unused. Only the first piece of a word was trained. `first` reads this piece,
+`simple` every piece. The scores under `constrained` are those of
 
 ```
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl

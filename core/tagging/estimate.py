@@ -172,7 +172,7 @@ def _precise(value: object) -> object:
 
 @lru_cache(maxsize=256)
 def _pieces_a_second(log: Path, size: int) -> float | None:
-    """Return the median of the recorded speeds. size: of the log, the cache key; a log only grows."""
+    """Return the median of the recorded speeds. size: bytes of the log, which only grows, as a key of the cache."""
     metrics = (event.data for event in read_events(log)[0] if event.kind == "metric")
     speeds = (data for data in metrics if MetricName.parse(str(data["name"])).metric == "tokens_per_second")
     rates = [float(data["value"]) for data in speeds]
@@ -181,7 +181,7 @@ def _pieces_a_second(log: Path, size: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Estimated seconds. most: if no training stops early."""
+    """Estimated seconds. most: seconds if no training stops early."""
 
     expected: float
     most: float
@@ -234,7 +234,7 @@ def tagger(
 def difficulty(
     config: DifficultyOptions, train: Corpus, measured: CalibrateResult, *, pieces: float, share: float = 1.0
 ) -> float:
-    """Estimate the seconds of a `difficulty` run. pieces: per sentence. share: used part of `train`."""
+    """Estimate the seconds of a `difficulty` run. pieces: number per sentence. share: share of `train` that is used."""
     mentions = min(share * sum(train.types.values()), config.mentions or math.inf)
     a, b = measured.tagger
     seconds = measured.load
@@ -288,9 +288,8 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
     time = work.time(known.speed) if known else None
     weights = _weights_gb(config.init, store)
     least = None if weights is None else PROCESS_GB + (1 if config.lora else STATES) * weights
-    seen = measured is not None and not (
-        config.lora or config.checkpointing
-    )  # calibrated with all weights and activations
+    # `calibrate` trains all weights and keeps all activations.
+    seen = measured is not None and not (config.lora or config.checkpointing)
     return Preflight(
         steps=work.steps,
         seconds=time.expected if time else None,

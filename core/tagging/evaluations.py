@@ -388,8 +388,8 @@ def score_split(
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
     """Return the micro F1 of a tagger that mixes layers when it is loaded without Winnow.
 
-    Without Winnow, the last layer is used and each word is decoded alone. None for other taggers, whose `argmax` score
-    is the same.
+    Without Winnow, the last layer is used and each word is decoded alone. Return None for other taggers, whose `argmax`
+    score is this number already.
     """
     from core.models.tagger import prediction_of
     from core.models.taggers import EncoderTagger
@@ -436,7 +436,7 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
 
 
 def _mean_report(reports: Sequence[Sequence[TypeReport]]) -> list[TypeReport]:
-    """Average the seeds' reports row by row; a type that is missing in a seed's report scores 0 for this seed."""
+    """Average the seeds' reports row by row. A type that a seed's report lacks scores 0 for this seed."""
     lines: dict[str, list[TypeReport]] = {}
     for report in reports:
         for line in report:

@@ -98,7 +98,7 @@ class Splits:
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
-    """Train, test and keep the tagger of the seed that is best on dev. Artifacts: `model`; see `evaluations`."""
+    """Train and test one tagger per seed, and keep the best on dev. Artifacts: `model`; see `evaluations`."""
     from core.models.devices import release_memory
 
     check_network(config)
@@ -228,7 +228,7 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
-    """Note what the encoder's vocabulary loses of the training set; a recurrent tagger reads letters."""
+    """Note how much of the training set the encoder's vocabulary cannot represent; a recurrent tagger reads letters."""
     from core.models.tagger import PieceTagger
     from core.training.memory import lora_note
 

@@ -30,7 +30,7 @@ _KINDS = {
 class Line:
     """One line of a chart. name: name in the legend. part: distinguishes lines of one name, e.g. a seed.
 
-    steps: `(n,)`, rising. values: `(n,)`. pale: the line has ended and another of its name continues.
+    steps: `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later one has its name.
     """
 
     name: str
@@ -80,7 +80,7 @@ def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
 def curves(
     lines: Sequence[Line], *, y: str, height: int, dots: bool = False, dark: bool = False
 ) -> "altair.LayerChart | altair.FacetChart":
-    """Lines over optimizer steps.
+    """Draw lines over optimizer steps.
 
     y: name of the values, for the tooltip. dots: mark every point. dark: the page's theme is dark.
     """

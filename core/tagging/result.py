@@ -30,7 +30,7 @@ FAILED = 0.5  # share of the best seed's F1 below which a tagger did not learn (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeScores:
-    """F1 of one entity type with taggers A and B, percent, mean over seeds. mentions: in the test set.
+    """F1 of one entity type with taggers A and B, percent, mean over seeds. mentions: number in the test set.
 
     interval_a, interval_b: 95% intervals over seeds and sentences; None if unknown.
     """
@@ -50,7 +50,7 @@ class TypeScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfound:
-    """Type without a found mention. mentions: number in the test set. labelled: number in the training set."""
+    """Entity type of which no mention was found. mentions: number in the test set. labelled: number in train."""
 
     type: str
     mentions: int
@@ -269,7 +269,7 @@ def failed_seeds(run: Run) -> list[int]:
 def collapsed_seeds(run: Run) -> list[int]:
     """Return seeds whose tagger is no better than chance on dev (`scoring.learnt`).
 
-    Only dev counts, as for early stopping. A good test F1 does not make up for a dev F1 of 0.
+    Only dev F1 counts, as for early stopping. A good test F1 does not make up for a dev F1 of 0.
     """
     learnt = read(run).dev.learnt
     return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]

@@ -215,7 +215,7 @@ def here() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retraining:
-    """Tagger to train again because its model is not here. options: of a `finetune` run.
+    """Tagger to train again because its model is not here. options: options of the `finetune` run.
 
     seconds: estimate; None if this machine has not been timed. run: id of the run if it has started, else "".
     """
@@ -248,7 +248,7 @@ def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
 
 
 def _begins(run_id: str) -> str:
-    """Return the start of a tagger: the id of a pre-training, or an encoder."""
+    """Return the id of the pre-training, or the encoder, that a tagger started from."""
     init = str(store().get(run_id).manifest.config["init"])
     return init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
 

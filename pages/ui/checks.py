@@ -1,4 +1,4 @@
-"""The data check on a page: its items with one link each, and the consent to run although an item is red."""
+"""The data check on a page: its items with a link each, and consent to run although an item is red."""
 
 from collections.abc import Callable, Mapping, Sequence
 

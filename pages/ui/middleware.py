@@ -1,4 +1,4 @@
-"""What the server does around every page: limit connections, name missing pages and files, preload scripts."""
+"""Server middleware around every page: limit connections, name missing pages and files, preload scripts."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ class ConnectionLimit(H11Protocol):
     """Uvicorn's HTTP protocol with a limit on connections of other accounts."""
 
     others: ClassVar[list[asyncio.Transport]] = []
-    sees_owners: ClassVar[bool] = False  # if this system can name the account at the other end
+    sees_owners: ClassVar[bool] = False  # True if this system can name the account at the other end
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Ask the kernel which account connects, and keep the answer, because the address may be reused later.
@@ -74,7 +74,7 @@ def _account_behind(transport: asyncio.Transport) -> int | None:
 
 
 NAMED = "nowhere"  # parameter in the address of Home: the unknown page that was requested
-PAGE = re.compile(r"/([^/.]+)/?")  # how Streamlit reads the name of a page
+PAGE = re.compile(r"/([^/.]+)/?")  # the rule by which Streamlit reads the name of a page
 NAMES = {"home", *(file.stem.partition("_")[2] for file in Path(__file__).parents[1].glob("*.py"))}
 
 
@@ -105,16 +105,8 @@ def no_such_page() -> None:
 
 CHARTS = ("/Explore",)  # pages whose chart takes longest
 CHART = "PlotlyChart"
-PARTS = (
-    CHART,
-    "BidiComponent",
-    "Html",
-    "PageLink",
-    "ButtonGroup",
-    "TextInput",
-    "Selectbox",
-    "Spinner",
-)  # parts of these pages
+# Streamlit's elements on these pages.
+PARTS = (CHART, "BidiComponent", "Html", "PageLink", "ButtonGroup", "TextInput", "Selectbox", "Spinner")
 IMPORTED = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
 HEAD = 20_000  # characters of a script that hold all its imports
 _run = st.components.v2.component(
@@ -179,7 +171,7 @@ def _folder() -> Path:
 
 
 class Downloads(DeferredFileHandler):
-    """Creates a requested file, and explains a failure with our message. Streamlit would write texts to its log."""
+    """Creates a requested file, and explains a failure in our words. Streamlit would log text of corpora."""
 
     async def handle(self, request: BackendOperationRequest, session_id: str) -> BackendOperationResponse:
         """Return the file's address, or the sentence to show below the button."""

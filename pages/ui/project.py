@@ -1,6 +1,7 @@
-"""The project of a window, and the switch above the menu.
+"""The project of a window, and the menu of projects.
 
-The window's address names the project, so that two tabs can show two projects."""
+The window's address names the project, so that two tabs can show two projects.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -97,7 +98,7 @@ def switch_page(page: str, query: Mapping[str, str] | None = None) -> None:
 
 
 def later(work: Callable[[], T]) -> Callable[[], T]:
-    """Return `work` so that it keeps its project, for a download, which a thread without a window makes later."""
+    """Return `work` bound to this project. A download calls it later, in a thread that has no window."""
     return partial(_within, projects.current().slug, work)
 
 

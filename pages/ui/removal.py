@@ -59,7 +59,7 @@ def _remove_corpus(used: Usage) -> None:
 
 
 def run_removal(run_id: str) -> None:
-    """Draw the popover of a run: the space it frees, and the runs that need it."""
+    """Draw the popover that removes a run, with the disk space that this frees and the runs that need it."""
     with st.popover("Remove", icon=":material/delete:", key="runs.removal"):
         st.caption("The run is deleted with its model, map and tables. Results of other runs that used it stay.")
         _remove_run(run_id)

@@ -176,7 +176,7 @@ def _field(called: str, field: Any, key: str) -> Any:
 
 
 def _pairs(typed: str) -> dict[str, str]:
-    """Parse the options of an option: `name=value`, separated by commas. The config refuses an item without `=`."""
+    """Parse `name=value` pairs, separated by commas. The config refuses an item without `=`."""
     parts = (part.partition("=") for part in typed.split(",") if part.strip())
     return {name.strip(): value.strip() for name, _, value in parts}
 
@@ -294,7 +294,7 @@ def forget_presses(prefix: str) -> None:
 
 
 def _presses() -> set[str]:
-    """Return one set per visit, changed in place: a callback that writes to the session could be interrupted."""
+    """Return the set of this visit. It is changed in place, because a callback that replaces it may be interrupted."""
     presses: set[str] = st.session_state.setdefault(_PRESSES, set())
     return presses
 

@@ -78,7 +78,7 @@ class DomainClassifier(Strategy):
         rest_words = self._hash.transform(rest_texts)
         if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
             report.note(
-                "classifier: the task corpus and the domain corpus share no word, so wording tells nothing; are "
+                "classifier: the task corpus and the domain corpus share no word, so words cannot separate them; are "
                 "they in one language?"
             )
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()

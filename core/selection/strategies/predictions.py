@@ -44,7 +44,7 @@ class NerSelected(Strategy):
     density: entities over tokens, with the same tie-break from the sixth decimal on. rarity: sum over the entities of
     1 / log(2 + number of entities of the type in D_C), with the same tie-break. type-balanced: in round r every type
     takes its r-th best sentence by count. The score is -r plus the tie-break, so -11.2 was taken in round 12. If two
-    types take the same sentence, it uses a turn of both. Sentences without entities come last.
+    types take one sentence, both use a turn. Sentences without entities come last.
     """
 
     name: ClassVar[str] = "ner-selected"

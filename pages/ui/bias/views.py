@@ -265,7 +265,10 @@ def views(run_id: str) -> None:
         BIN_HEADS,
         "Mentions and mean information by bin of name minus context",
     )
-    table(_type_lines(run_id), TYPE_HEADS, "Information by type", wrapped=("note",))
+    rows = _type_lines(run_id)
+    heads = {name: head for name, head in TYPE_HEADS.items() if name != "note" or any(row["note"] for row in rows)}
+    with st.container(key="bias-types"):
+        table(rows, heads, "Information by type")
 
 
 def _answer(result: DifficultyResult) -> str:

@@ -99,7 +99,7 @@ Controls = tuple[Colouring, int, str, Mode, frozenset[str], str]
 def controls(map_run: str) -> Controls:
     """Ask for the settings of the map and return them."""
     choices = _colourings(map_run)
-    if st.session_state.get("explore.by") not in choices:  # of another selection's map
+    if st.session_state.get("explore.by") not in choices:  # left from another selection's map
         st.session_state.pop("explore.by", None)
     with st.container(horizontal=True, vertical_alignment="center"):
         by = _colouring(choices)
@@ -138,7 +138,7 @@ def _colouring(choices: list[Colouring]) -> Colouring:
 
 def _column(names: list[str]) -> str:
     """Ask for the column of the texts that colours the map."""
-    if st.session_state.get("explore.column") not in names:  # of another selection's map
+    if st.session_state.get("explore.column") not in names:  # left from another selection's map
         st.session_state.pop("explore.column", None)
     return st.selectbox(
         "Column that came with the texts", names, key="explore.column", label_visibility="collapsed", width=180
@@ -271,7 +271,7 @@ def compare(choice_id: str, map_run: str | None) -> None:
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:
-    """Draw the sentences that both or only one of two selections contain: on the map, as numbers, by budget."""
+    """Draw the sentences that both selections contain, or only one: on the map, as numbers, and by budget."""
     sides = insights.sides(choice_id, other)
     counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))

@@ -68,7 +68,7 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
 
 
 def _sentence(choice_id: str, row: MapRow) -> None:
-    """Draw its text, with predicted entities if a tagger has tagged D_C."""
+    """Draw the text of a sentence, with predicted entities if a tagger has tagged D_C."""
     tagged = maps.with_entities(choice_id, row["row"])
     shown = escape(row["text"]) if tagged is None else entity_html(tagged, maps.entity_types(choice_id))
     st.html(f'<blockquote class="w-sentences">{shown}{place_html(row["place"])}</blockquote>')

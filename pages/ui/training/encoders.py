@@ -76,7 +76,7 @@ def _ask(wanted: Encoder) -> None:
 
 
 def show(options: Mapping[str, Any]) -> None:
-    """Ask for encoders to rank, and show the result. options: of the fine-tuning in the form."""
+    """Ask for encoders to rank, and show the result. options: options of the fine-tuning in the form."""
     with st.expander("Which encoder, and which of its layers?", icon=":material/layers:"):
         here = [each.name for each in encoders.known() if each.here]
         done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))

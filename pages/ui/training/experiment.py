@@ -136,7 +136,7 @@ def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, An
 
 
 def _multipliers(repeat: str) -> dict[str, Any]:
-    """Ask whether to measure how much random text or labels a selection is worth. Every seed must repeat all steps."""
+    """Ask if the worth of a selection in random text or labels is to be measured; every seed then repeats all steps."""
     asked = st.checkbox(
         "Measure how much random text, or how many labels, a selection is worth",
         key="training.experiment.multipliers",
@@ -231,7 +231,7 @@ def options() -> dict[str, Any] | None:
 
 
 def _cross(picked: dict[str, str]) -> dict[str, Any]:
-    """Ask whether to swap halves of L_C, and show their sizes; there is no other T_C then."""
+    """Ask if halves of L_C are to be swapped, and for their sizes. Then no other T_C is used."""
     if not st.checkbox(
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
@@ -303,7 +303,7 @@ def _network() -> str:
 
 
 def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for common options of single stages, joined to those of `further`; empty fields keep the defaults."""
+    """Ask for common options of single stages, and add the options in `further`. Empty fields keep the defaults."""
     numbers = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
         value = column.number_input(

@@ -43,7 +43,7 @@ CURVES = {**SMALL, **HELD_OUT, "loss": "Training loss", "dev_f1": terms.DECIDING
 
 
 def live(run_id: str, state: RunState) -> None:
-    """Draw everything that moves below a training's panel. The pickers are outside of the redrawn part."""
+    """Draw the live curves below a training's panel. The pickers are outside of the redrawn part."""
     trainings = training.trainings(run_id)
     config = runs.get(run_id).manifest.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -164,7 +164,7 @@ def _chart(
 
 
 def _line(metric: Metric, name: str, seed: int | None) -> plot.Line:
-    """Return the line of a metric. seed: the current one; lines of other seeds are pale."""
+    """Return the line of a metric. seed: the current seed; lines of other seeds are pale."""
     part = "" if metric.seed is None else f"seed {metric.seed}"
     return plot.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
 
