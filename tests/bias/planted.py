@@ -1,4 +1,4 @@
-"""Training sentences with mentions of three types and a measurement of each, drawn at random."""
+"""Training sentences with mentions of three types and random measurements of them."""
 
 import random
 from collections.abc import Iterable, Sequence

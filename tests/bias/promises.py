@@ -1,4 +1,4 @@
-"""What every rebuilt training set must be, whatever it was made of."""
+"""Properties of every rebuilt training set."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,11 +25,11 @@ def names(rows: Iterable[Sentence]) -> Counter[tuple[str, str]]:
 
 
 def hold(method: str, made: Rebuilt, found: Training, rungs: Sequence[Pools], rate: float) -> None:
-    """Assert all that holds at any rate."""
+    """Assert the properties that hold at any rate."""
     assert len(made.edits) <= made.wanted == round(rate * len(found))
     assert len({(edit.row, edit.start) for edit in made.edits}) == len(made.edits)
     _whole(made, found)
-    assert set(names(made.sentences)) <= set(names(found.sentences))  # no name comes to be of another type
+    assert set(names(made.sentences)) <= set(names(found.sentences))  # no name changes its type
     if method in ADDED:
         assert made.sentences[: len(found.sentences)] == list(found.sentences)
         sources = [edit.copy_of for edit in made.edits]
@@ -41,7 +41,7 @@ def hold(method: str, made: Rebuilt, found: Training, rungs: Sequence[Pools], ra
         assert len(made.sentences) == len(found.sentences)
         assert types(made.sentences) == types(found.sentences)
     if method in CONTEXTS:
-        assert names(made.sentences) == names(found.sentences)  # moved, none lost
+        assert names(made.sentences) == names(found.sentences)  # names are moved, not lost
         _contexts(method, made, found, rungs[0])
         return
     (pools,) = (rung for rung in rungs if rung.reached == made.reached)
@@ -76,7 +76,7 @@ def _whole(made: Rebuilt, found: Training) -> None:
 
 
 def _contexts(method: str, made: Rebuilt, found: Training, pools: Pools) -> None:
-    """Contexts are lent by retained mentions of high context, sentences by those all of whose contexts are high."""
+    """Assert that retained mentions with a high context lend contexts; sentences need high contexts throughout."""
     changed = {edit.row for edit in made.edits}
     rows = found.by_row(range(len(found)))
     all_high = {row for row, mentions in rows.items() if pools.context_high[mentions].all()}

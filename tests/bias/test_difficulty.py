@@ -1,4 +1,4 @@
-"""`difficulty` from a labelled corpus to bits: planted names and contexts are told apart, noise is noise, odd files end well."""
+"""Runs of `difficulty` on planted corpora: information of names and contexts, notes, refusals, and the command."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def one(i: int, name: str, word: str, kind: str) -> Sentence:
 
 
 def planted(n: int, kinds: dict[str, tuple[str, str]]) -> list[Sentence]:
-    """`n` sentences of one mention; kinds: {type: (names, words before them)}, each drawn from single letters."""
+    """Return `n` sentences with one mention each. kinds: {type: (names, preceding words)}, drawn from these letters."""
     rng = np.random.default_rng(0)
     types = rng.choice(list(kinds), n)
     words = [[str(rng.choice(list(letters))) for letters in kinds[kind]] for kind in types]
@@ -76,13 +76,13 @@ def test_name_equal_to_the_label_has_full_information_and_noise_none(seal: Seal)
 
 @pytest.mark.full
 def test_information_per_type_shows_whether_name_or_context_reveals_it(seal: Seal) -> None:
-    """N and M by their names; C and D share their names, and only the word before them tells."""
+    """Names reveal types N and M; types C and D share names, and the preceding word reveals them."""
     kinds = {"N": ("n", "xy"), "M": ("m", "xy"), "C": ("k", "c"), "D": ("k", "d")}
     run = found(seal(planted(240, kinds), labelled=True), context_epochs=10, entity_epochs=10)
     told = run.result()["by_type"]
     for view, given_away, other in (("entity", "NM", "CD"), ("context", "CD", "NM")):
         assert min(told[kind][view] for kind in given_away) > 1.6
-        assert np.mean([told[kind][view] for kind in other]) < 1.2  # of 2 bits, the other view leaves one open
+        assert np.mean([told[kind][view] for kind in other]) < 1.2  # the other view leaves 1 of 2 bits open
     for kind in "NMCD":
         assert max(told[kind]["bins"], key=told[kind]["bins"].get) == ("high" if kind in "NM" else "low")
 
@@ -205,6 +205,6 @@ def test_difficulty_command_prints_the_result_and_writes_the_mentions(
     assert set(told["ceim"]) == {"low", "near_zero", "high"}
     rows = read_mentions(output)
     assert len(rows) == 20
-    assert all(sentences[row.row].id == row.sentence for row in rows)  # a sample has the rows of the whole corpus
+    assert all(sentences[row.row].id == row.sentence for row in rows)  # row numbers are those of the whole corpus
     code, _, err = command(*arguments, tmp_path / "D.csv")
     assert (code, "D.csv: mentions are written as Parquet; end the name in .parquet" in err) == (2, True)

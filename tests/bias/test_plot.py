@@ -1,4 +1,4 @@
-"""Figures of Bias: each mention is in one bar, small types are marked, and the frontier is right."""
+"""Figures of Bias: histograms, bars, scatter plots, and the frontier of taggers."""
 
 import numpy as np
 from hypothesis import given, settings

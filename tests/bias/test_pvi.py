@@ -1,4 +1,4 @@
-"""PVI by a known normal model, its folds and mentions, and planted types that names or contexts reveal."""
+"""PVI: golden numbers, calibration, folds, stored mentions, and the legal sample."""
 
 import re
 from collections import Counter
@@ -81,7 +81,7 @@ def test_pvi_of_a_perfect_feature_is_the_label_entropy(labels: np.ndarray) -> No
 
 @given(LABELS, st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
 def test_pvi_of_a_fixed_guess_is_at_most_zero(labels: np.ndarray, weights: list[float]) -> None:
-    """Any fixed guess against the true shares: no guess is better (Gibbs)."""
+    """By Gibbs' inequality, no fixed guess is better than the true shares."""
     shares = np.bincount(labels, minlength=5) / len(labels)
     guess = np.array(weights) / sum(weights)
     assert pvi(np.log2(guess[labels]), np.log2(shares[labels])).mean() <= 1e-9
@@ -96,10 +96,9 @@ def test_tempering_interpolates_between_null_and_model() -> None:
 
 
 def test_calibration_corrects_an_overconfident_model() -> None:
-    """Right in 70% of the cases and sure of 99.9%: worse than nothing; calibrated it tells what 70% are worth.
+    """A model is right in 70% of cases with 99.9% confidence: its PVI is negative, and after calibration that of 70%.
 
-    With predictions given, a fold's labels do not move its strength; where models are trained, they trained those of
-    the other folds.
+    The labels of a fold do not influence its own strength.
     """
     rng = np.random.default_rng(1)
     labels, folds = rng.integers(0, 2, 4000), rng.integers(0, 4, 4000)
@@ -163,7 +162,7 @@ def numbered(values: list[int]) -> np.ndarray:
 
 
 def mentions(*documents: str | None, per: int = 1, copies: int = 1) -> list[Instance]:
-    """`per` mentions in each of `copies` sentences of one text a document."""
+    """Return `per` mentions in each of `copies` equal sentences per document."""
     entities = tuple(Entity(start=i, end=i + 1, type="T") for i in range(per))
     return instances(
         Sentence(id=f"{i:016x}", tokens=("w",) * per, text=f"{i}", entities=entities, doc=document)
@@ -252,12 +251,12 @@ def test_bin_edges_are_those_of_the_specification(ceim: float, name: str) -> Non
 
 
 def name_words(one: Instance) -> list[str]:
-    """With how they end, and with every digit as 0: a drug is told by -mab, a sum by its digits."""
+    """Return words, their last three letters, and words with each digit as 0: -mab marks a drug, digits an amount."""
     return [form for word in one.name for form in (word, word[-3:], re.sub(r"\d", "0", word))]
 
 
 def context_words(one: Instance) -> list[str]:
-    """Each with its side, the three next to the mention also with their distance."""
+    """Return words with their side; the nearest three also with their distance."""
     left, right = one.sides
     near = [f"<{i} {word}" for i, word in enumerate(left[:-4:-1])] + [
         f">{i} {word}" for i, word in enumerate(right[:3])
@@ -266,7 +265,7 @@ def context_words(one: Instance) -> list[str]:
 
 
 def told(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArray:
-    """`(n,)` PVI in bits, every mention judged by a model that has not seen its fold."""
+    """Return PVI in bits, shape (n,), by models that did not train on the mention's fold."""
     found, n_types = np.zeros(len(labels)), int(labels.max()) + 1
     for held in np.unique(fold):
         out = fold == held
@@ -281,7 +280,7 @@ def told(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArra
 
 @pytest.mark.full
 def test_legal_sample_has_the_planted_name_and_context_types() -> None:
-    """What its ABOUT.md says was planted; nothing was planted for LAW, which has a bit of both."""
+    """The planted types are those of its ABOUT.md; nothing was planted for LAW, which both views reveal in part."""
     (sample,) = (one for one in sample_sets() if one.name == "legal")
     found = instances(read(sample.train, ReadOptions(scheme="iob2")))
     kinds = sorted({one.type for one in found})

@@ -1,4 +1,4 @@
-"""`rebuild`, `robustness` and `frontier` from a finished `difficulty` run to corpora, logs, files and figures."""
+"""Runs of `rebuild` and `robustness` on a measured training set, the frontier of taggers, and the commands."""
 
 import json
 import re
@@ -20,7 +20,6 @@ from core.projects import removals
 from core.projects import runs as facade_runs
 from core.runs import Run
 from core.runs.store import RunStore
-from core.tagging.config import FinetuneConfig
 from core.text.sentence import Sentence
 from tests.bias.planted import sentences
 from tests.conftest import Command, Seal, sentence
@@ -29,7 +28,7 @@ from tests.homes import Names, done
 
 
 class Given(TypedDict):
-    """A labelled corpus, a test split of it, and a `difficulty` run of its mentions."""
+    """A labelled corpus, a test set, and a `difficulty` run on the corpus."""
 
     train: Corpus
     test: NotRequired[Corpus]
@@ -208,10 +207,10 @@ def test_rebuilt_set_is_named_by_its_options(made: Given, seal: Seal, home: Path
         ("cross-category", {"ambiguous": "textflint"}, "test, cross-category, textflint"),
     ):
         names = Library(home).find(robust(kind, **options).result()["corpus"]).origin["names"]
-        assert isinstance(names, list)  # sets of the same words are one
+        assert isinstance(names, list)  # equal sets are stored once and have several names
         assert wanted in names
     plain = seal([sentence("x met y", [(0, 1, "PER"), (2, 3, "PER")])], "mine", labelled=True)
-    run = robust("typos", plain.fingerprint)  # which changes nothing
+    run = robust("typos", plain.fingerprint)  # no name can be changed
     assert (run.result()["corpus"], run.result()["changed"]) == (plain.fingerprint, 0)
     found = Library(home).find(plain.fingerprint)
     assert (found.name, found.origin.get("kind")) == ("mine", None)
@@ -256,7 +255,7 @@ def test_frontier_scores_robustness_sets_beside_the_test_set(made: Given, home: 
     rows = view.frontier([tagged.id])
     assert [row.kind for row in rows] == ["test", "oov", "cross-category", "typos"]
     for row, told in zip(rows, tagged.result()["tests"], strict=True):
-        assert row.micro_f1 == pytest.approx(told["micro_f1"], abs=1e-3)  # a second way to the same figure
+        assert row.micro_f1 == pytest.approx(told["micro_f1"], abs=1e-3)  # computed independently
         assert len(row.certain_f1) == 2
     assert sum(row.ambiguous for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
     assert averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
@@ -283,17 +282,8 @@ def test_ambiguity_is_independent_of_the_order_of_taggers(made: Given, seal: Sea
     rows = view.frontier(runs[:2])
     assert {row.known for row in rows} == {whole.fingerprint}
     assert view.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
-    assert {row.known for row in view.standings(runs[:1])} == {larger.fingerprint}  # of all with the same tests
+    assert {row.known for row in view.standings(runs[:1])} == {larger.fingerprint}  # of all taggers with these tests
     assert {row.known for row in view.frontier(runs, part.fingerprint)} == {part.fingerprint}
-
-
-def test_tagger_trains_in_one_stage_by_default_and_in_two_by_option(made: Given) -> None:
-    options = {"train": made["train"].fingerprint, "dev": made["test"].fingerprint}
-    assert FinetuneConfig.parse(options).stages == "joint"
-    staged = tuned(**options, stages="lpft")
-    assert {"head_loss@1", "loss@1"} <= {e.data["name"] for e in staged.events()[0] if e.kind == "metric"}
-    with pytest.raises(ConfigError, match="lpft freezes an encoder"):
-        tuned(**options, stages="lpft", network="bilstm")
 
 
 def test_commands_write_the_file_and_its_log(made: Given, tmp_path: Path, command: Command) -> None:
@@ -305,7 +295,7 @@ def test_commands_write_the_file_and_its_log(made: Given, tmp_path: Path, comman
     assert {"run", "sentences", "mentions", "changed", "output"} <= set(result)
     assert len(out.read_text().strip().split("\n\n")) == result["sentences"] == 60
     assert len((tmp_path / "low.edits.jsonl").read_text().splitlines()) == result["changed"]
-    for rate in ("0.2", "0.4"):  # a name of one's own with a point in it
+    for rate in ("0.2", "0.4"):  # a file name may contain a point
         code, told, _ = command(*measured, "--rate", rate, "--output", tmp_path / f"low-{rate}")
         assert json.loads(told)["edits"] == str(tmp_path / f"low-{rate}.edits.jsonl")
         assert len(Path(json.loads(told)["edits"]).read_text().splitlines()) == json.loads(told)["changed"]

@@ -1,4 +1,4 @@
-"""Rebuilt training sets keep every rule of SOURCES.md, Rebuilding."""
+"""Methods that rebuild training sets follow the rules of SOURCES.md, Rebuilding."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ LONG = [pytest.param(name, marks=pytest.mark.full) for name in ("conll2003", "in
 
 @pytest.fixture(scope="module", params=["crossner-literature", *LONG])
 def real(request: pytest.FixtureRequest, real_data: Path) -> tuple[str, Training]:
-    """Real sentences under a planted measurement."""
+    """Return real sentences with random measurements."""
     rows = read(real_data / request.param / "train.conll", ReadOptions(scheme="iob2"))
     return request.param, measured([row for _, row in zip(range(2500), rows, strict=False)])
 
@@ -90,7 +90,7 @@ def test_every_method_reaches_its_rate_on_real_text(real: tuple[str, Training], 
         made = method(found, drawn, rate, 1)
         hold(method.__name__, made, found, drawn, rate)
         if (corpus, method) == ("crossner-literature", replacements.redundant2low) and rate > 0.2:
-            # Few of its names come twice: it does what can be done, and says so.
+            # Few names of this corpus occur twice: the method replaces fewer than asked and reports it.
             assert made.wanted > len(made.edits) > 0.15 * len(found)
             assert made.reached == "0%"
         else:
@@ -110,7 +110,7 @@ def test_every_method_reaches_its_rate_on_planted_text(method: Method) -> None:
         [sentence(f"Ada came {i}", [(0, 1, "PER")]) for i in range(4)],
         {(i, 0, 1): Measured(-1.0 if i == 0 else 2.0, 1.0, "high") for i in range(4)},
     )
-    if method is replacements.random2low:  # a single name leaves nothing to put there
+    if method is replacements.random2low:  # a single name has no replacement
         assert method(one, [pools(one, entity_low="0", entity_high="1")], 1.0, 1).edits == []
 
 
@@ -158,7 +158,7 @@ def test_low2high_deletes_the_lowest_contexts() -> None:
 
 
 def test_single_mention_is_moved_if_no_sentence_has_the_same_types() -> None:
-    """Of two names of a sentence the one whose context is poor stands in the words around a name of its type."""
+    """Of two names in a sentence, the name with a low context moves into the context of a name of its type."""
     rows = [
         sentence("Ada met Bo , who left Ulm", [(0, 1, "PER"), (2, 3, "PER"), (6, 7, "LOC")]),
         sentence("the town of Rome lies far south", [(3, 4, "LOC")]),
@@ -181,7 +181,7 @@ def test_single_mention_is_moved_if_no_sentence_has_the_same_types() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_last_context_of_a_type_is_not_deleted(seed: int) -> None:
-    """Whatever is drawn first: by Rome's the one that was deleted goes."""
+    """The result does not depend on the order of draws."""
     rows = [
         sentence("the town of Rome lies far south , and there came Cy at noon", [(3, 4, "LOC"), (10, 11, "PER")]),
         sentence("Oslo is", [(0, 1, "LOC")]),
@@ -195,7 +195,7 @@ def test_last_context_of_a_type_is_not_deleted(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_sentences_are_replaced_while_a_donor_is_left(seed: int) -> None:
-    """Names of both types could be lent one by one: the last sentence with both stays all the same."""
+    """The last sentence with both types stays, although names of both types could be moved one by one."""
     rows = [sentence(f"A{i} came here and saw x{i} of B{i}", [(0, 1, "A"), (7, 8, "B")]) for i in range(4)]
     rows += [sentence(f"there was {kind}{i} once more y{i}", [(2, 3, kind)]) for kind in "AB" for i in range(9)]
     places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
@@ -212,7 +212,7 @@ def test_stretch_ends_at_the_punctuation_nearest_the_middle() -> None:
     assert stretches(one) == [(0, 3), (3, 9), (9, 11), (11, 12)]
     assert context_words(one) == [1, 4, 1, 0]
     two = sentence("X bought it ( from Y )", [(0, 1, "A"), (5, 6, "B")])
-    assert stretches(two) == [(0, 3), (3, 7)]  # an opening mark goes with what it opens
+    assert stretches(two) == [(0, 3), (3, 7)]  # an opening bracket belongs to the following words
     lent = moved(two, {0: (one, 1)})
     assert lent.text == "he said so ( X of ( from Y )"
     assert entities_of(lent) == entities_of(sentence(lent.text, [(4, 5, "A"), (8, 9, "B")]))
@@ -318,7 +318,7 @@ def test_dataaug_keeps_typical_pieces_and_adds_one_copy_per_sentence() -> None:
 
 @pytest.mark.parametrize("method", ADDED)
 def test_copies_repeat_neither_existing_nor_held_out_sentences(method: Method) -> None:
-    """Ada can become Bo, Cy or Di; that Cy came is there already, that Di came is held out."""
+    """Ada can become Bo, Cy, or Di, but "Cy came" exists already and "Di came" is held out."""
     rows = [sentence("Ada came", [(0, 1, "PER")])] * 3
     rows += [
         sentence(

@@ -1,4 +1,4 @@
-"""Reviews of labels: folded, taken back, never lost to a torn line; what they change and what they leave alone."""
+"""Reviews of labels: their history, undo, damaged lines, and the corrected corpus."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def mention(row: int, start: int, end: int, kind: str) -> Mention:
 MENTIONS = [mention(0, 0, 1, "PER"), mention(0, 2, 3, "ORG"), mention(2, 0, 1, "LOC"), mention(2, 2, 4, "ORG")]
 
 
-@settings(deadline=None, max_examples=30)  # a disk's sync has no deadline
+@settings(deadline=None, max_examples=30)
 @given(st.lists(ACTION, max_size=12))
 def test_review_history_equals_actions_that_were_not_undone(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]]

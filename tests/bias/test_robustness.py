@@ -1,4 +1,4 @@
-"""Robustness sets, names that training sentences lack, lists of names, and F1 of taggers on such sets."""
+"""Robustness sets, new names, lists of names, and F1 of taggers on robustness sets."""
 
 import unicodedata
 from collections import Counter
@@ -51,7 +51,7 @@ def surfaces(rows: Iterable[Sentence]) -> set[tuple[str, str]]:
 
 
 def hold(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sentence]) -> None:
-    """The promises, by a reading of their own."""
+    """Assert the promises of a robustness set, computed independently."""
     assert len(made.sentences) == len(test)
     assert len(made.slots) == sum(len(entities_of(s)) for s in test)
     assert [[e.type for e in ordered(s)] for s in made.sentences] == [[e.type for e in ordered(s)] for s in test]
@@ -98,7 +98,7 @@ def test_robustness_sets_keep_their_promises_on_real_data(real_data: Path, corpu
     for kind, make in MAKE.items():
         made = make(test, known)
         hold(kind, made, test, train)
-        assert len(made.edits) >= 0.98 * len(made.slots)  # of a name of one letter (C, R) no typo is made
+        assert len(made.edits) >= 0.98 * len(made.slots)  # a name of one letter (C, R) gets no typo
 
 
 def test_new_names_come_from_finds_then_gazetteers_then_a_generator() -> None:
@@ -149,7 +149,7 @@ def test_cross_category_needs_names_of_another_type() -> None:
 def test_typo_stays_in_the_script_of_the_word(word: str, script: str) -> None:
     slips = {slip(word, Random(seed), "abcбгджकखगघ東西") or "" for seed in range(40)}
     assert {unicodedata.name(letter).split()[0] for made in slips for letter in made} == {script}
-    assert any(set(made) - set(word) for made in slips)  # letters that it had not, too
+    assert any(set(made) - set(word) for made in slips)  # new letters occur too
 
 
 @given(st.text("abcXY19é-", min_size=2, max_size=12), st.integers(0, 10**6))
@@ -175,11 +175,11 @@ def test_new_names_are_confident_and_have_their_likeliest_type() -> None:
         (("Zed",), "ORG", 0.85),
         (("Oslo",), "LOC", 0.5),
         (("Oslo",), "LOC", 0.99),
-        (("Ada", "Moe"), "PER", 1.0),  # a word of a training sentence
+        (("Ada", "Moe"), "PER", 1.0),  # a word occurs in a training sentence
         ((",", "Kip"), "PER", 1.0),
         (("Kip", "of"), "PER", 1.0),
-        (("Kip", "Tom", "Bob"), "PER", 1.0),  # longer than any name of the type
-        (("Xan",), "DATE", 1.0),  # a type that training sentences lack
+        (("Kip", "Tom", "Bob"), "PER", 1.0),  # longer than every name of the type
+        (("Xan",), "DATE", 1.0),  # the type does not occur in training sentences
     ]
     assert new_names(finds, THREE_NAMES, 0.8) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)]}
     assert new_names(finds, THREE_NAMES, 0.7) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)], "LOC": [("Oslo",)]}
@@ -223,7 +223,7 @@ def test_an_error_names_the_wrong_line(
 PER, LOC = "PER", "LOC"
 LABELLED = [("Paris sues Ada .", [(0, 1, PER), (2, 3, PER)]), ("She lives in Paris .", [(3, 4, LOC)])]
 ASKED = [("Paris pays Bob .", [(0, 1, LOC), (2, 3, PER)]), ("Ada left Oslo today .", [(0, 1, PER), (2, 3, LOC)])]
-SAID = {  # by seed; of the second sentence both say Ada rightly, not Oslo, and today wrongly
+SAID = {  # predictions by seed; in the second sentence both find Ada, miss Oslo, and wrongly predict today
     1: [[(0, 2, PER), (2, 3, PER)], [(0, 1, PER), (3, 4, PER)]],
     2: [[(0, 1, LOC), (2, 3, PER)], [(0, 1, PER), (3, 4, PER)]],
 }
@@ -234,8 +234,9 @@ def sealed(home: Path, name: str, rows: list[Any]) -> Corpus:
 
 
 def test_certain_f1_leaves_out_ambiguous_slots_and_predictions_over_them(home: Path) -> None:
-    """Paris is a person and a place in training, so its slot is left out: 1 of 4, right or wrong. Right are 2 of 4
-    said and 4 there are (seed 1), 3 of 4 and 4 (seed 2); without Paris 2 of 3 and 3 by either."""
+    """Paris is a person and a place in the training set, so its slot, 1 of 4, is left out.
+
+    Seed 1 predicts 2 of 4 mentions correctly, seed 2 predicts 3; without Paris both predict 2 of 3."""
     train, test = sealed(home, "train", LABELLED), sealed(home, "test", ASKED)
 
     def work(context: RunContext) -> FinetuneResult:

@@ -1,4 +1,4 @@
-"""What came cut and what our rule cuts compare in the same words: names and 5-grams, whoever cut the labels."""
+"""Tokenised and raw text are compared in the same words: names of the gazetteer, and n-gram perplexity."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def corpus(home: Path, texts: Sequence[str], tokens: Tokens, entities: Sequence[
 
 
 def scored(name: str, task: Corpus, domain: Corpus, labelled: Corpus) -> tuple[FloatArray, list[Parts]]:
-    """Scores of D_C, and what they are explained by."""
+    """Return the scores of D_C and their explanations."""
     sources = {Role.TASK: task, Role.DOMAIN: domain, Role.LABELLED: labelled}
     strategy = make_strategy(name, {}, 0)
     strategy.prepare({role: Source(corpus=one) for role, one in sources.items()}, Silent())
@@ -55,7 +55,7 @@ def scored(name: str, task: Corpus, domain: Corpus, labelled: Corpus) -> tuple[F
 
 @pytest.mark.parametrize("cut", ["words", "blanks"])
 def test_gazetteer_matches_names_in_the_tokenisation_of_the_text(home: Path, cut: Tokens) -> None:
-    """U.S., Moody 's and Essex-based, which no text cut by our rule holds as the labels cut them."""
+    """Our tokenisation splits U.S., Moody's, and Essex-based differently from the labels."""
     domain = corpus(home, RAW if cut == "words" else TREEBANK, cut)
     labels = corpus(home, TREEBANK, "blanks", NAMES)
     scores, parts = scored("gazetteer", domain, domain, labels)
@@ -63,7 +63,7 @@ def test_gazetteer_matches_names_in_the_tokenisation_of_the_text(home: Path, cut
     assert [each.total for each in parts] == pytest.approx(scores.tolist())
     wanted = ["U . S .", "Moody ' s"] if cut == "words" else ["U.S.", "Moody 's"]
     assert [part.name for part in parts[0].parts[:2]] == wanted
-    lines = corpus(home, ["Moody's", "U.S."], "words")  # a list of names as they are written, against tokenised text
+    lines = corpus(home, ["Moody's", "U.S."], "words")  # a list of untokenised names
     assert np.floor(scored("gazetteer", domain, domain, lines)[0]).tolist() == [2, 0]
 
 

@@ -1,4 +1,4 @@
-"""Saved selections of a project: stored, named, resumed, compared, trained on, edited by hand, removed; also by command."""
+"""Saved selections of a project: names, budgets, hand edits, trainings, damage, removal, and the commands."""
 
 import io
 import json
@@ -52,13 +52,13 @@ def at_random(budget: str, **options: str) -> str:
 
 @pytest.fixture
 def select(homes: Homes, home: Path) -> str:
-    """Copy that home; the finished selection."""
+    """Copy the home of `chosen`; return its selection."""
     return homes.copy(chosen, home)["select"]
 
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Json:
-    """`command("choice", "list")` -> what it prints with --json; a refusal: its sentence."""
+    """Type a command with --json: `command("choice", "list")` -> printed result, or the error message."""
 
     def call(*words: object) -> Any:
         monkeypatch.setattr(sys, "argv", ["core", *map(str, words), "--json"])
@@ -75,7 +75,7 @@ def rows(choice_id: str) -> list[int]:
 
 
 def trained(home: Path, choice_id: str) -> str:
-    """A finished pre-training on a choice."""
+    """Store a finished pre-training on a selection; return its id."""
     options = {"corpora": (selections.seal(choice_id).fingerprint,), "init": "tiny"}
     return finished.finish(home, "pretrain", options, finished.constant(finished.pretrained())).id
 
@@ -93,9 +93,9 @@ def test_saved_selection_is_independent_of_its_original(select: str) -> None:
     selections.keep_budget(select, "5")
     assert rows(kept.id) == before != rows(select)
     assert selections.edits(select).history != selections.edits(kept.id).history
-    selections.undo(kept.id)  # its own hand edits can be taken back too
+    selections.undo(kept.id)  # copied hand edits can be undone
     assert len(rows(kept.id)) == len(before) - 1
-    selections.keep_budget(kept.id, "10")  # its run's own budget: still written down, for it is no default of its own
+    selections.keep_budget(kept.id, "10")  # stored although it equals the budget of the run
     selections.keep_budget(select, "30%")
     assert selections.kept_budget(kept.id) == "10"
 
@@ -125,7 +125,7 @@ def test_selection_is_found_by_id_and_by_name(select: str, monkeypatch: pytest.M
         with pytest.raises(ConfigError, match=r"characters; give|give a different one"):
             choices.rename(select, name)
     assert selections.at(select).name == ""
-    for name in ("Mine", "mine"):  # its own name is not taken
+    for name in ("Mine", "mine"):  # a selection may keep its own name
         assert choices.rename(select, name).name == name
     with pytest.raises(RunError, match="is not from a `select` run"):
         choices.find(selections.result(select).score_run)
@@ -135,7 +135,7 @@ def test_current_selection_is_the_last_resumed_or_newest(select: str, seal: Seal
     kept = choices.keep(select, "Leases")
     now = choices.current()
     assert now is not None
-    assert now.id == select  # what is put aside is not what one goes on with
+    assert now.id == select  # saving a copy does not make it current
     choices.take_up(kept.id)
     assert [each.id for each in choices.in_use()] == [kept.id, select]
     choices.take_up(select)
@@ -174,14 +174,14 @@ def test_training_keeps_its_sentences_and_detects_later_changes(select: str, hom
     assert choices.read_by(select) == []
     selections.undo(kept.id)
     assert [(each.run, each.sentences, each.same) for each in choices.read_by(kept.id)] == [(run, 7, False)]
-    selections.edit(select, "remove", np.array(rows(select)[:3]))  # the same sentences by another way
+    selections.edit(select, "remove", np.array(rows(select)[:3]))  # now both have the same sentences
     assert [each.same for each in choices.read_by(select)] == [True]
     [corpus] = runs.get(run).manifest.inputs.values()
     assert len(corpora.find(corpus)) == 7
     choices.remove(kept.id)
     assert len(corpora.find(corpus)) == 7
     selections.undo(select)
-    first = trained(home, select)  # on what the run itself sealed
+    first = trained(home, select)  # on the corpus that the run sealed
     selections.keep_budget(select, "12")
     assert [(each.run, each.same) for each in choices.read_by(select) if each.run == first] == [(first, False)]
 
@@ -237,7 +237,7 @@ def test_damaged_name_edits_or_note_are_named_and_the_selection_stays(select: st
         about.write_bytes(damaged)
         assert {each.id for each in choices.listed()} == {select, kept.id}
         assert about in unreadable()
-    choices.take_up(select)  # which it is already
+    choices.take_up(select)  # already current
     choices.rename(select, "Mine")
     assert unreadable() == []
     labels.change(select, note="with leases")
@@ -261,7 +261,7 @@ def test_choice_commands_list_edit_compare_export_and_remove(
     listed = command("choice", "list")["choices"]
     assert [(row["choice"], row["current"]) for row in listed] == [(kept["choice"], False), (select, True)]
     assert command("choice", "take", "leases")["choice"] == kept["choice"]
-    assert command("choice", "set", "--budget", "25%")["budget"] == "25%"  # the current one
+    assert command("choice", "set", "--budget", "25%")["budget"] == "25%"  # of the current selection
     run = trained(home, kept["choice"])
     shown = command("choice", "show")
     assert (shown["selected"], shown["of"], shown["name"]) == (15, 60, "Leases")
@@ -366,7 +366,7 @@ def test_edits_apply_in_score_order(tmp_path: Path, prefer: str) -> None:
     append_edit(tmp_path, "add", np.array([1, 3, 4, 5]))
     append_edit(tmp_path, "remove", np.array([0]))
     found = read_edits(tmp_path).apply(chosen, scores)
-    behind = [4, 5, 3] if prefer == "high" else [5, 4, 3]  # best first, the one without a score last
+    behind = [4, 5, 3] if prefer == "high" else [5, 4, 3]  # best first, NaN last
     assert found.rows.tolist() == [1, 2, *behind]
     np.testing.assert_array_equal(found.scores, scores.values[found.rows])
     assert found.dropped == {"leak": 2, "removed_by_hand": 1}

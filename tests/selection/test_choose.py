@@ -1,4 +1,4 @@
-"""Choosing: budgets, ties, nested prefixes, withheld rows and their reasons."""
+"""Selection within a budget: ties, nested prefixes, withheld rows and their reasons."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ worlds = st.integers(1, 60).flatmap(
 
 
 def brute_force(values: FloatArray, mask: IntArray, prefer: Prefer) -> list[int]:
-    """Every row that may be chosen, best first, by sorting pairs."""
+    """Return every selectable row, best first, by a plain sort."""
     free = [row for row in range(len(values)) if mask[row] == 0 and not np.isnan(values[row])]
     return sorted(free, key=lambda row: (-values[row] if prefer == "high" else values[row], row))
 

@@ -16,7 +16,8 @@ TOPICS = np.eye(3, 16, dtype=np.float32)
 
 
 def unit(rows: FloatArray) -> FloatArray:
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: FloatArray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return scaled
 
 
 def rows(n: int, d: int = 16, seed: int = 0) -> FloatArray:

@@ -1,4 +1,4 @@
-"""MMR against a direct greedy one; quotas by their promise; both nested."""
+"""MMR against a direct greedy implementation, and quotas per cluster."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def unit(n: int, d: int, seed: int) -> FloatArray:
 
 
 def greedy(vectors: FloatArray, scores: FloatArray, high: bool, n: int, trade: float) -> list[int]:
-    """The definition, one candidate and one pair at a time."""
+    """Return the greedy order by the definition, one candidate and one pair at a time."""
     keys = [float(s) if high else -float(s) for s in scores]
     low, top = min(keys), max(keys)
     taken: list[int] = []
@@ -74,7 +74,7 @@ def test_every_prefix_has_the_quota_of_each_cluster() -> None:
     for n in (5, 10, 25, 50, 80):
         taken = np.bincount(label[order[:n]], minlength=4)
         assert (np.abs(taken - n * np.array(sizes) / 100) <= 1.5).all()
-    assert 15 < np.flatnonzero(label[order] == 3)[0] < 35  # two of a hundred: one in the first half, not at once
+    assert 15 < np.flatnonzero(label[order] == 3)[0] < 35  # 2 of 100: one in the first half, but not at the start
     for kind in range(4):
         mine = order[label[order] == kind]
         assert (np.diff(mine) > 0).all()  # the best of a cluster first

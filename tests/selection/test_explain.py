@@ -1,4 +1,4 @@
-"""Explanations are true: for every strategy the parts add up to the score that it gave."""
+"""Explanations: for every strategy, the parts sum to the score."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ CASES = [
     ),
 ]
 TASK, DOMAIN = contracts(60, seed=1), [*contracts(100, seed=2), *kitchen(100)]
-COUNTS = ("gazetteer", "ner-selected")  # where nothing was found, the tie-break is all there is
+COUNTS = ("gazetteer", "ner-selected")  # without a find, only the tie-break is left
 TAGGERS = [
     {"goods": "THING", "party": "PARTY", "butter": "THING"},
     {"goods": "THING", "the": "PARTY"},
@@ -55,7 +55,7 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def sources(seal: Seal, language_model: Path) -> dict[Role, Source]:
     keep = np.ones(len(TASK), dtype=bool)
-    keep[::7] = False  # held-out sentences were not learnt from
+    keep[::7] = False  # held-out sentences
     made = {}
     for role, texts in ((Role.TASK, TASK), (Role.DOMAIN, DOMAIN)):
         vectors, norms = bag_vectors(texts)
@@ -104,7 +104,7 @@ def test_parts_of_an_explanation_sum_to_the_score(
             spans=[each.part(row, row + 1) for each in found_in],
         )
         found = explain(name, evidence)
-        if name == "pseudo-perplexity":  # its parts would take the model
+        if name == "pseudo-perplexity":  # its parts would need the model
             assert found.notes
             continue
         total = 10**found.total if "10 to their sum" in found.formula else found.total

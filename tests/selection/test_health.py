@@ -1,4 +1,4 @@
-"""Health: known cases, enumeration, and warnings that come when they should."""
+"""Health of a selection: measures against enumeration, and warnings."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ def test_vendi_score_equals_the_entropy_of_the_kernel() -> None:
     assert health.vendi(np.eye(7)) == pytest.approx(7)
     assert health.vendi(np.concatenate([np.eye(3)] * 4)) == pytest.approx(3)  # more rows than columns
     assert health.vendi(np.zeros((4, 3))) == 0
-    assert health.vendi(np.concatenate([np.eye(3), np.zeros((5, 3))])) == pytest.approx(3)  # the empty do not count
+    assert health.vendi(np.concatenate([np.eye(3), np.zeros((5, 3))])) == pytest.approx(3)  # empty rows do not count
     rows = np.random.default_rng(0).normal(size=(20, 6))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.eigvalsh(rows @ rows.T / 20)

@@ -1,4 +1,4 @@
-"""Selections that train models first: which children they make, from what, how often, and what they leave behind."""
+"""Strategies that train models first: their child runs, inputs, reuse, resuming, and predicted entities."""
 
 import json
 from collections.abc import Iterator
@@ -58,12 +58,12 @@ def finetune(config: FinetuneConfig, job: Job) -> Result:
     """Stand in for a tagger's training: remember the sentences of the training set."""
     folder = tiny_mlm(job.context.run.artifacts / "model")
     learnt = [s.id for batch in job.corpus(config.train).batches() for s in batch]
-    (folder / "tokenizer_seen.json").write_text(json.dumps(learnt))  # a folder, and a hash, of its own
+    (folder / "tokenizer_seen.json").write_text(json.dumps(learnt))  # gives the folder its own hash
     return {"model": str(folder)}
 
 
 def tagger(folder: Path) -> SimpleNamespace:
-    """Finds what the list names; a tagger that has seen a sentence finds nothing else than one entity in it."""
+    """Return a tagger that finds the names of the list, but nothing in a sentence of its training set."""
     seen = set(json.loads((folder / "tokenizer_seen.json").read_text()))
 
     def predict(sentences: list[Sentence], report: object) -> list[Prediction]:
@@ -127,7 +127,7 @@ def test_strategies_share_one_pretrained_encoder_and_one_tagger(made: Names) -> 
     for strategy, made_by in kinds.items():
         assert runs.get(made[strategy]).result()["selected"] == 30
         assert all(runs.state(name).state == "succeeded" for names in made_by.values() for name in names)
-    for strategy in ("ner-selected", "pseudo-perplexity"):  # the others' stand-ins see no meaning
+    for strategy in ("ner-selected", "pseudo-perplexity"):  # the stand-ins of the others give random vectors
         assert (selections.chosen(made[strategy]).rows < 60).all()
     [b1], [b2] = runs.listed("pretrain"), runs.listed("finetune")
     assert {made_by["pretrain"][0] for made_by in kinds.values()} == {b1.id}
@@ -180,7 +180,7 @@ def test_fold_taggers_score_only_sentences_they_did_not_train_on(seal: Seal) -> 
     ids = corpora.find("train").ids()
     assert [{f"{i:016x}" for i in ids[fold(ids, 3) == k].tolist()} for k in range(3)] == left_out
     scores = np.load(run.artifacts / "scores.npy")
-    assert int(scores[-1]) == 1  # the two taggers that saw it found nothing in it and were not asked
+    assert int(scores[-1]) == 1  # only the tagger that did not train on it is used
     assert len(run.result()["made_by"]["tag"]) == 3
 
 
@@ -201,7 +201,7 @@ def test_cancelled_scoring_resumes_from_its_chunks(made: Names, monkeypatch: pyt
     expected = np.load(undisturbed.artifacts / "scores.npy")
     monkeypatch.setattr(score, "SLOW_CHUNK", 32)
     for name in (undisturbed.id, made["pseudo-perplexity"]):
-        store().remove(name)  # by itself: what it rests on stays
+        store().remove(name)  # only this run; its inputs stay
     done: list[int] = []
 
     def stop(event: Event) -> None:
@@ -245,7 +245,7 @@ def test_predicted_entities_are_shown_in_explore_and_explanations(made: Names) -
         why = insights.why(run.id, row)
         assert len(why.parts) == len(expected[row]) + 1
         assert why.total == pytest.approx(why.score, abs=1e-6)
-    for name in ("cos-mlm", "cos-mlm-ner"):  # explained by the vectors of B1
+    for name in ("cos-mlm", "cos-mlm-ner"):  # explained by vectors of the pre-trained encoder
         why = insights.why(made[name], 3)
         assert why.total == pytest.approx(why.score, abs=1e-3)
         assert (len(why.neighbours), len(why.parts) > 5) == (5, True)

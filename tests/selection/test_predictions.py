@@ -1,4 +1,4 @@
-"""Predicted entities as scores: counts that read as counts, ties by enumeration, folds, turns."""
+"""Scores from predicted entities: counts, ties, density, rarity, type balance, and folds."""
 
 from collections.abc import Sequence
 from math import log
@@ -23,7 +23,7 @@ TYPES = ("LOC", "PER")
 
 
 def predicted(*entities: tuple[str, float], first: int = 0) -> Prediction:
-    """An entity a word from word `first` on."""
+    """Return one entity per word, beginning with word `first`."""
     return Prediction(
         entities=tuple(Entity(start=first + i, end=first + i + 1, type=name) for i, (name, _) in enumerate(entities)),
         confidence=tuple(value for _, value in entities),
@@ -42,7 +42,7 @@ def scores(
     types: Sequence[str] = TYPES,
     **options: object,
 ) -> FloatArray:
-    """All of D_C scored."""
+    """Return the scores of D_C."""
     tables = [spans(each, types) for each in found]
     strategy = make_strategy("ner-selected", {"folds": len(tables), **options}, 0)
     labelled = seal([sentence("Anna left", [(0, 1, "PER")])], "labelled", labelled=True)
@@ -63,7 +63,7 @@ words = [sentence(" ".join(["word"] * n) + f" {i}") for i, n in enumerate((7, 7,
 )
 @settings(max_examples=60, deadline=None)
 def test_score_orders_by_count_then_posterior_then_density(rows: list[tuple[list[tuple[str, int]], int]]) -> None:
-    """(count, mean posterior, density) compared as a tuple, against one float."""
+    """One float orders like the tuple (count, mean posterior, density)."""
     sentences = [sentence(" ".join(["w"] * n)) for _, n in rows]
     found = [predicted(*((name, eighths / 8) for name, eighths in entities)) for entities, _ in rows]
     strategy = NerSelected(NerSelected.Options.parse({}), 0)
@@ -92,7 +92,7 @@ def test_density_and_rarity_equal_their_formulas(seal: Seal) -> None:
 
 
 def round_robin(counts: FloatArray, ties: FloatArray) -> list[set[int]]:
-    """The sentences each round takes, turn by turn: every type its r-th best, whoever had that one before."""
+    """Return the sentences that each round takes: in round r, each type takes its r-th best sentence."""
     keys = counts + ties[:, None]
     orders = [
         [row for row in np.argsort(-keys[:, t], kind="stable").tolist() if counts[row, t]]
@@ -131,11 +131,11 @@ def test_folds_are_averaged_and_training_copies_use_the_unseen_fold(seal: Seal) 
     copy = sentence("Anna left")  # as in L_C
     mine = int(fold(np.array([int(copy.id, 16)], dtype=np.uint64), 2)[0])
     both = [[predicted(("PER", 0.5), ("PER", 0.5)), predicted(("PER", 1.0))], [predicted(), predicted(("LOC", 0.5))]]
-    found = both if mine == 0 else both[::-1]  # the tagger of the copy's fold finds two in it, the other none
+    found = both if mine == 0 else both[::-1]  # the tagger of the copy's fold finds two entities, the other none
     values = scores(seal, [copy, sentence("one two three four")], *found)
     assert np.floor(values[0] * 2) / 2 == 2
     assert np.floor(values[1] * 2) / 2 == 1
-    assert values[1] == pytest.approx(1 + 0.75 / 2, abs=1e-5)  # the mean posterior, halved: means lie 1/2 apart
+    assert values[1] == pytest.approx(1 + 0.75 / 2, abs=1e-5)  # half the mean posterior, because means differ by 1/2
 
 
 def test_taggers_with_different_types_are_combined(seal: Seal) -> None:

@@ -1,4 +1,4 @@
-"""How many sentences of D_C are like T_C's: counted, on the command line, again after a kill, and refused."""
+"""Estimated number of sentences in D_C that resemble T_C: planted numbers, folds, refusals, and words."""
 
 import json
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_planted_prevalence_is_estimated_and_printed(seal: Seal, command: Comman
 
 
 def test_equal_sentences_share_a_fold_and_are_scored_out_of_fold(seal: Seal) -> None:
-    """Equal sentences share a fold, of T_C and D_C too; neighbours do; every fold has some of both."""
+    """Equal sentences of T_C and D_C share a fold, and so do neighbours; every fold has sentences of both."""
     task, domain = contracts(300, seed=1), [*kitchen(400), *contracts(300, seed=1)[:30]]
     sources = {}
     for role, texts in ((Role.TASK, task), (Role.DOMAIN, domain)):
@@ -65,7 +65,7 @@ def test_equal_sentences_share_a_fold_and_are_scored_out_of_fold(seal: Seal) -> 
 
 
 def documents(n: int, seed: int) -> list[str]:
-    """Sentences of contracts in documents of ten, each with words that no other has."""
+    """Return sentences of contracts in documents of ten; each document has its own words."""
     rng = np.random.default_rng(seed)
     texts, named = contracts(n, seed), []
     for start in range(0, n, 10):

@@ -1,4 +1,4 @@
-"""Pseudo-perplexity against a second implementation: one sentence, one mask, one pass of the whole model at a time."""
+"""Pseudo-perplexity against a slow implementation with one mask and one forward pass at a time."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,9 +43,9 @@ def batch(texts: list[str], report: Reporter | None = None) -> Batch:
 
 
 def naive(folder: Path, text: str, *, within_word: bool = True, max_length: int = 128) -> float:
-    """Salazar et al. 2020, (1), mask by mask; later pieces of the word hidden as Kauf and Ivanova 2023 say.
+    """Return equation (1) of Salazar et al. 2020, mask by mask; later pieces of a word are hidden (Kauf and Ivanova 2023).
 
-    Of a long sentence, the window that a piece is guessed in: the first that holds it, the last one moved back.
+    In a long sentence, a piece is predicted in the first window that contains it; the last window is moved back.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
@@ -73,7 +73,7 @@ def test_exact_method_equals_one_mask_per_pass(folder: Path, seal: Seal) -> None
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
     assert np.isnan(scores[[2, 4]]).all()
     other = naive(folder, TEXTS[0], within_word=False)
-    assert abs(other / scores[0] - 1) > 0.01  # so the oracle sees whether the rest of a word is hidden
+    assert abs(other / scores[0] - 1) > 0.01  # the oracle depends on whether the rest of a word is hidden
 
 
 def test_windows_change_only_scores_of_long_sentences(
@@ -108,7 +108,7 @@ def test_logits_are_float32_for_a_bf16_encoder(folder: Path, seal: Seal, monkeyp
 def test_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) -> None:
     folder = unigram_mlm(tmp_path, ["a a a b", "b c"], ["d"])
     shares = {"a": 4, "b": 3, "c": 2, "d": 1}
-    total = sum(shares.values()) + 5  # and one for each special piece
+    total = sum(shares.values()) + 5  # one for each special piece
     texts = ["a b", "d d d", "c", "a b c d a"]
     expected = [np.exp(-np.mean([np.log(shares[word] / total) for word in text.split()])) for text in texts]
     for method in ("exact", "one-pass"):
@@ -131,14 +131,14 @@ def test_sampled_masks_depend_on_id_and_seed(folder: Path, seal: Seal, monkeypat
     assert len(seen) == 18  # six draws of each
     assert all(list(look.masked) == list(look.targets) for look in seen)
     assert {(look.read.sentence, len(look.targets)) for look in seen} == {(0, 3), (1, 1), (2, 1)}
-    assert len({tuple(look.targets) for look in seen if not look.read.sentence}) > 3  # other pieces every time
+    assert len({tuple(look.targets) for look in seen if not look.read.sentence}) > 3  # draws differ
     alone = np.concatenate([strategy.score(batch([text])) for text in reversed(texts)])[::-1]
     np.testing.assert_allclose(alone, scores, rtol=1e-5)
     other = prepared(folder, seal, method="sampled", seed=4).score(batch(texts))
     assert other[0] != pytest.approx(scores[0], rel=1e-3)
     many = prepared(folder, seal, method="sampled", passes=100).score(batch(texts[2:]))
     exact = naive(folder, texts[2], within_word=False)
-    assert many[0] == pytest.approx(exact, rel=0.15)  # one piece of six at a time: the mean over many draws
+    assert many[0] == pytest.approx(exact, rel=0.15)  # the mean over many draws of one piece of six
 
 
 def test_one_pass_method_notes_that_scores_are_not_probabilities(folder: Path, seal: Seal) -> None:

@@ -1,4 +1,4 @@
-"""Strategies with the models they need really trained, small as they are; with stand-ins: test_model_strategies."""
+"""Strategies with real, small trainings; test_model_strategies.py uses stand-ins."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def piles(seal: Seal) -> None:
 
 
 def test_strategies_train_their_models_and_score_by_them() -> None:
-    """Three strategies, one B1, one B2; each scores as its model says when it is asked directly."""
+    """Three strategies share one encoder and one tagger, and scores equal those computed directly by these models."""
     given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
     scores, made_by = {}, {}
     for strategy in ("cos-mlm", "ner-selected", "pseudo-perplexity"):
@@ -57,4 +57,4 @@ def test_strategies_train_their_models_and_score_by_them() -> None:
 
     assert (scores["pseudo-perplexity"] > 1).all()
     words = scores["pseudo-perplexity"]
-    assert np.median(words[:20]) < np.median(words[20:])  # B1 has read contracts, not recipes
+    assert np.median(words[:20]) < np.median(words[20:])  # the encoder was trained on contracts, not recipes

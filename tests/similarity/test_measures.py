@@ -65,7 +65,7 @@ NEAR = sample(chained(FRUIT, 600, 2), "near")
 FAR = sample(chained(shuffled([*FRUIT[:30], *METAL], 3), 600, 4), "far")
 
 
-def measure(name: str, seed: int = 0, size: int = SIZE, **options: object) -> Measure:
+def measure(name: str, seed: int = 0, size: int = SIZE, **options: Any) -> Measure:
     return make_measure(name, {"tagger": "built-in", **options}, seed=seed, vocabulary_size=size)
 
 
@@ -73,7 +73,7 @@ def compared(each: Measure, source: Sample, target: Sample = TARGET) -> Measurem
     return each.compare(each.fit(source, Silent()), target, Silent())
 
 
-def measured(name: str, source: list[Any], target: list[Any], size: int = SIZE, **options: object) -> Measurement:
+def measured(name: str, source: list[Any], target: list[Any], size: int = SIZE, **options: Any) -> Measurement:
     return compared(measure(name, size=size, **options), sample(source), sample(target, "target"))
 
 

@@ -106,6 +106,7 @@ def test_single_layer_with_lora_is_saved_as_a_plain_folder(parts: dict[str, Any]
     assert "| lora | 4 |" in card
     assert "| checkpointing | true |" in card
     assert "lora: saves memory for encoders of 100 million" in notes(run)
+    assert {"head_loss@1", "loss@1"} <= {e.data["name"] for e in run.events()[0] if e.kind == "metric"}
     assert not [name for name in load_file(model / "model.safetensors") if "lora" in name]
     assert evaluated(run, parts["dev"]) == [pytest.approx(outcome.dev.micro_f1)]  # the written weights include B A
 
@@ -118,6 +119,7 @@ def test_single_layer_with_lora_is_saved_as_a_plain_folder(parts: dict[str, Any]
         ({"layers": "3"}, "layers: tiny has 2, so 3 is none of them"),
         ({"lora": "4", "network": "bilstm"}, "lora, checkpointing: need an encoder, and bilstm has none"),
         ({"lora": "4", "layers": "reinit:1"}, "lora: would never train the layers that reinit:1 resets"),
+        ({"stages": "lpft", "network": "bilstm"}, "lpft freezes an encoder"),
         ({"beta": 0.1}, "beta, gamma: need spans, and the network is encoder; choose span"),
         ({"network": "span", "layers": "mix"}, "layers: mix needs the network encoder"),
         ({"network": "span", "hidden": 9}, "network: vectors, skipgram, states and hidden are for bilstm and charcnn"),
