@@ -1,4 +1,4 @@
-"""Recurrent taggers: exact without packing; two corpora, saving and loading, vectors and frozen states."""
+"""BiLSTM taggers: states without packing, two corpora, saving, word vectors, and frozen states."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def tagger(
     layout: Layout = SMALL, rows: Sequence[Sentence] = ROWS, assisting_types: Sequence[str] | None = None
 ) -> BiLstmTagger:
     torch.manual_seed(0)
-    words = [build_vocabulary([*rows, *rows])]  # no word is rare
+    words = [build_vocabulary([*rows, *rows])]  # every word occurs at least twice
     return BiLstmTagger(["LOC", "PER"], "crf", layout, words, assisting_types=assisting_types)
 
 
@@ -71,7 +71,7 @@ def test_emissions_do_not_depend_on_the_batch() -> None:
 
 def test_training_lowers_the_loss() -> None:
     model = tagger(replace(SMALL, dropout=0.0))
-    same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]  # the same types use the same output layer
+    same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]  # equal types share the output layer
     assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
     optimizer = torch.optim.SGD(model.parameter_groups(0.4, 0.0))
     losses = []
@@ -85,7 +85,7 @@ def test_training_lowers_the_loss() -> None:
 
 
 def test_chains_can_have_their_own_learning_rate() -> None:
-    """Both corpora's chains, if each has one."""
+    """The rate applies to the chains of both corpora, if each has one."""
     model = tagger(assisting_types=["GPE"])
     assert model.assisting_crf
     chains = [id(p) for chain in (model.crf, model.assisting_crf) for p in chain.parameters()]
@@ -212,7 +212,7 @@ def test_frozen_states_are_mixed_into_the_second_layer(monkeypatch: pytest.Monke
     hidden = frozen.model(**inputs, output_hidden_states=True).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
     alone = frozen.of(ROWS)
-    monkeypatch.setattr(bilstm, "TOGETHER", {"cpu": 2})  # padded and read together, as on a GPU
+    monkeypatch.setattr(bilstm, "TOGETHER", {"cpu": 2})  # padded batches, as on a GPU
     assert torch.allclose(frozen.of(ROWS), alone, atol=2e-3)
     model.to("meta")
     assert frozen.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger

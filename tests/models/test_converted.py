@@ -1,4 +1,4 @@
-"""A folder with only `pytorch_model.bin` is converted once into the home; a pickle of more than tensors is refused."""
+"""Folders with only `pytorch_model.bin`: converted once into the home, or refused if the pickle has more than tensors."""
 
 import os
 import pickle
@@ -59,14 +59,14 @@ def assert_read(folder: Path, older: Path) -> None:
 
 def test_pickle_is_converted_once_with_the_same_weights(folder: Path, older: Path, home: Path) -> None:
     before = fingerprint(str(folder))
-    assert not kept(home)  # a page that asks which one it is converts nothing
+    assert not kept(home)  # the fingerprint alone converts nothing
     assert_read(folder, older)
     [target] = kept(home)
     assert target.name == f"converted-{before}"
     assert fingerprint(str(folder)) == before
     assert_read(target, older)  # an ordinary folder
     written = (target / "model.safetensors").stat()
-    assert MaskedLM.load(str(folder)).has_head  # which a look into safetensors alone would not see
+    assert MaskedLM.load(str(folder)).has_head  # the head is only in the pickle
     assert (target / "model.safetensors").stat().st_ino == written.st_ino
     assert {path.name for path in folder.iterdir()} == {path.name for path in older.iterdir()}
 
@@ -108,14 +108,14 @@ def test_download_fetches_a_pickle_only_if_there_are_no_safetensors(
 
 
 def tied(state: dict[str, Any]) -> None:
-    """Two names of one tensor, and two tensors that are halves of one."""
+    """Give one tensor two names, and make two tensors views of one."""
     state["cls.predictions.decoder.weight"] = state["bert.embeddings.word_embeddings.weight"]
     whole = torch.cat([state["cls.predictions.bias"], state["cls.predictions.bias"]])
     state["cls.predictions.bias"], state["cls.predictions.decoder.bias"] = whole[:193], whole[193:]
 
 
 def legacy(state: dict[str, Any]) -> None:
-    """Layers under the names that TensorFlow gave them."""
+    """Rename layers as TensorFlow named them."""
     for name in list(state):
         new = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         state[new] = state.pop(name)
@@ -140,7 +140,7 @@ def plain_pickle(folder: Path) -> None:
 
 
 def packed(folder: Path) -> None:
-    """A zip that becomes a thousand times as large."""
+    """Compress the zip entries."""
     with zipfile.ZipFile(folder / PICKLE) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(folder / PICKLE, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -186,7 +186,7 @@ def test_pickle_of_more_than_tensors_is_refused_without_running_it(
         with pytest.raises(ModelError, match="none of it was run or stored") as raised:
             use(str(folder))
         assert str(folder) in str(raised.value)
-        assert "weights_only" not in str(raised.value)  # torch's advice, which is to run it
+        assert "weights_only" not in str(raised.value)  # torch advises to run the pickle
     assert not (tmp_path / "was-run").exists()
     assert not kept(home)
 
@@ -214,7 +214,7 @@ def test_pickle_replaced_during_reading_is_refused(
 
 
 def test_deberta_folder_in_its_published_form_loads(home: Path, tmp_path: Path) -> None:
-    """Its pieces in `spm.model` alone, its weights in a pickle."""
+    """The folder has its pieces in `spm.model` and its weights in a pickle."""
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
     config, folder = DebertaV2Config(vocab_size=99, **size), tmp_path / "deberta"
     config.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""The linear chain against pytorch-crf and enumeration: loss, gradients, best sequences, posteriors."""
+"""The linear-chain CRF against pytorch-crf and enumeration: loss, gradients, best sequences, posteriors."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ from core.text.sentence import Entity
 from tests.conftest import sentence
 
 TAGS = bioes_tags(["A"])  # O B I E S
-WAYS = {"products": math.inf, "logarithms": 0.0}  # FARTHEST, so that the chain takes one or the other
+WAYS = {"products": math.inf, "logarithms": 0.0}  # values of FARTHEST that force one implementation
 
 
 @pytest.fixture(params=WAYS)
@@ -117,7 +117,7 @@ def test_loss_viterbi_and_posteriors_equal_enumeration(n: int, options: Options)
     assert (len(possible) < len(paths)) == crf.constrained
     tags = torch.tensor([possible[int(torch.randint(len(possible), ()))]])
     expected = total - scored(crf, emissions, tags[0].tolist())
-    for temperature in (1.0, 0.3, 4.0):  # it divides the score of every sequence in the posteriors alone
+    for temperature in (1.0, 0.3, 4.0):  # influences only the posteriors
         crf.temperature = temperature
         assert tuple(crf.viterbi(emissions[None], mask)[0].tolist()) == paths[scores.index(max(scores))]
         assert float(crf.loss(emissions[None], tags, mask).detach()) == pytest.approx(expected, abs=1e-4)
@@ -179,7 +179,7 @@ batches = st.tuples(
     st.integers(0, 2**20),  # seed
     st.sampled_from([1, 2, 3, 14]),  # types; 14 have 57 tags
     st.lists(st.integers(1, 12), min_size=1, max_size=5),  # words of each sentence
-    st.sampled_from([0.1, 3.0, 30.0]),  # how far emissions lie apart
+    st.sampled_from([0.1, 3.0, 30.0]),  # spread of emissions
 )
 
 
@@ -230,7 +230,7 @@ def test_loss_and_gradients_of_extreme_scores_equal_pytorch_crf() -> None:
     same(ours, gradients(crf, printed(crf), *given))
     assert crf._near(torch.zeros_like(emissions)) is False
 
-    # Each step loses little by a product, all steps together more than float64 holds.
+    # One step loses little precision by a product, but all steps together exceed the range of float64.
     crf = chain(7)
     with torch.no_grad():
         for scores in crf.parameters():
@@ -263,7 +263,7 @@ def test_forbidden_transitions_exclude_their_sequences(forbidden: float) -> None
     assert all(torch.isfinite(one).all() for one in (of_emissions, *of_scores))
     for one, off in zip(of_scores, (begin, end, follow), strict=True):
         assert not one[off].any()
-    assert of_emissions.sum(2).abs().max() < 1e-10  # expected and actual tags are as many
+    assert of_emissions.sum(2).abs().max() < 1e-10  # expected and actual numbers of tags are equal
 
     broken = tags.clone()
     broken[0, 0] = TAGS.index("I-A")
@@ -274,7 +274,7 @@ def test_forbidden_transitions_exclude_their_sequences(forbidden: float) -> None
 
 @pytest.mark.usefixtures("way")
 def test_constrained_chain_learns_only_legal_sequences() -> None:
-    """It equals pytorch-crf with all forbidden sequences made nearly impossible; those are not learnt."""
+    """The result equals pytorch-crf with a large penalty on illegal transitions."""
     crf = chain(10, bioes_tags(["A", "B"]), constrained=True)
     penalised = chain(10, crf.tags)
     illegal = crf_module._illegal(crf.tags)
@@ -313,7 +313,7 @@ def test_tags_of_training_sentences_are_never_forbidden(spans: list[tuple[int, i
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**20), lengths=st.lists(st.integers(1, 30), min_size=1, max_size=3), share=st.floats(0, 1))
 def test_products_are_exact_up_to_their_limit(constrained: bool, seed: int, lengths: list[int], share: float) -> None:
-    """Use scores as far apart as allowed, without steps of medium size."""
+    """Scores are as far apart as allowed, and binary."""
     crf, mask = chain(seed, bioes_tags(["A", "B"]), constrained=constrained), words_on(lengths)
     room = 0.999 * FARTHEST / 7 - math.log(crf.num_tags)
     emissions = share * room * torch.randint(2, (*mask.shape, crf.num_tags)).double()

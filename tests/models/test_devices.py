@@ -1,4 +1,4 @@
-"""Threads that compute alone, and batches that a GPU computes while the last one is read."""
+"""Threads of a pool, and batches that overlap with tokenisation or with copies from a GPU."""
 
 from collections.abc import Iterator
 from threading import Event, get_ident
@@ -20,9 +20,9 @@ def threads() -> Iterator[None]:
 
 
 def test_idle_pool_thread_keeps_one_torch_thread() -> None:
-    """A thread of a pool may stay idle for a step, while dev is evaluated; its sums must not depend on that."""
+    """A pool thread can be idle during an evaluation on the dev set; its sums must not depend on that."""
     with single_threads(1) as pool:
-        pool.submit(lambda: None).result()  # the thread is there and has computed nothing
+        pool.submit(lambda: None).result()  # the thread exists but has computed nothing
         torch.set_num_threads(2)
         assert pool.submit(torch.get_num_threads).result() == 1
         assert torch.get_num_threads() == 2
@@ -61,6 +61,6 @@ def test_text_is_tokenised_ahead_of_the_current_batch() -> None:
         assert ahead.take(0, 8) == 0
         assert begun.wait(10)  # before it is requested
         assert ahead.take(8, 16) == 80
-        assert ahead.take(24, None) == 240  # 16 was made before a kill
+        assert ahead.take(24, None) == 240  # chunk 16 was finished before a kill
     assert [i for i, _ in at_work] == [0, 8, 16, 24]
     assert len({thread for _, thread in at_work}) == 1

@@ -1,4 +1,4 @@
-"""Encoders: pooling against a second implementation, batches, keys, where they come from."""
+"""Encoders: pooling against a slow implementation, batches, keys, and sources of encoders."""
 
 import shutil
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plain(encoder: Encoder, text: str, pooling: Pooling = "mean", layer: int = -1) -> FloatArray:
-    """Pooling of one sentence alone, straight from the definition; of a long one window by window."""
+    """Return the pooled vector of one sentence by the definition; long sentences window by window."""
     first, *pieces, last = encoder.tokenizer(text, verbose=False)["input_ids"]
     if not pieces:
         return np.zeros(encoder.dimension)
@@ -88,7 +88,7 @@ def test_windows_change_only_vectors_of_long_sentences(tiny: Encoder, monkeypatc
     batches.clear()
     monkeypatch.setattr("core.models.encoder.LONGEST", 0)  # as sentences were cut once
     cut, cut_norms = tiny.encode(texts)
-    assert of_texts == sorted(batches)  # whatever a larger encoder makes of other neighbours
+    assert of_texts == sorted(batches)  # batches are equal too, because neighbours can change last digits
     assert 15 < len(short) < len(texts) - 2
     assert unit[short].tobytes() == cut[short].tobytes()
     assert norms[short].tobytes() == cut_norms[short].tobytes()
@@ -153,7 +153,7 @@ def test_saved_encoder_reloads_and_its_key_follows_the_content(tiny: Encoder, fo
 
 
 def test_roberta_uses_its_whole_position_table(tmp_path: Path) -> None:
-    """A masked language model without pooler; its position table of 42 starts behind the padding piece."""
+    """The model has no pooler, and a position table of 42 that starts after the padding piece."""
     torch.manual_seed(1)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
     pieces = {"vocab_size": 200, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}

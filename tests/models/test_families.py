@@ -1,5 +1,4 @@
-"""Every family of encoders, tiny and random: embedded, pre-trained, fine-tuned in one stage and two, classified by; what
-is written is read again as it was, by Winnow and by transformers alone."""
+"""Every family of encoders, tiny and random: embedding, pre-training, fine-tuning, classification, and reloading."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,13 +69,18 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x"]
 
 
-OFTEN = {"BERT", "DeBERTa-v3", "ModernBERT", "ALBERT"}  # `make test` has these; each other family is built like one
+OFTEN = {
+    "BERT",
+    "DeBERTa-v3",
+    "ModernBERT",
+    "ALBERT",
+}  # tested by `make test`; each other family resembles one of these
 PARAMS = [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.full]) for name in FAMILIES]
 
 
 @pytest.fixture(scope="module", params=PARAMS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A masked language model of a family, with its tokenizer."""
+    """Save a masked language model of a family, with a tokenizer."""
     config, own = FAMILIES[request.param]
     path = tmp_path_factory.mktemp(request.param)
     kind = getattr(transformers, config)
@@ -90,7 +94,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def without_head(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same encoder as a folder of sentence vectors holds it."""
+    """Save the encoder without its language-model head."""
     path = tmp_path_factory.mktemp("base")
     AutoModel.from_pretrained(folder).save_pretrained(path)
     hub.load_tokenizer("tiny").save_pretrained(path)
@@ -138,12 +142,12 @@ def test_language_model_learns_and_reloads(
         assert min(outcome.dev_loss) < outcome.before["dev_loss_task"]
     else:
         assert np.isfinite(outcome.dev_loss).all()
-        assert outcome.before["dev_loss_task"] < np.log(193)  # the fitted head knows something
+        assert outcome.before["dev_loss_task"] < np.log(193)  # the fitted head is better than chance
     assert_same_language_model(lm, tmp_path)
 
 
 def test_lora_merges_and_checkpointing_keeps_gradients(folder: Path) -> None:
-    """Families call their layers in ways of their own."""
+    """Layers have different names and signatures in each family."""
     lm = unmoved(MaskedLM.load(str(folder), device="cpu"))
     ids, at = torch.tensor([[2, 10, 4, 12, 3], [2, 4, 9, 8, 3]]), torch.tensor([2, 8])
     before, names = lm.logits(ids, None, at).detach(), list(lm.model.state_dict())

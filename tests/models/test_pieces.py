@@ -1,4 +1,4 @@
-"""Texts and words as pieces: every piece once, windows with context, neighbouring sentences that are only read."""
+"""Pieces of texts and words: windows, context of neighbouring sentences, and even parts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_neighbouring_words_surround_the_sentence_in_windows(
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(12, 30))
 def test_words_at_window_edges_have_context_on_both_sides(sizes: list[int], room: int) -> None:
-    """Where two windows meet, a word is taken from the one that shows more of what surrounds it."""
+    """In the overlap of two windows, a word is taken from the window that shows more of its context."""
     ends = [0]
     for size in sizes:
         ends.append(ends[-1] + size)
@@ -90,7 +90,7 @@ def test_long_word_keeps_its_first_pieces(tiny: PreTrainedTokenizerBase) -> None
 
 
 def test_pieces_word_by_word_equal_the_whole_sentence() -> None:
-    """Word by word as all at once, for the bundled WordPiece."""
+    """Checked with the bundled WordPiece tokenizer."""
     tokenizer = hub.load_tokenizer("minilm")
     words = ["The", "McDonald's", "case", ",", "re-opened", "in", "Zürich", "(", "2019", ")", "."]
     whole = tokenizer(words, is_split_into_words=True)
@@ -139,7 +139,7 @@ def test_windows_count_every_piece_once_and_are_full(before: int, behind: int, r
     n, most = len(special), before + room + behind
     parts = windows(special, most)
     assert [part.places[i] for part in parts for i in part.new] == list(range(before, n - behind))
-    assert list(parts[0].places) == [*range(before + room), *range(n - behind, n)]  # what cutting leaves
+    assert list(parts[0].places) == [*range(before + room), *range(n - behind, n)]  # equals truncation
     assert len(parts) == -(-(room + more) // room)
     for part in parts:
         assert len(part.places) == most

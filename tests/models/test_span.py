@@ -1,4 +1,4 @@
-"""The span network: which spans there are, how they are decoded, what the loss is, learnt, written and read again."""
+"""The span network: enumeration of spans, decoding, losses, learning, and reloading."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ def test_short_spans_are_enumerated_once() -> None:
 
 
 def by_removal(scores: FloatArray) -> list[tuple[int, int, int]]:
-    """The same decoding by another way: the surest is taken and all that it touches thrown away, until none is left."""
+    """Decode by another method: take the most confident span and remove all that overlap it, until none is left."""
     left = []
     for start, end in places(len(scores)):
         kind = int(np.argmax(scores[start, end - start - 1]))

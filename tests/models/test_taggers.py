@@ -1,4 +1,4 @@
-"""Taggers: long sentences, odd words, saved and loaded elsewhere."""
+"""Taggers: predictions in batches, losses, windows, and folders that transformers loads."""
 
 import json
 import subprocess
@@ -80,7 +80,7 @@ def test_one_pass_gives_the_results_of_separate_calls(tagger: EncoderTagger) -> 
     assert columns[0] == tagger.predict(ODD)
     assert [each.entities for each in columns[2]] == [each.entities for each in columns[0]]
     sure = [sum(sum(each.confidence) for each in column) for column in columns]
-    assert sure[1] > sure[0] > sure[2]  # the hotter, the less sure
+    assert sure[1] > sure[0] > sure[2]  # a higher temperature lowers confidence
 
 
 def test_loss_is_the_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> None:
@@ -94,7 +94,7 @@ def test_loss_is_the_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> N
 
 
 class Planted(nn.Module):
-    """Emissions that know the answer: `b` begins, `i` continues, `e` ends an A; everything else is O."""
+    """Emissions with the right answer: `b` begins, `i` continues, `e` ends an A; everything else is O."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ def test_transformers_pipeline_finds_the_same_entities(tagger: EncoderTagger, fo
     mix = new_tagger("tiny", ["LOC", "PER"], layers="mix", max_length=32, precision="fp32").eval()
     mix.write(tmp_path / "mix")
     assert mix.mix
-    one = sentence("b c d e a f g z x y k l m n a b")  # one piece per word, so that `simple` groups as Winnow does
+    one = sentence("b c d e a f g z x y k l m n a b")  # one piece per word, so that `simple` groups like Winnow
     command: list[str | Path] = [sys.executable, "-c", FRESH, one.text, folder, tmp_path / "mix"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
@@ -156,7 +156,7 @@ def test_transformers_pipeline_finds_the_same_entities(tagger: EncoderTagger, fo
 
 
 def found(tagger: EncoderTagger, one: Sentence) -> list[list[object]]:
-    """The entities of the most likely tag of each word, as [first letter, end, type]; every word has one letter."""
+    """Return entities of the most likely tag per word, as [first letter, end, type]; every word has one letter."""
     (tags,) = tagger.tag([one])
     as_iob2 = [tag.replace("E-", "I-", 1).replace("S-", "B-", 1) for tag in tags.argmax]
     return [[2 * e.start, 2 * e.end - 1, e.type] for e in decode(as_iob2, "iob2")[0]]

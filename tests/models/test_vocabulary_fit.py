@@ -1,4 +1,4 @@
-"""Fit of a vocabulary to a text, and the states of words under an encoder, layer by layer."""
+"""Fit of a vocabulary to a text, and states of words in each layer of an encoder."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ ROWS = [sentence("Bob met Ann in Rome"), sentence(""), sentence("a b c " * 60), 
 
 
 def test_word_states_equal_those_of_the_frozen_encoder() -> None:
-    """Sentence by sentence and without padding; a long one in windows."""
+    """Sentences are encoded one by one without padding, long sentences in windows."""
     states = word_states("tiny", ROWS, Silent(), max_length=64)
     frozen = FrozenStates("tiny", max_length=64)
     expected = np.concatenate([frozen.of([row])[0].numpy() for row in ROWS if row.tokens])[:, 1:]  # the embeddings off

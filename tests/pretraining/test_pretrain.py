@@ -1,4 +1,4 @@
-"""`pretrain` from corpora to a Hugging Face folder: what is held out, balanced, told; two processes as one."""
+"""Runs of `pretrain`: held-out sentences, balance, steps, the saved folder, two processes, and the command."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ def test_pretrained_folder_loads_in_transformers_and_has_a_card(seal: Seal) -> N
     card = (Path(result["model"]) / "README.md").read_text()
     for said in (*made.manifest.inputs.values(), "one was fitted first", "- seed: 1", "pseudo-perplexity"):
         assert said in card
-    assert "holdout" not in card  # nothing is said of what was not given
+    assert "holdout" not in card  # options that were not given are not listed
     metrics = runs.state(made.id).metrics
     assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
 
@@ -70,7 +70,7 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
     held = seal(TEXTS[30:50], "H").fingerprint
     made = run(seal(TEXTS[:40], "T"), heldout_task=held, max_steps=1, max_length=16, **light)
     assert "forgetting is not measured" in notes(made)
-    assert made.result()["sentences"] == 30  # they are read in more rows
+    assert made.result()["sentences"] == 30  # split into more rows
     rows = sum(-(-3 * len(text.split()) // 14) for text in TEXTS[:30])
     assert f"Each epoch reads {rows} rows" in notes(made)
     assert made.result()["epochs"] == round(1 / -(-rows // 16), 2)
@@ -78,7 +78,7 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
     assert "- lora: 4\n- checkpointing: True" in card
     assert "lora: saves memory for encoders of 100 million parameters or more" in notes(made)
     models = (MaskedLM.load(name, device="cpu").model for name in ("tiny", made.result()["model"]))
-    assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # the matrices alone learn
+    assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # only LoRA matrices are trained
     with pytest.raises(CorpusError, match="one sentence"):
         run(seal(TEXTS[:1], "lonely"))
 
@@ -99,7 +99,7 @@ def test_balance_repeats_or_drops_rows_per_corpus(balance: Any, task: int, other
 
 
 def test_steps_follow_epochs_up_to_a_limit() -> None:
-    """2,000 batches of 64 per epoch; `quick` ends before, unless it is told how much to read."""
+    """One epoch has 2,000 batches of 64; `quick` stops earlier unless the number of pieces is given."""
     steps = {
         MlmSettings.quick(): 1500,
         MlmSettings(max_pieces=10**9): 8000,
@@ -121,7 +121,7 @@ def test_steps_follow_epochs_up_to_a_limit() -> None:
 
 @pytest.mark.full
 def test_two_processes_train_like_one(tmp_path: Path, fork_server: ForkServer) -> None:
-    """Under torchrun, the command line, without dropout: the same curve."""
+    """Without dropout, the command gives the same curve under torchrun."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.config.hidden_dropout_prob = lm.model.config.attention_probs_dropout_prob = 0.0
     lm.save(tmp_path / "init", "")

@@ -1,4 +1,4 @@
-"""Winnow's command line, whose second process of torchrun fails: python -m tests.tagging.failing_rank WORDS..."""
+"""Winnow's command line with a failure in the second process of torchrun: python -m tests.tagging.failing_rank WORDS..."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What a training or an experiment will cost: timed steps, seconds from sizes, epochs and seeds, a published table."""
+"""Estimated time of a training or an experiment: timed steps, sizes, epochs, seeds, and a published table."""
 
 import sys
 import time
@@ -36,7 +36,7 @@ from tests.homes import done
 
 
 def test_step_time_is_a_line_through_two_batch_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step of n sentences has 10 n pieces and takes 0.3 + 0.002 pieces seconds; the first of each size far longer."""
+    """A step of n sentences has 10 n pieces and takes 0.3 s + 0.002 s per piece; the first step of a size is slower."""
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
@@ -61,15 +61,18 @@ def test_calibration_runs_once_per_encoder(home: Path, monkeypatch: pytest.Monke
         assert piece > 0
     assert found.pieces["task"] > 3  # `tiny` reads single characters
     long = Sentence(id="0" * 16, tokens=("a" * 9,) * 40, text=" ".join(["a" * 9] * 40))
-    assert calibrate._pieces(MaskedLM.load("tiny", device="cpu"), [long]) == 362  # none is cut
+    assert calibrate._pieces(MaskedLM.load("tiny", device="cpu"), [long]) == 362  # nothing is truncated
     assert found.memory_gb > 0.1
     assert done("calibrate", options) == run
     assert experiments.cost(OPTIONS).seconds > 0
 
 
-def seconds(home: Path, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
+SPLITS = {"train": "train", "dev": "dev", "test": "test"}
+
+
+def seconds(home: Path, options: dict[str, Any] = OPTIONS, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
     corpora = {c.name: c for c in facade_corpora.listed()} or fill(home)
-    config = ExperimentConfig.parse({**OPTIONS, **changed})
+    config = ExperimentConfig.parse({**options, **changed})
     return Seconds(config, TIMED, corpora), config
 
 
@@ -91,7 +94,7 @@ def test_estimated_seconds_grow_with_the_work(home: Path) -> None:
     corpora = short.corpora
     pieces = 1.5 * (corpora["task"].n_tokens + 30 * corpora["domain"].n_tokens / len(corpora["domain"]))
     steps = -(-(len(corpora["task"]) + 30) // 64)
-    assert trained == pytest.approx(4 * (0.1 * steps + 0.001 * pieces), rel=0.25)  # and an evaluation per epoch
+    assert trained == pytest.approx(4 * (0.1 * steps + 0.001 * pieces), rel=0.25)  # plus one evaluation per epoch
     timed, config = seconds(home, arms=("classifier", "knn"), budgets=("10", "30"))
     asked = [cell(config, name) for name in ("classifier 10", "classifier 30", "knn 10")]
     first, again, other = (timed.select(one, *config.replicates(one)) for one in asked)
@@ -123,54 +126,42 @@ def test_remaining_time_adapts_to_elapsed_time(monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
-SPLITS = {"train": "train", "dev": "dev", "test": "test"}
-
-
-@pytest.fixture
-def corpora(home: Path) -> dict[str, Corpus]:
-    return fill(home)
-
-
-def planned(corpora: dict[str, Corpus], **options: Any) -> tuple[Seconds, ExperimentConfig]:
-    config = ExperimentConfig.parse({**SPLITS, "task": "task", "domain": "domain", **options})
-    return Seconds(config, TIMED, corpora), config
+PLAIN = {**SPLITS, "task": "task", "domain": "domain"}
 
 
 def alone(home: Path, **options: Any) -> Estimate:
-    """The same fine-tuning by itself."""
+    """Return the estimate of a fine-tuning outside an experiment."""
     config = FinetuneConfig.parse({**SPLITS, "test": ("test",), **options})
     return _finetune(config, Library(home)).time(Speed.measured(TIMED, "tagger", "train"))
 
 
 @pytest.mark.parametrize("options", [{"preset": "paper"}, {"preset": "quick", "network": "bilstm"}])
-def test_fine_tuning_estimate_is_the_same_in_an_experiment(
-    home: Path, corpora: dict[str, Corpus], options: dict[str, Any]
-) -> None:
+def test_fine_tuning_estimate_is_the_same_in_an_experiment(home: Path, options: dict[str, Any]) -> None:
     own = {name: value for name, value in options.items() if name == "network"}
-    timed, config = planned(corpora, arms=("none",), seeds=(1, 2), preset=options["preset"], finetune=own)
+    timed, config = seconds(home, PLAIN, arms=("none",), seeds=(1, 2), preset=options["preset"], finetune=own)
     assert alone(home, seeds=(1, 2), **options).expected == pytest.approx(timed.finetune(0, cell(config, "none")))
     early, whole = (alone(home, epochs=100, min_epochs=n) for n in (1, 100))  # early stopping
     assert early.expected < early.most == whole.most == whole.expected
 
 
-def test_pretraining_estimate_is_the_same_in_an_experiment(home: Path, corpora: dict[str, Corpus]) -> None:
-    timed, config = planned(corpora, arms=("tapt",), pretrain={"epochs": 3})
+def test_pretraining_estimate_is_the_same_in_an_experiment(home: Path) -> None:
+    timed, config = seconds(home, PLAIN, arms=("tapt",), pretrain={"epochs": 3})
     same = PretrainConfig.parse({"corpora": ("task",), "epochs": 3, "heldout_task": "dev"})
     time = _pretrain(same, Library(home)).time(Speed.measured(TIMED, "mlm", "task"))
     assert time.expected == time.most == pytest.approx(timed.pretrain(cell(config, "tapt")))
 
 
-ASKED = {**SPLITS, "task": "task", "domain": "domain", "arms": ("none", "tapt"), "seeds": (1,)}
+ASKED = {**PLAIN, "arms": ("none", "tapt"), "seeds": (1,)}
 SLOW = replace(TIMED, mlm=(1.0, 1.0), tagger=(1.0, 1.0))
 
 
 def timed(home: Path, result: CalibrateResult, **options: Any) -> None:
-    """This machine was timed."""
+    """Store a finished calibration of this machine."""
     finish(home, "calibrate", {"task": "task", "train": "train", "domain": "domain", **options}, lambda _: result)
 
 
 def trained(home: Path, kind: str, rate: float, **options: Any) -> None:
-    """A training that went at so many pieces a second."""
+    """Store a finished training with a speed of `rate` pieces per second."""
 
     def work(context: RunContext) -> dict[str, object]:
         context.runs_on("cpu", cards.machine())
@@ -182,7 +173,7 @@ def trained(home: Path, kind: str, rate: float, **options: Any) -> None:
 
 
 def seconds_of(kind: str, line: str, *, experiment: dict[str, Any], **options: Any) -> float:
-    """Seconds of a training, the same by itself (`options`) and as a line's step of an experiment."""
+    """Return the estimated seconds of a training; assert the same estimate alone (`options`) and in an experiment."""
     cost, alone = experiments.cost({**ASKED, **experiment}), training.preflight(kind, options)
     (planned,) = (step.seconds for step in cost.steps if (step.kind, step.line) == (kind, line))
     assert alone.seconds == pytest.approx(planned)
@@ -201,11 +192,11 @@ def reading() -> float:
 
 
 def test_training_and_experiment_use_the_same_measured_speed(home: Path) -> None:
-    """By the last training of its kind; otherwise by a timing, of its own text if there is one."""
+    """An estimate uses the last training of its kind; otherwise a calibration, if possible on the same text."""
     fill(home)
     timed(home, TIMED)
     tuned, read = tuning(), reading()
-    timed(home, SLOW, task="dev", train="dev", domain="")  # newer, on other text
+    timed(home, SLOW, task="dev", train="dev", domain="")  # newer, but on other text
     assert (tuning(), reading()) == (tuned, read)
     timed(home, replace(SLOW, mlm=TIMED.mlm), network="bilstm")
     assert tuning("bilstm") > 2 * tuned
@@ -232,7 +223,7 @@ def test_speed_of_another_kind_of_training_is_not_used(home: Path, other: dict[s
 
 
 def test_experiment_on_new_text_uses_timings_of_other_text(home: Path) -> None:
-    """Whoever timed this machine once sees a time at once, whatever is asked."""
+    """After one calibration of this machine, every experiment with this encoder has an estimate."""
     fill(home)
     assert experiments.cost_if_known(ASKED) is None
     timed(home, TIMED, task="dev", train="dev", domain="")
@@ -254,10 +245,10 @@ def test_classifier_estimate_uses_the_speed_of_its_encoder(home: Path) -> None:
     assert sum(step.seconds for step in cost.steps if step.kind == "difficulty") == pytest.approx(alone)  # shared
 
 
-PIECES, TOKENS = 1.3, 25.0  # a token, a sentence; what they are does not matter to times that go with sentences
+PIECES, TOKENS = 1.3, 25.0  # per token, per sentence; any values give the same times per sentence
 BARE = {"Literature": 61.35, "Music": 67.13}
 SIZES = {"Literature": (429_000, 3_320_000), "Music": (826_000, 4_460_000)}  # T_C, D_C
-TABLE = [  # domain, arm, sentences, F1, time, points an hour where they were recomputed
+TABLE = [  # domain, variant, sentences, F1, time, points per hour if recomputed
     ("Literature", "tapt", 429_000, 62.33, "6:24:23", 0.153),
     ("Literature", "random", 439_000, 62.77, "6:33:26", 0.217),
     ("Literature", "random", 682_000, 63.45, "10:11:01", 0.206),
@@ -277,7 +268,7 @@ TABLE = [  # domain, arm, sentences, F1, time, points an hour where they were re
 
 @dataclass
 class Sized:
-    """A corpus of so many sentences."""
+    """A corpus of `n` sentences."""
 
     n: int
 
@@ -295,7 +286,7 @@ def seconds_of_time(time: str) -> int:
 
 
 def a_sentence() -> float:
-    """The line through the origin: seconds_of_time a sentence, of all five epochs."""
+    """Return the seconds per sentence for all five epochs, from a line through the origin."""
     n, t = np.array([(row[2], seconds_of_time(row[4])) for row in TABLE], dtype=np.float64).T
     return float(n @ t / (n @ n))
 
@@ -304,7 +295,7 @@ def a_sentence() -> float:
 def test_times_and_gain_per_hour_reproduce_table_5(
     domain: str, arm: str, sentences: int, f1: float, time: str, rate: float | None
 ) -> None:
-    """Within the worst error of one number per sentence, 8.8%; the rest of a run takes seconds."""
+    """A constant time per sentence has an error of at most 8.8%; all else in a run takes seconds."""
     task, whole = SIZES[domain]
     names = {name: name for name in ("task", "domain", "train", "dev", "test")}
     budgets = (str(sentences - task),) if arm == "random" else ("1",)

@@ -1,4 +1,4 @@
-"""`finetune`, `evaluate` and `predict` as runs: what they leave, what is read again, what is refused."""
+"""Runs of `finetune`, `evaluate`, and `predict`: results, leaks, resuming, decoding, context, torchrun, and commands."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def tuned(options: Mapping[str, object], listener: Callable[[Event], None] | Non
 
 @pytest.fixture
 def tagger(trained: Names) -> Run:
-    """The tagger of seeds 1 and 2."""
+    """Return the run of the tagger with seeds 1 and 2."""
     return runs.get(trained["tagger"])
 
 
@@ -89,7 +89,7 @@ def test_two_seeds_write_a_tagger_tables_and_a_card(tagger: Run, trained: Names)
 
 
 def long(n: int, ends: str) -> Sentence:
-    """A sentence of its own, of 14 words, which begins with a person."""
+    """Return a unique sentence of 14 words that begins with a person."""
     return sentence(f"P{n}x " + " ".join(f"w{n}{letter}" for letter in "abcdefghijkl") + f" {ends}", [(0, 1, "PER")])
 
 
@@ -109,7 +109,7 @@ def test_leaked_training_sentences_are_counted_and_excluded_f1_is_reported(seal:
         table = Evaluation.load(run.artifacts / f"evaluation-{split}-1.npz")
         assert result[split]["unseen_f1"] == [table.of(np.arange(len(splits[split])) >= held).f1()]
     assert words in (run.artifacts / "model" / "README.md").read_text()
-    apart = tuned({**sealed, "dev": sealed["train"], "test": (), "seeds": (1,)}).result()
+    apart = tuned({**sealed, "dev": sealed["train"], "test": (), "seeds": (1,), "epochs": 1}).result()
     assert apart["train_in_test"] == {"exact": 14, "near": 0}
     assert apart["dev"]["unseen_f1"] == []  # nothing is left
 
@@ -153,7 +153,7 @@ def test_cancelled_training_keeps_the_best_tagger(corpora: Corpora, lora: int) -
 
 def test_type_missing_in_train_counts_as_missed(corpora: Corpora, seal: Seal) -> None:
     odd = seal([sentence("Px Zy", [(0, 1, "PER"), (1, 2, "ODD")])] * 3, "odd", labelled=True).fingerprint
-    run = tuned({**corpora, "test": (odd, corpora["test"][0]), "seeds": (1,)})
+    run = tuned({**corpora, "test": (odd, corpora["test"][0]), "seeds": (1,), "epochs": 1})
     assert any(note.startswith("ODD:") for note in runs.state(run.id).notes)
     table = Evaluation.load(run.artifacts / "evaluation-test-1.npz")
     assert table.types == ("LOC", "ODD", "PER")
@@ -212,7 +212,7 @@ def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path:
 
 @pytest.mark.parametrize("network", ["encoder", "charcnn"])
 def test_only_the_paper_preset_starts_from_a_random_unconstrained_chain(network: str) -> None:
-    """The papers used pytorch-crf's random start, and hundreds of steps hardly change it."""
+    """The papers used the random start of pytorch-crf, which hundreds of steps hardly change."""
     rows, types = labelled(12, 1), ("LOC", "PER")
     seen, borrowed = Overlap(train=TrainInTest(), seen=()), Borrowed(assisting=[])
     splits = Splits(
@@ -266,7 +266,7 @@ def test_minimum_confidence_filters_predictions_as_reported(tagger: Run, command
         assert (code, json.loads(out)["entities"]) == (0, curve[value]["entities"]), err
         rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
         assert all(entity["confidence"] >= value - 1e-4 for row in rows for entity in row["entities"])
-    assert len(runs.listed("tag")) == 1  # one tagging for both
+    assert len(runs.listed("tag")) == 1  # both predictions share one `tag` run
     code, out, _ = command("evaluate", "--model", tagger.id, "--test", test)
     assert code == 0
     for part in ("constrained", "cited_scorer", "argmax", "viterbi", "macro", "calibration error", "PER", "0.95"):
@@ -274,7 +274,7 @@ def test_minimum_confidence_filters_predictions_as_reported(tagger: Run, command
 
 
 def in_documents(n: int, seed: int) -> list[Sentence]:
-    """Sentences of which every third begins another document."""
+    """Return sentences in documents of three."""
     return [replace(one, doc=f"d{i // 3}") for i, one in enumerate(labelled(n, seed))]
 
 
@@ -298,7 +298,7 @@ def test_tagger_with_context_uses_neighbouring_sentences(seal: Seal, command: Co
 def test_chunk_size_does_not_change_predictions_with_context(
     seal: Seal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whatever a chunk holds, its sentences are read as in one piece."""
+    """Sentences in a chunk see neighbours outside the chunk."""
     torch.manual_seed(3)
     new_tagger("tiny", ["LOC", "PER"], precision="fp32", context_pieces=8).write(tmp_path / "tagger")
     corpus = seal(in_documents(30, 4), "whole").fingerprint
@@ -378,7 +378,7 @@ def test_torchrun_processes_train_a_seed_each_to_the_same_bytes(tagger: Run, hom
 
 
 def under_torchrun(module: str, home: Path, config: Mapping[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
-    """Fine-tune the seeds 1 and 2 in two processes."""
+    """Fine-tune seeds 1 and 2 in two processes."""
     words = ["-m", module, "--home", home, "finetune", "--train", config["train"], "--dev", config["dev"]]
     words += [word for name, value in FAST.items() for word in (f"--{name.replace('_', '-')}", value)]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
@@ -397,7 +397,7 @@ def test_run_fails_with_the_error_of_a_torchrun_process(corpora: Corpora, home: 
 
 
 def test_torchrun_processes_share_the_seeds(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Process 2 of 3 gets no seed, and of equal taggers the first in the list is kept, whichever ends first."""
+    """Process 2 of 3 gets no seed; of equal taggers, the first seed in the list is kept."""
     run, best = tagger, max(tagger.result()["dev"]["micro_f1"])
     for name, value in {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
@@ -410,7 +410,7 @@ def test_torchrun_processes_share_the_seeds(tagger: Run, monkeypatch: pytest.Mon
     with Seeds(run=run, numbers=(1, 2), place=0, of=2).settling():
         held = [path.relative_to(run.path) for path in run.path.rglob("*") if path.is_file() and "claims" in path.parts]
         assert [path.parts[0] for path in held] == ["claims"]
-    assert "claims" in OF_THE_PROCESS  # no export has them
+    assert "claims" in OF_THE_PROCESS  # not exported
     seeds = Seeds(run=run, numbers=(3, 1, 2, 4), place=1, of=2)
     assert seeds.own == (1, 4)
     assert list(seeds.finished()) == [1, 2]
@@ -427,7 +427,7 @@ def test_torchrun_process_ends_when_the_run_lock_is_released(
         context._checked -= 60
         context.check()
 
-    check(_SilentContext(tagger))  # a finished run may still be read
+    check(_SilentContext(tagger))  # a finished run raises nothing
     half = RunStore(tagger.home).create("finetune", {}, {}, seed=1, versions={}, key="half", parent=None)
     context = _SilentContext(half)
     assert half.lock.acquire(half.id)

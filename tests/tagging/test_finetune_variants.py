@@ -1,4 +1,4 @@
-"""`finetune` beyond the usual: layers, spans, recurrent networks, imported vectors, the cut of raw text, the card."""
+"""Runs of `finetune` with other networks and options: layers, spans, BiLSTMs, word vectors, tokenisation, and the card."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ FAST = {"init": "tiny", "epochs": 3, "learning_rate": 3e-3, "head_learning_rate"
 
 @pytest.fixture
 def parts(seal: Seal) -> dict[str, Any]:
-    """One training sentence has a span of more than 4 words."""
+    """Seal a training and a dev set; one training sentence has a span of more than 4 words."""
     train, dev = (
         seal(labelled(n, seed) + LONG[:k], f"l{seed}", labelled=True).fingerprint
         for n, seed, k in ((30, 1, 1), (12, 2, 0))
@@ -63,7 +63,7 @@ def tuned(parts: Mapping[str, object], **options: object) -> Run:
 
 
 def card_of(run: Run) -> str:
-    """A tagger's card in one line."""
+    """Return a tagger's card as one line."""
     return " ".join((run.artifacts / "model" / "README.md").read_text(encoding="utf-8").split())
 
 
@@ -207,12 +207,12 @@ def test_bilstm_with_vectors_and_states_reloads(base: dict[str, Any], seal: Seal
     learnt = vectors.read_words(next(r for r in runs.listed("vectors")))
     assert learnt.values.shape == (len(learnt.words), 100)
     assert {"Jordan", "Rome", "."} <= set(learnt.words)
-    assert "Rome." not in learnt.words  # the text is cut as it is everywhere
+    assert "Rome." not in learnt.words  # tokenised by our rule
     assert evaluated(run, base["train"]) == run.result()["test"]["micro_f1"]
     card = card_of(run)
     assert "(bilstm) trained from nothing" in card
     assert "transformers import pipeline" not in card
-    assert run.manifest.config["weights"]  # the hash of the encoder whose states are read
+    assert run.manifest.config["weights"]  # hash of the encoder that gives the states
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
         recurrent(base, "encoder", hidden=None, init="tiny", vectors=text.fingerprint)
 
@@ -227,7 +227,7 @@ def test_same_seed_gives_the_same_tagger(base: dict[str, object]) -> None:
 
 
 def test_charcnn_trains_by_sgd_with_a_falling_rate(base: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rate of an epoch's last step; its first still has the one from before the evaluation."""
+    """The expected rates are those of an epoch's last step; its first step still has the rate before the evaluation."""
     f1s, taken = iter([30, 20, 20, 10]), list[tuple[type, float]]()
     step = training_loop.Finetuning.training_step
 
@@ -335,7 +335,7 @@ def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Impo
         "imported_assisting_vectors": "other",
     }
     run = recurrent(given, assisting=theirs)
-    assert run.manifest.config["imported_vectors"] == own  # which another import of that name is not
+    assert run.manifest.config["imported_vectors"] == own  # the config stores the run id, not the name
     tagger = load_tagger(run.artifacts / "model", device="cpu")
     assert isinstance(tagger, BiLstmTagger)
     assert tagger.layout.word_size == 3
@@ -375,7 +375,7 @@ def test_nearly_identical_vectors_give_a_warning(home: Path, seal: Seal) -> None
     assert "mean cosine of two words 0.95" in vectors.alike_words(0.951)
     assert not vectors.alike_words(0.9)
     assert not vectors.alike_words(None)
-    text = seal([" ".join(one.tokens) for one in HOME])  # far too little: its vectors stay where they began
+    text = seal([" ".join(one.tokens) for one in HOME])  # too little text: vectors stay at their random start
     run = made("vectors", corpus=text.fingerprint, min_count=1, dimension=2, skipgram_epochs=1)
     read = vectors.read_words(run)
     assert run.result()["mean_cosine"] == pytest.approx(vectors.mean_cosine(read.values))
@@ -403,7 +403,7 @@ def test_raw_text_is_tokenised_like_the_training_set(home: Path, monkeypatch: py
     seen: list[tuple[str, ...]] = []
 
     def second_word(self: Any, sentences: Sequence[Sentence], report: Any = None) -> list[Prediction]:
-        """Find it in every sentence."""
+        """Predict an entity at the second word of every sentence."""
         seen.extend(one.tokens for one in sentences)
         return [Prediction(entities=(Entity(start=1, end=2, type="X"),), confidence=(0.5,)) for _ in sentences]
 

@@ -1,4 +1,4 @@
-"""Live curves: never too many points, never a lost peak, and one specification however many points there are."""
+"""Live curves: thinning, number of points, and a constant specification."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Taggers on disk: the training words that a folder lists, a copy without the rare ones, and damaged results."""
+"""Taggers on disk: training words in a folder, a copy without rare words, and stored results."""
 
 import json
 from collections.abc import Mapping
@@ -44,11 +44,11 @@ def test_copy_without_rare_words_predicts_the_same(tuned: Run, command: Command,
     whole, short = deliver.export_model(tuned.id), deliver.export_model(tuned.id, rare=False)
     assert {line.split()[-1] for line in holding(whole, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
     assert {line.split()[-1] for line in holding(short, [*ONCE, OFTEN])} == {OFTEN}
-    words, once = deliver.words_held(tuned.id)  # the run's own tagger keeps them
+    words, once = deliver.words_held(tuned.id)  # the run's own tagger keeps all words
     assert words >= once >= len(ONCE)
     vectors = Vectors(words=("Ada", "never"), values=np.ones((2, 3), dtype=np.float32))
     found = build_vocabulary([sentence("Ada met Bob ."), sentence("Bob left .")], vectors)
-    assert (found.once, found.rare) == (3, 2)  # a word seen once goes even if it has a vector
+    assert (found.once, found.rare) == (3, 2)  # a word seen once is dropped even if it has a vector
     assert set(found.words[-3:]) == {"Ada", "met", "left"}
     says = "holds every word of the training text"
     assert says in (whole / "README.md").read_text()
@@ -118,7 +118,7 @@ def test_result_of_another_kind_raises_a_readable_error(tmp_path: Path, damaged:
 
 
 def test_boolean_setting_of_a_seed_stays_boolean() -> None:
-    """A seed that an attempt has ended is read by the next, whose result is that of an undisturbed run."""
+    """A resumed run reads the outcome of a seed that an earlier attempt finished."""
     settings: Mapping[str, float] = {"in_turn": False, "epochs": 3, "rate": 0.5}
     scores = SplitScores(micro_f1=1.0, precision=1.0, recall=1.0, by_type={}, decodings={})
     outcome = SeedOutcome(seed=1, best_epoch=1, epochs=3, seconds=9.0, dev=scores, tests=[], settings=settings)

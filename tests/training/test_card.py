@@ -1,6 +1,7 @@
-"""What training does on a card, held without one: no two devices meet, the host waits for nothing, one card is used.
+"""Training on a GPU, checked without one: tensors of two devices never meet, and the host does not wait for the GPU.
 
-`lazy` is a device that every build of torch can fake with gradients: weights are fake tensors there, the CPU is real.
+The device `lazy` stands for the GPU, because every build of torch can fake it with gradients. Its weights are fake
+tensors; the CPU is real.
 """
 
 import math
@@ -49,9 +50,10 @@ ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
 
 
 class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives it no types
-    """Raises if tensors of two devices meet; `waits` counts the operations that make the host wait for the GPU.
+    """Raise if tensors of two devices meet.
 
-    copies: number of copies from and to pinned memory, for which the host does not wait."""
+    waits: number of operations that make the host wait for the GPU. copies: number of copies from and to pinned
+    memory, for which the host does not wait."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -66,7 +68,7 @@ class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives i
         kinds = {x.device.type for x in given}
         target = torch.device(kwargs.get("device") or next(iter(kinds), "lazy")).type
         if name == "_local_scalar_dense" or (name.startswith("index") and len(kinds) > 1):
-            self.waits[name] += 1  # the host reads a value; an index lies on the CPU
+            self.waits[name] += 1  # the host reads a value, or an index is on the CPU
         if name == "_to_copy" and {target} != kinds:
             (self.copies if kwargs.get("non_blocking") else self.waits)[f"to {target}"] += 1
             with unset_fake_temporarily() if target == "cpu" else nullcontext():
@@ -76,13 +78,13 @@ class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives i
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(torch, "autocast", lambda *args, **kw: nullcontext())  # it knows no such device
-    adam = torch.optim.AdamW  # its one kernel for all weights does not know this device
+    monkeypatch.setattr(torch, "autocast", lambda *args, **kw: nullcontext())  # does not support this device
+    adam = torch.optim.AdamW  # its fused kernel does not support this device
     monkeypatch.setattr(torch.optim, "AdamW", lambda *args, fused, **kw: adam(*args, foreach=False, **kw))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
-    monkeypatch.setattr(torch, "inference_mode", lambda on=True: torch.set_grad_enabled(not on))  # nor does this
+    monkeypatch.setattr(torch, "inference_mode", lambda on=True: torch.set_grad_enabled(not on))  # not supported either
     monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", {**AttentionMaskInterface._global_mapping})
-    without_reading_masks()  # as whoever takes a card has it
+    without_reading_masks()  # as on a real GPU
     with FakeTensorMode(allow_non_fake_inputs=True), Card() as card:
         yield card
 
@@ -98,7 +100,7 @@ def on_the_card(module: Any) -> Any:
                 moved[id(x)] = torch.nn.Parameter(there, requires_grad=x.requires_grad) if is_weight else there
             table[name] = moved[id(x)]
     for part in module.modules():
-        if isinstance(part, torch.nn.LSTM):  # which keeps a list of its weights beside them
+        if isinstance(part, torch.nn.LSTM):  # keeps a second list of its weights
             part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
     return module
 
@@ -114,7 +116,7 @@ def recurrent(init: str, types: Sequence[str], head: Any, **options: Any) -> BiL
 
 
 def trainer_of(lm: MaskedLM, settings: mlm_settings.Settings) -> Any:
-    """The part of a Trainer that `_in_turn` needs."""
+    """Return the attributes of a Trainer that `_in_turn` needs."""
     trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
     trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
     for name in ("_sum", "_precision"):
@@ -142,7 +144,7 @@ STEPS: list[dict[str, Any]] = [
     "options", STEPS, ids=lambda options: "-".join(getattr(x, "__name__", str(x)) for x in options.values())
 )
 def test_fine_tuning_step_does_not_wait_for_the_gpu(card: Card, options: dict[str, Any]) -> None:
-    """Tensors of two devices never meet either, here and below."""
+    """`card` also raises if tensors of two devices meet."""
     tagger = a_tagger(**options).train()
     rows: list[Any] = ROWS
     if "beta" in options:
@@ -167,7 +169,7 @@ def test_pretraining_step_does_not_wait_for_the_gpu(card: Card, accumulation: in
         steps = Steps(examples, Masking.of(lm.tokenizer), lambda epoch: rows, parts=accumulation, **options)
     on_the_card(lm.model)
     micros = steps[0]["micro"]
-    assert len(micros) == accumulation  # one rectangle, whatever the lengths are
+    assert len(micros) == accumulation  # one padded batch for all lengths
     trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4))
     pretrain.Pretraining._in_turn(trainer, lm.model, micros, 1.0)
     assert lm.model.get_input_embeddings().weight.grad.device.type == "lazy"
@@ -219,7 +221,7 @@ def test_pseudo_perplexity_does_not_wait_for_the_gpu(card: Card, method: str, se
     scores = strategy.score(Batch(ids=np.arange(3, dtype=np.uint64), sentences=texts))
     assert scores.shape == (3,)
     assert not card.waits
-    assert card.copies["to cpu"] >= 2  # a batch's losses at once
+    assert card.copies["to cpu"] >= 2  # all losses of a batch in one copy
 
 
 def test_classifier_and_pseudo_perplexity_wait_only_for_reported_losses(card: Card) -> None:
@@ -236,14 +238,14 @@ def test_classifier_and_pseudo_perplexity_wait_only_for_reported_losses(card: Ca
     rows = [np.array([2, *range(10, 10 + n), 3], dtype=np.int32) for n in (2, 5, 9)]
     _, n = pseudo_perplexity(lm, rows, pieces=24, report=Silent())
     assert n == len(rows)
-    assert card.waits == {"_local_scalar_dense": 1}  # the sum over all of them
+    assert card.waits == {"_local_scalar_dense": 1}  # the sum over all rows
 
 
 def test_embedding_does_not_wait_for_the_gpu(card: Card) -> None:
     with unset_fake_temporarily():
         encoder = Encoder.load("tiny", device="cpu", precision="fp32")
     for layer in encoder.model.modules():
-        layer.__dict__.pop("forward", None)  # as it is laid out for a processor alone
+        layer.__dict__.pop("forward", None)  # the packed version is for CPUs only
     on_the_card(encoder.model)
     encoder.encode([row.text for row in ROWS])
     assert not card.waits
@@ -251,11 +253,11 @@ def test_embedding_does_not_wait_for_the_gpu(card: Card) -> None:
 
 
 def test_attention_mask_is_not_read_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The device `meta` has no values, so reading one fails."""
+    """Reading a value fails, because the device `meta` has none."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.to("meta")
     ids = torch.ones(2, 4, dtype=torch.int64, device="meta")
-    own = {**AttentionMaskInterface._global_mapping, "sdpa": sdpa_mask}  # whatever a test before had registered
+    own = {**AttentionMaskInterface._global_mapping, "sdpa": sdpa_mask}  # undoes what an earlier test registered
     monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", own)
     with pytest.raises(RuntimeError, match="meta"):
         lm.model(input_ids=ids, attention_mask=ids)
@@ -264,7 +266,7 @@ def test_attention_mask_is_not_read_on_the_host(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_weights_are_cast_once_per_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In bf16 on a CPU, in sequence as on a GPU; gradients equal those of separately cast micro-batches."""
+    """Micro-batches run in bf16 on a CPU, in sequence as on a GPU; gradients equal those with separate casts."""
     lm = MaskedLM.load("tiny", device="cpu")
     trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True))
     lm.model.eval()
@@ -310,13 +312,13 @@ def test_calibration_works_on_a_gpu(card: Card, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("core.training.steps.Steps", Seen)
     assert calibrate._time_mlm(lm, ROWS, Silent())[1] > 0
-    assert set(steps) == {(math.inf, 1)}  # as it is trained there: in one part, some padding or not
+    assert set(steps) == {(math.inf, 1)}  # one padded batch per step, as in training
     assert calibrate._time_tagger(a_tagger(), ROWS, Silent())[1] > 0
 
 
 @pytest.mark.parametrize("kind", ["fine-tuning", "pre-training"])
 def test_training_uses_one_of_several_gpus(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On two, transformers would cut each batch and wrap the model, with which both trainings fail."""
+    """With two GPUs, transformers would split each batch and wrap the model, which makes both trainings fail."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
@@ -326,7 +328,7 @@ def test_training_uses_one_of_several_gpus(kind: str, tmp_path: Path, monkeypatc
     else:
         options = mlm_settings.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
         arguments = pretrain._arguments(tmp_path, options, 1e-4, card)
-    AcceleratorState._reset_state(reset_partial_state=True)  # which now says that this process has a card
+    AcceleratorState._reset_state(reset_partial_state=True)  # it now says that this process has a GPU
     assert arguments.device.type == "cuda"
     if kind == "fine-tuning":
         assert arguments.accelerator_config.non_blocking

@@ -1,4 +1,4 @@
-"""Events of a Trainer: curves, progress, thinning, stopping with a checkpoint, and resuming from it."""
+"""Events of a Trainer: curves, progress, cancelling with a checkpoint, and resuming."""
 
 import os
 import time
@@ -109,7 +109,7 @@ def test_cancelled_training_saves_a_checkpoint_and_resumes_exactly(tmp_path: Pat
         train(run, report, saved=saved.append)
     assert saved == [{"name": "checkpoint-7", "step": 7}]
     assert report.steps("loss")[-1] == report.told[-1][0] == 7
-    for step, state in ((8, '{"epoch": 1'), (9, None)):  # half a checkpoint is none
+    for step, state in ((8, '{"epoch": 1'), (9, None)):  # incomplete checkpoints are ignored
         (run / f"checkpoint-{step}").mkdir()
         (run / f"checkpoint-{step}" / "model.safetensors").write_bytes(b"")
         if state is not None:

@@ -1,4 +1,4 @@
-"""Fine-tuning: it learns, the best epoch is kept, and a resumed training ends as an undisturbed one."""
+"""Fine-tuning: learning, the best epoch, presets, early stopping, and exact resuming."""
 
 import random
 from collections.abc import Callable
@@ -40,13 +40,13 @@ def labelled(n: int, seed: int) -> list[Sentence]:
     return found
 
 
-TRAIN, DEV = labelled(20, 1), labelled(12, 2)  # three steps an epoch, the last one of four sentences
+TRAIN, DEV = labelled(20, 1), labelled(12, 2)  # three steps per epoch; the last step has four sentences
 
 
 class Listener(Recorder):
-    """Remember metrics; once `after` steps are done, raise `error` when asked whether to stop.
+    """Record metrics; after `after` steps, raise `error` at the next check.
 
-    That is: at the end of the next step or, if an epoch has just ended, while dev is evaluated.
+    This check comes at the end of the next step or, after an epoch, during the evaluation on the dev set.
     """
 
     def __init__(self, after: int = 0, error: BaseException | None = None) -> None:
@@ -139,7 +139,7 @@ def test_same_seed_gives_the_same_tagger(undisturbed: Trained, tmp_path: Path) -
 def test_resumed_training_equals_an_undisturbed_one(
     undisturbed: Trained, tmp_path: Path, after: int, error: BaseException
 ) -> None:
-    """The kill comes in the middle of an epoch, at its last step, or while dev is evaluated."""
+    """The kill comes within an epoch, at its last step, or during the evaluation on the dev set."""
     with pytest.raises(type(error)):
         train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
     assert list(tmp_path.glob("checkpoint-*/trainer_state.json"))
@@ -148,15 +148,15 @@ def test_resumed_training_equals_an_undisturbed_one(
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert epochs.best == undisturbed[0].best
     assert apart(tagger, undisturbed[1]) == 0.0
-    assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # goes on, not again
+    assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # does not start again
 
 
 def test_cancelled_tagging_restores_the_number_of_threads() -> None:
-    """At once, not at the next garbage collection, so that a resumed training finds as many threads as the first."""
+    """The number is restored at once, not by garbage collection: a resumed training needs the same number of threads."""
     before = torch.get_num_threads()
-    torch.set_num_threads(2)  # one thread would take no part in this
+    torch.set_num_threads(2)  # with one thread nothing would change
     try:
-        with pytest.raises(Cancelled) as caught:  # keeps the frames alive
+        with pytest.raises(Cancelled) as caught:  # keeps the stack frames alive
             make().tag(DEV * 40, Listener(0, Cancelled("stop")))
         assert torch.get_num_threads() == 2
         assert caught.traceback
@@ -205,7 +205,7 @@ def test_accumulated_parts_give_the_same_step(tmp_path: Path) -> None:
         curves.append(torch.cat([p.flatten() for p in tagger.parameters()]).detach())
     assert torch.allclose(curves[0], curves[1], atol=2e-3)
     assert torch.allclose(curves[0], curves[2], atol=2e-3)
-    for asked, taken in ((1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)):  # parts are of one size
+    for asked, taken in ((1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)):  # parts have equal sizes
         assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
 
 
@@ -214,7 +214,7 @@ def test_presets_have_the_published_settings() -> None:
     assert TaggerSettings(preset="paper").training(201).batch_size == 32
     paper = TaggerSettings(preset="paper").training(201)
     assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
-    assert paper.chain_learning_rate is None  # as printed: one rate for all
+    assert paper.chain_learning_rate is None  # the paper has one rate for all parameters
     bias = TaggerSettings(preset="paper-bias")
     assert (bias.head, bias.within_bioes, bias.training(5).last) == ("softmax", True, True)
     assert TaggerSettings(preset="paper-bias", head="crf").head == TaggerSettings(preset="paper").head == "crf"
@@ -231,7 +231,7 @@ def test_presets_have_the_published_settings() -> None:
 
 
 def test_large_dev_set_is_sampled_and_zero_weights_have_no_effect(tmp_path: Path) -> None:
-    """The sample is the same for every epoch and seed, in dev's order; a small split is used whole."""
+    """The sample is the same for every epoch and seed, in the order of the dev set; a small dev set is used whole."""
     part = judges(DEV, 5)
     assert len(part) == 5
     assert part == judges(DEV, 5) == [sentence for sentence in DEV if sentence in part]
@@ -251,7 +251,7 @@ def test_large_dev_set_is_sampled_and_zero_weights_have_no_effect(tmp_path: Path
 
 
 def test_chain_has_its_own_learning_rate(tmp_path: Path) -> None:
-    """A chain with a rate close to 0 stays at its start while the layer below learns at its own rate."""
+    """A chain with a rate close to 0 does not change, while the layer below learns at its own rate."""
     moved: dict[float | None, float] = {}
     for rate in (None, 1e-12, 0.1):
         tagger = make()

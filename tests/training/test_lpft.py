@@ -1,4 +1,4 @@
-"""Two stages: the head under a frozen encoder, then all; killed anywhere it ends as undisturbed."""
+"""Training in two stages: first the head under a frozen encoder, then all weights; exact resuming in either stage."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -33,7 +33,7 @@ def train(
 
 
 def weights(tagger: Tagger) -> tuple[Weights, Weights]:
-    """Copies of the weights of the encoder, and of the head."""
+    """Return copies of the weights of the encoder and of the head."""
     body, head = tagger.parameter_groups(0, 0)[:2]
     return [one.detach().clone() for one in body["params"]], [one.detach().clone() for one in head["params"]]
 
@@ -77,7 +77,7 @@ def test_encoder_is_frozen_in_the_first_stage(undisturbed: Trained) -> None:
 
 
 class Second(Listener):
-    """Strikes after so many steps of both stages together, of 12 each."""
+    """Raise after `after` steps, counted over both stages of 12 steps each."""
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         self.steps = getattr(self, "steps", [])

@@ -1,4 +1,4 @@
-"""The device of a run: the first free card, one run's at a time; what it is, in the run's own words."""
+"""The device of a run: choice, locks, refusal, and notes; memory freed after a training."""
 
 import gc
 import os
@@ -54,7 +54,7 @@ Work = Callable[[Job], Any]
 
 @pytest.fixture
 def run_of(home: Path) -> Callable[[Work], Run]:
-    """`run_of(work)`: a run that has done that."""
+    """`run_of(work)` executes a run that does `work`."""
 
     def made(work: Work) -> Run:
         run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=str(work))
@@ -100,18 +100,18 @@ def test_run_waits_for_the_first_free_gpu_and_names_it(
         first.release()
     assert waited == ["another-run", None]
     assert both == [True] * 4
-    assert masks  # reading them would wait for the card at every batch
+    assert masks  # reading masks would wait for the GPU at every batch
     assert not second.held()
     assert state.device == "cuda:0 NVIDIA H100, bf16"  # the name that torch gives to the visible card
     assert state.notes == ()
-    run_of(lambda job: on_device(job).__enter__() and None)  # a process keeps its first card
+    run_of(lambda job: on_device(job).__enter__() and None)  # a process keeps its first GPU
     assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
 
 
 def test_every_process_takes_its_own_gpu_or_fails(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
-    """A process on the CPU, or on another process's card, would delay all of them."""
+    """A process on the CPU, or on another process's GPU, would delay all processes."""
     driver.shows(H100, T4)
     seen_by_torch(monkeypatch, ("NVIDIA H100", "Tesla T4"))
     monkeypatch.setenv("LOCAL_RANK", "1")
@@ -120,7 +120,7 @@ def test_every_process_takes_its_own_gpu_or_fails(
         with on_device(job) as device:
             assert str(device) == "cuda:1"
             assert [lock_of(home, row).held() for row in (H100, T4)] == [False, True]
-            assert "CUDA_VISIBLE_DEVICES" not in os.environ  # processes reach each other through all cards
+            assert "CUDA_VISIBLE_DEVICES" not in os.environ  # processes communicate through all GPUs
 
     assert run_of(work).state().device == "cuda:1 Tesla T4, bf16"
     for number, asked in ("2", "auto"), ("0", "cuda:1"):
@@ -132,7 +132,7 @@ def test_every_process_takes_its_own_gpu_or_fails(
 
 
 def test_gpu_whose_first_operation_fails_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torch lists a card that is too old for its build."""
+    """Torch lists even a GPU that is too old for its build."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     words = "CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors might be"
 
@@ -143,14 +143,14 @@ def test_gpu_whose_first_operation_fails_is_not_used(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(devices, "failure", devices.failure.__wrapped__)
     assert devices.pick_device() == torch.device("cpu")
     assert devices.failure(torch.device("cuda", 0)) == words.partition("\n")[0]
-    words = "CUDA out of memory. Tried to allocate 2 MiB"  # a full card can be used later
+    words = "CUDA out of memory. Tried to allocate 2 MiB"  # a full GPU can be used later
     assert devices.pick_device() == torch.device("cuda", 0)
 
 
 def test_run_notes_why_it_uses_the_cpu(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
-    """Torch may be built for CPUs, as here, or the card may be too old."""
+    """Torch may be built for CPUs only, or the GPU may be too old."""
     driver.shows(H100, torch=None)
 
     def work(job: Job) -> None:
@@ -175,7 +175,7 @@ def test_run_notes_why_it_uses_the_cpu(
 
 
 def test_lock_is_named_after_the_gpu_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With CUDA_VISIBLE_DEVICES=3 the fourth card is cuda:0 as well, and several machines may share a home."""
+    """With CUDA_VISIBLE_DEVICES=3 the fourth GPU is cuda:0 too, and several machines may share a home."""
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda card: SimpleNamespace(uuid="4d3bd9ea-0f"))
     card = cards.Card(uuid="GPU-4d3bd9ea-0f", name="", driver="", capability=None)
     assert devices.lock_of(torch.device("cuda", 0)) == card.lock == "gpu-4d3bd9ea-0f"  # with and without a driver
@@ -196,7 +196,7 @@ def test_run_can_ask_for_the_cpu(
     seen_by_torch(monkeypatch, ["Tesla T4"])
     words = devices.in_words(torch.device("cuda"), torch.float16)
     assert words == "cuda:0 Tesla T4, fp16 (it has no bf16: training is in fp32)"
-    driver.shows(V100, T4)  # torch would call the V100, which it cannot use, cuda:0
+    driver.shows(V100, T4)  # torch would name the V100 cuda:0, which it cannot use
     monkeypatch.setenv("WINNOW_DEVICE", "auto")
     seen_by_torch(monkeypatch)
     run_of(lambda job: on_device(job).__enter__() and None)
@@ -206,7 +206,7 @@ def test_run_can_ask_for_the_cpu(
 def test_no_model_uses_a_device_before_the_run_locks_it(
     home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise two runs would share a card's memory while one of them waits for the other."""
+    """Otherwise two runs would share a GPU's memory while one of them waits for the other."""
     fill(home)
     within, asked = list[bool](), Counter[str]()
 
@@ -252,7 +252,7 @@ def test_no_model_uses_a_device_before_the_run_locks_it(
 
 
 def test_memory_is_freed_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tagger and its Trainer refer to each other, so that only a collection frees the weights."""
+    """A tagger and its Trainer refer to each other, so only garbage collection frees the weights."""
     train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
     taggers: list[weakref.ref[Tagger]] = []
     alive: list[int] = []
@@ -273,13 +273,13 @@ def test_memory_is_freed_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyP
     assert alive == [0, 0]
     assert taggers[-1]() is None
     state = runs.get(done("predict", model=tuned, corpus=dev.fingerprint)).state()
-    assert (state.device or "").startswith("cpu (")  # that of its child run
+    assert (state.device or "").startswith("cpu (")  # the device of its child run
     assert state.machine == cards.processor()
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Another C library gives back by itself or not at all.")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="The call that frees memory belongs to glibc.")
 def test_release_memory_frees_host_and_gpu_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of different sizes leave holes, which malloc keeps."""
+    """Batches of different sizes leave holes in memory, which malloc does not return to the system."""
     held = [b"x" * 100_000 for _ in range(2_000)]
     del held[::2], held[::2], held[::2]
     before = psutil.Process().memory_info().rss
@@ -317,7 +317,7 @@ def test_speed_on_another_device_is_not_used_as_an_estimate(
 
 
 def test_processes_wait_long_enough_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They meet when each has its card, which another run may hold until tomorrow."""
+    """Processes meet once each has its GPU, which another run may hold for a day."""
     patience: list[timedelta] = []
 
     def meet(cpu: bool, timeout: timedelta) -> None:

@@ -1,4 +1,4 @@
-"""Pre-training: a step equals one padded batch, a head is fitted first, and a killed run ends like an undisturbed one."""
+"""Masked language modelling: rows, steps, several processes, fitting of a new head, and exact resuming."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def piles(lm: MaskedLM) -> Piles:
 
 
 def one_text(lm: MaskedLM) -> Piles:
-    """Settings for training on a single text: dev loss rises with every epoch, for all seeds and numbers of threads."""
+    """Return a single text as training data: dev loss rises with every epoch, for all seeds and numbers of threads."""
     given = piles(lm)
     return replace(given, train=given.train.take(np.zeros(50, np.int64)))
 
@@ -50,7 +50,7 @@ def steps(rows: Examples, **kw: Any) -> Steps:
 
 
 class Stopping(Silent):
-    """Asks to stop once `at` steps are done."""
+    """Cancel after `at` steps of pre-training."""
 
     def __init__(self, at: int) -> None:
         self.at, self.training, self.done = at, False, 0
@@ -93,7 +93,7 @@ def test_long_text_is_split_into_rows_without_loss() -> None:
         ordinary = whole.take(np.array([text]))
         assert pieces[pieces > 4].tolist() == ordinary.ids[ordinary.ids > 4].tolist()
         assert [row[[0, -1]].tolist() for row in np.split(pieces, own.ends[:-1])] == [[2, 3]] * len(own)
-        assert begins[own.ends - own.lengths + 1].all()  # a word that was parted begins again
+        assert begins[own.ends - own.lengths + 1].all()  # a split word begins again in the next row
     short = np.flatnonzero(whole.lengths <= 24)
     alone = rows.take(np.flatnonzero(np.isin(texts, short)))
     assert (alone.ids.tolist(), alone.begins.tolist()) == tuple(
@@ -120,7 +120,7 @@ def test_micro_batches_cover_every_row_with_little_padding(pieces: int) -> None:
         assert lengths[part].min() * 1.15 >= lengths[part].max()
     lm = model()
     whole, *others = (module._steps(lm, piles(lm), replace(SETTINGS, accumulation=parts)) for parts in (1, 2, 4))
-    for cut, n in zip(others, (2, 4), strict=True):  # less in memory, the same step; on short sentences too
+    for cut, n in zip(others, (2, 4), strict=True):  # smaller micro-batches, but the same step
         for i in range(len(whole)):
             assert (cut[i]["pieces"], cut[i]["masked"]) == (whole[i]["pieces"], whole[i]["masked"])
             assert max(len(micro[0]) for micro in cut[i]["micro"]) <= -(-SETTINGS.batch_size // n)
@@ -170,7 +170,7 @@ def test_epoch_covers_every_row_once_in_a_new_order() -> None:
 @pytest.mark.parametrize("world", [2, 3, 11])
 def test_processes_together_train_on_the_batch_of_one(world: int) -> None:
     rows = examples(model())
-    alone = steps(rows)[7]  # the epoch's last step, of 4 rows: fewer than 11 processes
+    alone = steps(rows)[7]  # the epoch's last step has 4 rows, fewer than 11 processes
     shares = [steps(rows, rank=rank, world=world)[7] for rank in range(world)]
     assert {(share["masked"], share["pieces"]) for share in shares} == {(alone["masked"], alone["pieces"])}
     found = [
@@ -233,13 +233,13 @@ def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
     same(calm_model, stormy_model)
     fast, last = replace(SETTINGS, epochs=4, learning_rate=0.3), model()
     found = pretrain(last, piles(last), fast, folder=tmp_path / "last", report=ear)
-    assert len(found.dev_loss) == 4  # without patience the last epoch is kept, and a note names a better one
+    assert len(found.dev_loss) == 4  # without patience, the last epoch is kept and a note names a better epoch
     assert any("patience would keep the best one" in note for note in ear.notes) == (np.argmin(found.dev_loss) < 3)
     assert not (tmp_path / "last" / "best.safetensors").exists()
 
 
 def test_training_cancelled_at_early_stopping_resumes_exactly(tmp_path: Path) -> None:
-    """Dev loss rises after the first epoch, and the stop comes in the evaluation that ends the training."""
+    """Dev loss rises after the first epoch; the run is cancelled in the evaluation that ends the training."""
     rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
     calm_model, stormy_model, ear = model(), model(), Recorder()
     calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=ear)

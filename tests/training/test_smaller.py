@@ -1,4 +1,4 @@
-"""Memory that runs out: batches are taken in smaller parts, training and reading go on, and come to the same."""
+"""Out of memory: training and inference continue in smaller batches with the same results."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ TEXTS = [f"{'a word and ' * (i % 5)}one more {i}" for i in range(40)]
 
 
 def full(most: int, rows_of: Callable[..., int], work: Callable[..., Any]) -> Callable[..., Any]:
-    """`work` on a card that has room for `most` rows."""
+    """Return `work` as on a GPU that has memory for at most `most` rows."""
 
     def limited(*given: Any, **options: Any) -> Any:
         if rows_of(*given, **options) > most:
@@ -67,7 +67,7 @@ def test_batch_is_halved_until_it_fits_and_the_size_is_kept() -> None:
 
 
 def test_next_run_on_a_gpu_starts_with_the_smaller_batch(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same work on the same card alone; never on a processor, where last digits are to be the same."""
+    """This applies to the same work on the same GPU, never to a CPU, where results must not change in the last digit."""
     seen_by_torch(monkeypatch)
     shared_home(home).mkdir()
     card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Recorder()
@@ -88,7 +88,7 @@ def test_next_run_on_a_gpu_starts_with_the_smaller_batch(home: Path, monkeypatch
 
 
 def test_inference_continues_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Embedding, tagging, a classifier's answers, and the pseudo-perplexity of sentences."""
+    """Checked for embedding, tagging, classification, and pseudo-perplexity."""
     encoder = Encoder.load("tiny", device="cpu", precision="fp32")
     tagger = new_tagger("tiny", ["ORG"], device="cpu", precision="fp32")
     model = new_classifier("tiny", 2, device="cpu", precision="fp32")
@@ -122,7 +122,7 @@ def test_inference_continues_in_smaller_batches(monkeypatch: pytest.MonkeyPatch)
 
 
 class Gradients:
-    """Those of the first optimizer step, `(usual, smaller)`: the second with room for a few rows alone."""
+    """Gradients of the first optimizer step: with enough memory, and with memory for few rows."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.of: list[dict[str, Tensor]] = []
@@ -142,7 +142,7 @@ class Gradients:
         monkeypatch.setattr(Smaller, "step", recorded)
 
     def begin(self, model: torch.nn.Module) -> None:
-        """A training without dropout, so that both are alike."""
+        """Begin a training without dropout, so that both trainings are equal."""
         self._seen = False
         self.notes.notes.clear()
         for part in model.modules():
@@ -150,7 +150,7 @@ class Gradients:
                 part.p = 0.0
 
     def are_the_same(self, trained: Callable[[str], None], kind: Any, name: str, most: int, rows: Any) -> None:
-        """Train with room for everything, and with room for `most` rows in `kind.name`; compare the first steps."""
+        """Train with enough memory, and with memory for `most` rows in `kind.name`; compare the first steps."""
         trained("usual")
         assert self.notes.notes == []
         with pytest.MonkeyPatch.context() as patch:
@@ -191,7 +191,7 @@ def test_pretraining_continues_in_smaller_parts(tmp_path: Path, monkeypatch: pyt
         settings = MlmSettings(epochs=1, batch_size=20, learning_rate=1e-6)
         pretrain(lm, piles, settings, folder=tmp_path / name, report=gradients.notes)
 
-    # Dev losses and the pseudo-perplexity too, though those are read without gradients and so in larger batches.
+    # The limit applies to dev losses and pseudo-perplexity too.
     gradients.are_the_same(trained, MaskedLM, "loss", 3, lambda self, ids, *given, **options: len(ids))
 
 
@@ -208,4 +208,4 @@ def test_classifier_training_continues_in_smaller_parts(monkeypatch: pytest.Monk
         classify.train(model, inputs, labels, settings, seed=1, report=gradients.notes, log=lambda bits, step: None)
 
     gradients.are_the_same(trained, Classifier, "forward", 3, lambda self, rows: len(rows))
-    assert len(gradients.notes.notes) <= 2  # begun so in all later steps
+    assert len(gradients.notes.notes) <= 2  # later steps start with the smaller size

@@ -1,4 +1,4 @@
-"""MINER's training: copies anew in every epoch beside the same batches, what they count for, the same end if disturbed."""
+"""Training of MINER: copies with other names in each epoch, the contrastive loss, and exact resuming."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Li
 from tests.training.test_finetune import apart as farthest
 
 COPY = OtherNames(TRAIN).copy
-LAST = replace(SETTINGS, last=True)  # all steps show in the weights that are kept
+LAST = replace(SETTINGS, last=True)  # every step influences the final weights
 ROWS = [(one, 1.0, PRIMARY) for one in TRAIN]
 
 
@@ -75,7 +75,7 @@ def test_number_of_threads_does_not_change_miner_and_the_critic_learns(
 
 
 def test_dropout_per_thread_is_deterministic() -> None:
-    """The layer of spans lies outside the encoder."""
+    """Dropout is also applied to the span layer, which is outside the encoder."""
     tagger = make()
     tagger.train()
     parts = [tagger.batch(TRAIN[i::2]) for i in (0, 1)]
@@ -103,7 +103,7 @@ def test_copies_replace_names_by_others_of_their_type() -> None:
         one = OtherNames(train).copy(train[0], draw)
         assert isinstance(one, Paired)
         names = [" ".join(one.other.tokens[a:b]) for _, (a, b) in one.pairs]
-        assert [place for place, _ in one.pairs] == [(0, 1), (2, 3)]  # Rome is the only place of all
+        assert [place for place, _ in one.pairs] == [(0, 1), (2, 3)]  # Rome is the only LOC
         assert names[0] in ("Bob", "Mary Ann Smith")
         assert names[1] in ("Ada", "Mary Ann Smith")
         assert one.other.tokens[-2:] == ("in", "Rome")

@@ -1,4 +1,4 @@
-"""Two corpora in one training: what a step learns, which batches, and the protocol of Murthy et al. 2018."""
+"""Training on a primary and an assisting corpus: gradients, batches, and the protocol of Murthy et al. 2018."""
 
 import math
 from dataclasses import replace
@@ -37,7 +37,7 @@ IN_TURN = replace(Settings.sentence_by_sentence(), epochs=4)
 
 
 def tagger(head: Head = "crf") -> BiLstmTagger:
-    """A small charcnn under one seed, without dropout and without words met once; the corpora have their own types."""
+    """Return a small charcnn with a fixed seed, without dropout and rare words; each corpus has its own types."""
     set_seed(1)
     layout = Layout(layers=1, hidden=4, word_size=5, letter_size=3, filters=2, widths=(1, 2), dropout=0.0)
     return BiLstmTagger(
@@ -65,7 +65,7 @@ def trained(
 
 @pytest.mark.parametrize("accumulation", [1, 2])
 def test_step_adds_the_weighted_gradient_of_the_assisting_batch(tmp_path: Path, accumulation: int) -> None:
-    """By plain SGD the weights move by the rate times the gradient, which is taken here corpus by corpus."""
+    """Plain SGD moves weights by the rate times the gradient, which this test computes corpus by corpus."""
     own = TRAIN[:8]
     _, moved = trained(tmp_path, replace(ONE_STEP, accumulation=accumulation), own)
     keys = Joined(rows(own, 1.0, PRIMARY), rows(OTHER, 0.3, ASSISTING), 0.3, 8).keys(np.random.default_rng([1, 0]))
@@ -111,7 +111,7 @@ def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
         at = trainer.state.global_step
         before = {name: value.clone() for name, value in trainer.tagger.state_dict().items()} if at == 3 * n else {}
         loss = step(trainer, *given)
-        if before:  # the gradients of the step were taken of the best weights, not of those of the epoch before
+        if before:  # gradients of the step belong to the best weights, not to those of the previous epoch
             now = trainer.tagger.state_dict()
             assert any(not torch.equal(now[name], before[name]) for name in before)
             assert all(torch.equal(now[name], trainer.best[name]) for name in before)
@@ -131,10 +131,10 @@ def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
 def test_alternating_training_cancelled_between_epochs_resumes_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: Head
 ) -> None:
-    """A rollback is due at the begin of an epoch, also of one that another process begins."""
+    """A rollback at the begin of an epoch also happens in a resumed process."""
 
     def odd(learner: BiLstmTagger, *_: object) -> float:
-        """Up and down, by the weights alone."""
+        """Return a value that goes up and down and depends only on the weights."""
         return math.sin(1e4 * float(learner.last_layer.weight.detach().sum()))
 
     monkeypatch.setattr(training, "loss_of", odd)
@@ -151,7 +151,7 @@ def test_alternating_training_cancelled_between_epochs_resumes_exactly(
                 raise Cancelled("Stop.")
 
     calm, whole = trained(tmp_path / "calm", IN_TURN, TRAIN[:6], head=head)
-    # Whether the dev loss rises, and weights are rolled back, depends on the processor; the test above asserts rollback.
+    # The processor decides if dev loss rises and weights are rolled back; the previous test asserts the rollback.
     for epoch in (1, 2, 3):
         stop = Stop()
         stop.at = epoch * 12
