@@ -111,8 +111,8 @@ SEED = Term(
 INTERVAL = Term(
     "confidence interval",
     "",
-    "The range that holds the true difference in 95 of 100 cases. If it includes 0, there is no evidence of a "
-    "difference.",
+    "A range computed by a method that includes the true difference in 95 of 100 experiments. If it includes 0, there "
+    "is no evidence of a difference.",
 )
 CLAIM = Term("claim", "", "The one question that an experiment is planned to answer, written down before it starts.")
 TOKEN = Term("token", "", "A word, a number or a punctuation mark: the units that text is split into.")

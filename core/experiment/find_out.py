@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.errors import RunError, WinnowError
 from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
-from core.experiment.foresight import LARGER
+from core.experiment.foresight import LARGER, PlanChance
 from core.experiment.results import corpus_name, repeated, repetitions_to_settle
 from core.importing import view as corpora
 from core.projects import runs
@@ -21,6 +21,7 @@ from core.selection.choice import Choice
 from core.selection.score import ScoreConfig
 from core.selection.select import SelectConfig, SelectOptions
 from core.shown import duration, in_points
+from core.stats.verdict import POWER, WEAK
 
 REPLICATES = (3, *sorted(LARGER)[:2])  # replicates that are proposed: a first look, and two plans that can decide
 USUAL = "10%"  # budget of D_C if there is no selection yet
@@ -34,7 +35,8 @@ class Plan:
     """A proposed experiment: what it compares, how long it takes, and what it can detect, in sentences.
 
     options: options of the experiment. alike: sentence on the share of D_C that is like T_C, or "". edited: True if
-    the selection was edited by hand; the experiment does not repeat such edits.
+    the selection was edited by hand; the experiment does not repeat such edits. stronger: if the plan can hardly detect
+    its effect (`WEAK`), the smallest proposed plan that can; None if there is none.
     """
 
     options: Mapping[str, object]
@@ -43,6 +45,7 @@ class Plan:
     time: str
     shows: str
     edited: bool
+    stronger: PlanChance | None = None
 
 
 def choice_now() -> Choice | None:
@@ -139,6 +142,11 @@ def plan(asked: Mapping[str, object]) -> Plan:
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets
     sought = "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points"
+    own, *larger = foresight.plans
+    weak = own.chance < WEAK
+    strong = (each for each in larger if each.chance >= POWER and each.replicates in REPLICATES)
+    stronger = next(strong, None) if weak else None
+    none = f" No plan of up to {REPLICATES[-1]} repetitions does so in 80; more labelled text would help more."
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -153,6 +161,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "
-        f"{sought} in {100 * foresight.plans[0].chance:.0f} of 100. {foresight.basis}.",
+        f"{sought} in {100 * own.chance:.0f} of 100.{none * (weak and not stronger)} {foresight.basis}.",
+        stronger=stronger,
         edited=bool(chosen and selections.edits(chosen.id)),
     )

@@ -3,6 +3,7 @@
 Both use the spread of taggers that were trained on the same labels before.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -13,6 +14,8 @@ from core.errors import CorpusError, RunError
 from core.experiment import arms
 from core.experiment import result as boards
 from core.experiment.config import ExperimentConfig
+from core.experiment.result import Foretold
+from core.files import read_object, write_atomic
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
 from core.shown import duration, in_points
@@ -21,7 +24,7 @@ from core.stats.pooled import Estimate, Mean
 from core.stats.power import detectable, detected, power, replicates_to_detect
 from core.stats.sequential import looks_of
 from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of_estimate, of_swapped
-from core.stats.verdict import LEVEL, POWER, Lacking, lacking
+from core.stats.verdict import POWER, Lacking, lacking
 from core.tagging import evaluations
 
 FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
@@ -182,8 +185,11 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
     return plans
 
 
-def foresee(config: ExperimentConfig, home: Path, *, chances: bool = True) -> Foresight:
-    """Forecast what a plan can detect. chances: also simulate the chances of this plan and larger ones (seconds)."""
+def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -> Foresight:
+    """Forecast what a plan can detect.
+
+    plans: number of plans whose chances are simulated (a second each): this plan, then larger ones; None: all.
+    """
     spread = _spread(config, home)
     cell = config.claimed
     if cell and not cell.arm.pretrains:
@@ -192,7 +198,7 @@ def foresee(config: ExperimentConfig, home: Path, *, chances: bool = True) -> Fo
         spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
     quick = bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
     own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
-    n, level, asked = len(config.seeds), 0.95, larger(config) if chances else []
+    n, level, asked = len(config.seeds), 0.95, larger(config)[:plans]
     return Foresight(
         points=detectable(own, config.stops),
         seeds=n,
@@ -204,6 +210,28 @@ def foresee(config: ExperimentConfig, home: Path, *, chances: bool = True) -> Fo
         claim=str(cell) if cell else "",
         quick=quick,
     )
+
+
+def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foretold:
+    """Return the forecast that `run` stored when it first started. Without one, compute and store it now.
+
+    A resumed run must not compute it again, because its own taggers would then be part of the forecast.
+    chance: returns the chance, 0 to 1, that the plan detects a true gain of `effect` points.
+    """
+    file = run.artifacts / "foretold.json"
+    stored = read_object(file)
+    value = stored.get("chance") if stored else None
+    if not isinstance(value, float) or not 0 <= value <= 1:
+        value = chance()
+        write_atomic(file, json.dumps({"effect": effect, "chance": value}).encode())
+    return Foretold(effect=effect, chance=value)
+
+
+def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
+    """Return the chance that an experiment shows its claim; None without a claim, and with a single seed."""
+    if config.claimed is None or len(config.seeds) < 2:
+        return None
+    return kept_forecast(run, config.effect, lambda: foresee(config, home, plans=1).plans[0].chance)
 
 
 def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *, cannot: bool) -> PlanChance:
@@ -302,11 +330,12 @@ UNKNOWN = Outlook()
 class Open:
     """A difference that may not be settled, after n repetitions (on each task), which took `hours` in total.
 
-    interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one per task for a study.
-    swapped: True if halves are swapped, so repetitions come in pairs.
+    effect: gain to detect, points, as planned; the observed difference would not do, because it is mostly chance if
+    nothing was detected. interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one per
+    task for a study. swapped: True if halves are swapped, so repetitions come in pairs.
     """
 
-    delta: float
+    effect: float
     interval: tuple[float, float]
     estimate: Estimate | Mean | None
     spread: Spreads | None
@@ -317,9 +346,9 @@ class Open:
     outlook: Outlook = UNKNOWN
 
     @property
-    def level(self) -> bool:
-        """True if the difference is too small to matter."""
-        return abs(self.delta) < LEVEL
+    def ruled_out(self) -> bool:
+        """True if the whole interval is below the gain to detect."""
+        return self.interval[1] < self.effect
 
     @property
     def detects(self) -> float | None:
@@ -330,17 +359,17 @@ class Open:
 
     @property
     def lacks(self) -> Lacking | None:
-        """Repetitions and test sentences that would settle it, by the parts of the variance; None if unknown."""
-        if self.estimate is None or self.level:
+        """Repetitions and test sentences that detect the effect, by the parts of the variance; None if unknown."""
+        if self.estimate is None or self.ruled_out:
             return None
-        return lacking(abs(self.delta), float(self.estimate.falling), float(self.estimate.fixed), self.n)
+        return lacking(self.effect, float(self.estimate.falling), float(self.estimate.fixed), self.n)
 
     @property
     def repetitions(self) -> int | None:
-        """Total repetitions that detect a gain of this size; None if too many or unknown."""
-        if self.spread is None or self.level:
+        """Total repetitions that detect the effect; None if too many or unknown."""
+        if self.spread is None or self.ruled_out:
             return None
-        enough = replicates_to_detect(self.spread, abs(self.delta), self.n, TOO_MANY)
+        enough = replicates_to_detect(self.spread, self.effect, self.n, TOO_MANY)
         if enough is None:
             return None
         enough += enough % 2 if self.swapped else 0
@@ -363,32 +392,30 @@ def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: b
 
 def settled_by(open_: Open, each: str = "") -> str:
     """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
-    if open_.level:
-        return "Next: something else; the two are level, and more repetitions would only confirm that."
+    gain = f"a true gain of {in_points(open_.effect)}"
+    if open_.ruled_out:
+        return f"Next: something else; {gain} is unlikely: the range of the true difference ends below it."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:
         return f"Next: more repetitions than {open_.n}{each}."
     if lacks.sentences > 1:
         wanted = lacks.repetitions + (lacks.repetitions % 2 if open_.swapped else 0)
         if wanted > TOO_MANY or open_.hours / open_.n * wanted > TOO_LONG:
-            return _out_of_reach(wanted, each)
+            return _out_of_reach(wanted, each, gain)
         more = f", and {open_.more(wanted, each)}" if wanted > open_.n else ""
         return (
             f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{more}; repeating alone would not "
-            "settle it."
+            f"detect {gain}."
         )
     if enough is None:
-        return _out_of_reach(lacks.repetitions, each)
+        return _out_of_reach(lacks.repetitions, each, gain)
     spread = open_.outlook.spread
     basis = f"{spread.taggers} taggers on these labels" if spread else "those so far"
-    return (
-        f"Next: {open_.more(enough, each)}. That many detect a difference of this size in 80 of 100 cases, by the "
-        f"spread of {basis}."
-    )
+    return f"Next: {open_.more(enough, each)}. That many detect {gain} in 80 of 100 cases, by the spread of {basis}."
 
 
-def _out_of_reach(repetitions: int, each: str) -> str:
+def _out_of_reach(repetitions: int, each: str, gain: str) -> str:
     return (
-        f"Next: something else; showing so small a gain would take about {repetitions:,} repetitions{each}. "
+        f"Next: something else; to detect {gain} would take about {repetitions:,} repetitions{each}. "
         "Labelling more text would help more."
     )

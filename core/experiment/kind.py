@@ -21,7 +21,9 @@ from core.errors import ConfigError
 from core.experiment import leaderboard, tables
 from core.experiment.config import ExperimentConfig, HalvesConfig
 from core.experiment.cost import Clock, at_once, calibration_options, cost
+from core.experiment.foresight import foretold
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
+from core.experiment.ledger import earlier_analyses
 from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write_halves
 from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
 from core.importing.audit import Flagging
@@ -50,6 +52,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
     if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
         job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
+    forecast = foretold(config, job.context.run, job.home)
     stages, finished, test = _make_runs(config, job)
     if test:
         job.context.note(test.why)
@@ -58,12 +61,18 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         finished,
         claim=config.claimed,
         planned=test,
+        effect=config.effect,
         seed=config.draw_seed,
         store=RunStore(job.home),
         report=job.context,
     )
     sizes = stages.label_sizes if config.multipliers else ()
-    result = replace(result, multipliers=multipliers(config, finished, result.leaderboard, sizes))
+    result = replace(
+        result,
+        multipliers=multipliers(config, finished, result.leaderboard, sizes),
+        foretold=forecast,
+        earlier=earlier_analyses(job.context.run, RunStore(job.home)),
+    )
     tables.write(job.context, result)
     return result
 

@@ -7,6 +7,7 @@ Further test sets are reported one by one, because a mean over easy and hard set
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import mean, stdev
 from typing import NamedTuple, Protocol
 
@@ -42,7 +43,7 @@ from core.stats.bootstrap import DRAWS, Difference, compare, resample
 from core.stats.multipliers import Worth, worth
 from core.stats.pooled import Estimate
 from core.stats.sequential import ALPHA, Look
-from core.stats.verdict import ANSWERS, LEARNT, Answer, Arm, Unlearnt, Verdict, few_seeds, needed, verdicts
+from core.stats.verdict import ANSWERS, EFFECT, LEARNT, Answer, Arm, Unlearnt, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch, welch
 from core.tagging import evaluations
 from core.tagging import result as taggers
@@ -199,13 +200,20 @@ def result(
     report: Reporter,
     claim: Cell | None = None,
     planned: PlannedTest | None = None,
+    effect: float = EFFECT,
 ) -> ExperimentResult:
-    """Compare the arms: scores, verdicts, hours. claim: line that the planned test is about. planned: its outcome."""
-    judgements = _judgements(lines, seed, report, claim, planned.bound if planned else ALPHA)
+    """Compare the arms: scores, verdicts, hours.
+
+    claim: variant that the planned test is about. planned: its outcome. effect: gain to detect, points.
+    """
+    judgements = _judgements(lines, seed, report, claim, bound=planned.bound if planned else ALPHA, effect=effect)
     by_cell = {line.cell: line for line in lines}
     baselines = [by_cell[arms.baseline(line.cell, list(by_cell))] for line in lines]
     rows = [
-        replace(_row(*each, seed, store), exploratory=bool(claim) and each[0].cell.arm.judged and each[0].cell != claim)
+        replace(
+            _row(*each, seed, store, effect=effect),
+            exploratory=bool(claim) and each[0].cell.arm.judged and each[0].cell != claim,
+        )
         for each in zip(lines, judgements, baselines, strict=True)
     ]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
@@ -253,7 +261,7 @@ class Judgement:
 
 
 def _judgements(
-    lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, bound: float
+    lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, *, bound: float, effect: float
 ) -> list[Judgement]:
     """Judge every line. bound: largest p that the planned test accepts."""
     cells = [line.cell for line in lines]
@@ -278,7 +286,8 @@ def _judgements(
         )
         for cell in judged
     }
-    verdict_by_arm = verdicts(pairs, tables[arms.NONE], claim=str(claim), bound=bound, seed=seed) if pairs else {}
+    judge = partial(verdicts, claim=str(claim), bound=bound, effect=effect, seed=seed)
+    verdict_by_arm = judge(pairs, tables[arms.NONE]) if pairs else {}
     judgements = []
     for line in lines:
         report.check()
@@ -352,8 +361,10 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
     return judgement
 
 
-def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
-    """Return a line of the leaderboard. baseline: the line that it is measured against."""
+def _row(
+    line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore, *, effect: float
+) -> ArmRow:
+    """Return a row of the leaderboard. baseline: the variant that it is measured against. effect: gain to detect."""
     first, test = line.chains[0], _tested(line.finetunes)
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
@@ -394,7 +405,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         wins=wins,
         ties=ties,
         losses=losses,
-        seeds_needed=needed(none, unit, single_pretraining=single, unlearnt=judgement.unlearnt)
+        seeds_needed=needed(none, unit, effect, single_pretraining=single, unlearnt=judgement.unlearnt)
         if none and judgement.word not in UNSETTLED
         else "",
         welch=judgement.welch,
@@ -512,7 +523,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     )
     side = gap.difference(1 - ALPHA).sign  # the answer must agree with the interval that is shown next to it
     unit = "replicates" if line.chains[0].replicate.number else "seeds"
-    test = decide(look, config, number, against=str(other.cell), unit=unit, side=side)
+    test = decide(look, config, number, dof=gap.dof, against=str(other.cell), unit=unit, side=side)
     return test and replace(test, why=test.why + collapsed_words(claim, control, seeds))
 
 
@@ -528,11 +539,20 @@ class Planned(Protocol):
 
 
 def decide(
-    look: Look, plan: Planned, number: int, *, against: str, unit: str, where: str = "", side: int | None = None
+    look: Look,
+    plan: Planned,
+    number: int,
+    *,
+    dof: float,
+    against: str,
+    unit: str,
+    where: str = "",
+    side: int | None = None,
 ) -> PlannedTest | None:
     """Test the claim of a plan at a look; return None to go on. number: number of the look, from 0.
 
-    unit, where: as in `planned_words`. side: side of 0 on which the shown interval lies, as in `sequential.ending`.
+    dof: degrees of freedom of the difference. unit, where: as in `planned_words`. side: side of 0 on which the shown
+    interval lies, as in `sequential.ending`.
     """
     ended = sequential.ending(look, plan.stops, number, plan.effect, side=side)
     if ended is None:
@@ -550,6 +570,7 @@ def decide(
         effect=plan.effect,
         chance=float(sequential.conditional_power(look, plan.stops, number, plan.effect)),
         why="",
+        adjusted=sequential.adjusted_interval(look, plan.stops, number, dof),
     )
     return replace(test, why=planned_words(test, unit, where))
 

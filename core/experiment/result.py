@@ -160,6 +160,8 @@ class PlannedTest:
     ended: the reason (shown, worse: p crossed the bound; futile: the effect can hardly be shown any more).
     p: two-sided p-value. bound: largest p that decides the test at this look. effect: gain to detect, points.
     chance: probability of showing that effect at the last look, if it is real. why: the outcome in words.
+    adjusted: interval of the difference that allows for the looks (a repeated confidence interval, Jennison and
+    Turnbull 1989), points; None at the last look, and if the variance is unknown.
     """
 
     arm: str
@@ -173,6 +175,7 @@ class PlannedTest:
     effect: float
     chance: float
     why: str
+    adjusted: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +208,23 @@ class Multipliers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierAnalysis:
+    """A finished experiment or study on the same test set. claim: its variant and budget. replicates: as planned."""
+
+    run: str
+    claim: str
+    replicates: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """Chance, 0 to 1, that the plan detects a true gain of `effect` points; computed before the first run."""
+
+    effect: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
     """Result of an `experiment` run.
 
@@ -212,7 +232,7 @@ class ExperimentResult:
     sizes were given. hours: hours of computing by kind of run, each run once. planned: None without a claim, or if one
     selection and one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test.
     multipliers: None unless asked for. too_long: entities that span taggers among the arms cannot find; None if there
-    are none.
+    are none. foretold: None without a claim, and with a single seed. earlier: finished analyses of the same test set.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -222,6 +242,8 @@ class ExperimentResult:
     train_in_test: TrainInTest | None = None
     multipliers: Multipliers | None = None
     too_long: TooLong | None = None
+    foretold: Foretold | None = None
+    earlier: Sequence[EarlierAnalysis] = ()
 
     @property
     def claim_words(self) -> list[str]:
@@ -338,7 +360,8 @@ class StudyResult:
 
     reading: the claim against `none`. choosing: the claim against its control, if it has one. control: name of that
     control, or "". planned: the planned test over all tasks; None for a single replicate, if a task has no difference
-    to the control, and if nothing was learnt. hours: hours of computing by kind of run, each run once.
+    to the control, and if nothing was learnt. hours: hours of computing by kind of run, each run once. foretold: None
+    for a single replicate. earlier: finished analyses of the same test sets.
     """
 
     arm: str
@@ -350,6 +373,8 @@ class StudyResult:
     replicates: int
     hours: Mapping[str, float]
     control: str = ""
+    foretold: Foretold | None = None
+    earlier: Sequence[EarlierAnalysis] = ()
 
 
 SWAPPED = (

@@ -25,6 +25,7 @@ from core.stats.calibration import Abstaining
 from core.stats.power_law import next_step, saved
 from core.stats.scoring import TypeReport
 from core.stats.spread import Spread
+from core.stats.verdict import WEAK
 from core.tagging import evaluations
 from core.tagging import result as tagger_tables
 from core.tagging.evaluations import FinetuneResult, OverSeeds
@@ -59,6 +60,12 @@ def repetitions_to_settle(run_id: str) -> int:
     return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 
+def weak(run_id: str) -> bool:
+    """Return True if an experiment or a study had little chance to detect its effect and detected nothing."""
+    answer = answered(run_id)
+    return bool(answer.foretold and answer.foretold.chance < WEAK)
+
+
 def repeated(run_id: str, n: int) -> dict[str, object]:
     """Return the options of the same experiment with n replicates, including those of the run. Errors: ConfigError."""
     config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
@@ -84,7 +91,7 @@ def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
     """
     with suppress(WinnowError):
         config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
-        spread = foresight.foresee(config, home(), chances=False).spread
+        spread = foresight.foresee(config, home(), plans=0).spread
         return spread if spread.trainings else None
     return None
 

@@ -24,10 +24,12 @@ from core.experiment import tables
 from core.experiment.arms import NONE, Cell, control
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost, Priced, calibration_options, cost
-from core.experiment.foresight import PlanChance, chances_in_words, foresee, larger
+from core.experiment.foresight import PlanChance, chances_in_words, foresee, kept_forecast, larger
 from core.experiment.leaderboard import decide
+from core.experiment.ledger import earlier_analyses
 from core.experiment.result import (
     Conclusion,
+    Foretold,
     PlannedTest,
     Question,
     StudyResult,
@@ -40,14 +42,18 @@ from core.kind import About, Job, Kind, Options
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
+from core.shown import in_points
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.power import power
 from core.stats.sequential import ALPHA
 from core.stats.spread import Spread
-from core.stats.verdict import ANSWERS, LEVEL, lacking
+from core.stats.verdict import ANSWERS, lacking
 from core.tagging.calibrate import CalibrateResult
 
 EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per task
+# Added to the seeds of each further task. With equal seeds, tasks that share a domain corpus would share nearly all of
+# their random text, so their differences would not be independent, which the pooled variance assumes.
+SEEDS_APART = 1000
 
 
 def _same(name: str) -> Any:
@@ -135,8 +141,9 @@ class StudyConfig(Config):
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
         }
         shared |= {name: self._of(name, number) for name in EACH}
+        shared["seeds"] = tuple(seed + SEEDS_APART * number for seed in self.seeds)
         if replicates:
-            shared |= {"seeds": self.seeds[:replicates], "looks": ()}
+            shared |= {"seeds": shared["seeds"][:replicates], "looks": ()}
         return ExperimentConfig.parse({**shared, "repeat": "pipeline", "weights": ""})
 
     def _of(self, name: str, number: int) -> str:
@@ -299,7 +306,9 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
         return None
     where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
     against = str(config.control or NONE)
-    return decide(pooled(estimates).look, config, number, against=against, unit=config.unit, where=where)
+    mean = pooled(estimates)
+    dof = float(mean.dof)
+    return decide(mean.look, config, number, dof=dof, against=against, unit=config.unit, where=where)
 
 
 def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
@@ -313,7 +322,7 @@ def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
 def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
     """Answer whether the claim is above `none`. bound: largest p that the planned test accepts, if any."""
     own = ALPHA if config.control else bound
-    question = _question([task.reading for task in tasks], tasks, config.unit, replicates, own or ALPHA)
+    question = _question([task.reading for task in tasks], tasks, config, replicates, own or ALPHA)
     return _unanswered(question) if no_task_learnt(tasks) else question
 
 
@@ -322,21 +331,22 @@ def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bou
     estimates = [task.choosing for task in tasks if task.choosing]
     if not config.control or len(estimates) < len(tasks):
         return None
-    question = _question(estimates, tasks, config.unit, replicates, bound or ALPHA)
+    question = _question(estimates, tasks, config, replicates, bound or ALPHA)
     return _unanswered(question) if no_task_learnt(tasks) else question
 
 
 def _question(
-    estimates: Sequence[Estimate], tasks: Sequence[TaskRow], unit: str, replicates: int, asked: float
+    estimates: Sequence[Estimate], tasks: Sequence[TaskRow], config: StudyConfig, replicates: int, asked: float
 ) -> Question:
     mean, deltas = pooled(estimates), np.array([each.delta for each in estimates])
     these = _conclusion(mean, asked)
+    lacks = _lacking(mean, these, tasks, config, replicates)
     if len(estimates) == 1:
-        return Question(these=these, others=None, between=None, lacking=_lacking(mean, these, tasks, unit, replicates))
+        return Question(these=these, others=None, between=None, lacking=lacks)
     others = _conclusion(random_effects(deltas), ALPHA)
     if others.answer != these.answer:  # an answer that does not hold on these tasks cannot hold on similar tasks
         others = replace(others, answer="no evidence")
-    lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
+    lacks = lacks or _tasks_lacking(others, float(deltas.var(ddof=1)), config.effect)
     return Question(these=these, others=others, between=between(estimates), lacking=lacks)
 
 
@@ -357,46 +367,49 @@ def _conclusion(mean: Mean, asked: float) -> Conclusion:
     return Conclusion(delta=delta, interval=(low, high), p=p, dof=float(mean.dof), answer=ANSWERS[sign])
 
 
-def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str, n: int) -> str:
-    """Return a sentence on what would settle the mean difference on these tasks; "" if it is settled."""
+def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: StudyConfig, n: int) -> str:
+    """Return a sentence on what would detect the effect on these tasks; "" if a difference is detected."""
+    unit, gain = config.unit, f"a true mean gain of {in_points(config.effect)}"
     if these.answer != "no evidence":
         return ""
     if failed := unlearnt_taggers(tasks):
         return f"Train longer first: {failed.words}."
     if not these.dof:
         return f"The spread between {unit} cannot be estimated from one of them. Run at least 2, better 6."
-    size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    if size < LEVEL:
-        return "The two are level; more data would only confirm that."
-    lacks = lacking(size, float(mean.falling), float(mean.fixed), n)
+    each = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
+    if these.interval[1] < config.effect:
+        return f"{gain.capitalize()} is unlikely: the interval ends below it."
+    lacks = lacking(config.effect, float(mean.falling), float(mean.fixed), n)
     if lacks.sentences == 1:
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
-        return f"Lacking are {what}: {n} {unit}{each} are too few to settle a mean difference of {size:.2f}."
+        return f"Lacking are {what}: {n} {unit}{each} are too few to detect {gain}."
     sentences = sum(task.sentences for task in tasks)
     wanted = ceil(sentences * lacks.sentences / 100) * 100
     more = "" if lacks.repetitions == n else f" and about {lacks.repetitions:,} {unit}{each}"
     corpora = ceil(len(tasks) * lacks.corpora)
     return (
-        f"Lacking are test sentences or task corpora: {sentences:,} test sentences are too few to settle a mean "
-        f"difference of {size:.2f}. It would take about {wanted:,} of them{more}, or the same on {corpora:,} tasks."
+        f"Lacking are test sentences or task corpora: {sentences:,} test sentences are too few to detect "
+        f"{gain}. It would take about {wanted:,} of them{more}, or the same on {corpora:,} tasks."
     )
 
 
-def _tasks_lacking(others: Conclusion, variance: float) -> str:
-    """Return a sentence on what would settle the mean on other tasks. variance: of the differences between tasks."""
+def _tasks_lacking(others: Conclusion, variance: float, effect: float) -> str:
+    """Return a sentence on what would detect a mean of `effect` over similar tasks.
+
+    variance: of the differences between tasks.
+    """
     if others.answer != "no evidence":
         return ""
-    if abs(others.delta) < LEVEL:
-        return "On similar tasks no difference is visible."
-    enough = corpora_needed(others.delta, variance)
+    enough = corpora_needed(effect, variance)
     return (
-        f"Settled on these tasks. For similar tasks, task corpora are lacking: about {enough:,} would settle a mean "
-        f"difference of {abs(others.delta):.2f}, if they differ as these do."
+        f"Settled on these tasks. For similar tasks, task corpora are lacking: about {enough:,} would detect a true "
+        f"mean gain of {in_points(effect)}, if they differ as these do."
     )
 
 
 def run(config: StudyConfig, job: Job) -> StudyResult:
     """Run the experiments look by look until the planned test ends the study. Artifacts: `study.csv`, `study.md`."""
+    forecast = _foretold(config, job) if len(config.seeds) > 1 else None
     names = task_names(config, job.library)
     timings = map(calibration_options, config.experiments)
     measured = [results.read(job.child("calibrate", **options), CalibrateResult) for options in timings]
@@ -418,9 +431,19 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
         planned=planned,
         replicates=replicates,
         hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, RunStore(job.home)).items()},
+        foretold=forecast,
+        earlier=earlier_analyses(job.context.run, RunStore(job.home)),
     )
     tables.write(job.context, result)
     return result
+
+
+def _foretold(config: StudyConfig, job: Job) -> Foretold:
+    def chance() -> float:
+        spreads = tuple(foresee(experiment, job.home, plans=0).spread for experiment in config.experiments)
+        return power(spreads, config.stops, config.effect).chance
+
+    return kept_forecast(job.context.run, config.effect, chance)
 
 
 def _experiments(

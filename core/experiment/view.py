@@ -186,7 +186,7 @@ def foresight(options: Mapping[str, object]) -> Foresight:
 
 def least_difference(options: Mapping[str, object]) -> Foresight:
     """Forecast without the chances, which take seconds to simulate. Errors: ConfigError, CorpusError."""
-    return foresee(ExperimentConfig.parse(dict(options)), home(), chances=False)
+    return foresee(ExperimentConfig.parse(dict(options)), home(), plans=0)
 
 
 def _seconds(config: ExperimentConfig) -> float | None:

@@ -28,7 +28,7 @@ from core.shown import in_points
 from core.stats import verdict
 from core.stats.pooled import Estimate, pooled
 from core.stats.spread import of_estimate
-from core.stats.verdict import SEEDS, Answer, Unlearnt, is_known
+from core.stats.verdict import EFFECT, SEEDS, Answer, Unlearnt, is_known
 from core.tagging.result import Unfound
 
 
@@ -101,6 +101,7 @@ NO_RESULT = (
     "No tagger learnt anything, so there is no result: no variant scores above chance. "
     "This is no evidence for or against any of them; the training has to work first."
 )
+_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 _FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
@@ -151,7 +152,35 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer first; {unlearnt.words}."
-    return Finding(what=what, sure=_sure(row, rows, unsettled.detects), next=then)
+    sure = _sentences(_sure(row, rows, unsettled.detects), _power(result, row.verdict), _ledger(result))
+    return Finding(what=what, sure=sure, next=then)
+
+
+def _sentences(*words: str) -> str:
+    return " ".join(filter(None, words))
+
+
+def _power(result: ExperimentResult | StudyResult, verdict: str) -> str:
+    """Return a sentence on the chance that the plan had to detect its effect; "" if the verdict is not open."""
+    plan = result.foretold
+    if plan is None or verdict not in ("no evidence", "helped"):
+        return ""
+    return (
+        f"Before it started, the plan had a chance of {100 * plan.chance:.0f} in 100 to detect a true gain of "
+        f"{in_points(plan.effect)}."
+    )
+
+
+def _ledger(result: ExperimentResult | StudyResult) -> str:
+    """Return sentences on earlier analyses of the test set; "" without any."""
+    if not (earlier := result.earlier):
+        return ""
+    claims = ", ".join(dict.fromkeys(f"{each.claim} ({each.replicates} times)" for each in earlier))
+    n = len(earlier) + 1
+    return (
+        f"This is the {_ORDINALS.get(n, f'{n}th')} analysis of this test set (earlier: {claims}). Each further "
+        "analysis makes a false result more likely, and this test does not allow for that."
+    )
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
@@ -288,7 +317,7 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
     n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
     estimate = row.estimate_random if helped else row.estimate
     return Open(
-        delta=(row.delta_random or 0.0) if helped else row.delta,
+        effect=_effect(result),
         interval=(row.interval_random or row.interval) if helped else row.interval,
         bound=result.planned.bound if result.planned else 0.05,
         estimate=estimate,
@@ -298,6 +327,12 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
         swapped=swapped,
         outlook=outlook,
     )
+
+
+def _effect(result: ExperimentResult | StudyResult) -> float:
+    """Return the gain that the plan was made to detect, points."""
+    plan = result.foretold or result.planned
+    return plan.effect if plan else EFFECT
 
 
 def _next(row: ArmRow, unsettled: Open) -> str:
@@ -438,7 +473,14 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
     tested = f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, required is {test.bound:.2g}"
     if test.p <= test.bound and test.ended not in ("shown", "worse"):
         tested = f"{tested}, but the interval includes 0"
-    early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early." if n < of else ""
+    early = ""
+    if n < of:
+        early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early."
+    if early and test.adjusted:
+        early = (
+            f"{early} Allowing for the looks, the 95% interval is {range_in_words(test.adjusted)}."
+            f"{' On average, the difference at an early end is larger than the true one.' * (test.ended == 'shown')}"
+        )
     had = f"a true difference of {test.effect:+g} points would be shown at the end in {test.chance:.0%} of cases"
     outcome = {
         "shown": "shown",
@@ -550,7 +592,8 @@ def of_study(result: StudyResult) -> Finding:
         )
     unsettled = _unsettled_study(result, asked)
     then = _train_longer(result) or _next_study(result, asked, unsettled)
-    return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects), next=then)
+    sure = _sentences(_sure_of(asked, n, unsettled.detects), _power(result, answer), _ledger(result))
+    return Finding(what=what, sure=sure, next=then)
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:
@@ -573,7 +616,7 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
         estimates = [task.choosing for task in result.tasks if task.choosing]
     n = result.replicates
     return Open(
-        delta=asked.these.delta,
+        effect=_effect(result),
         interval=asked.these.interval,
         bound=result.planned.bound if result.planned else 0.05,
         estimate=pooled(estimates),

@@ -117,6 +117,21 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
     return hopeless
 
 
+def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: float) -> tuple[float, float] | None:
+    """Return the interval of a difference that allows for all looks; None at the last look, and if dof is 0.
+
+    It is a repeated confidence interval (Jennison and Turnbull 1989): its level is that of the bound at this look, so
+    the intervals of all looks include the truth together in 95 of 100 experiments. look: numbers, not arrays. number:
+    number of the look, from 0. dof: degrees of freedom of the difference.
+    """
+    from scipy.special import stdtrit
+
+    if number == len(looks) - 1 or dof <= 0:
+        return None
+    half = float(np.sqrt(look.falling + look.fixed) * stdtrit(dof, 1 - bounds(looks)[number] / 2))
+    return max(float(look.delta) - half, -100.0), min(float(look.delta) + half, 100.0)
+
+
 def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
     """Return why the experiment stops at this analysis; None: it goes on.
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from core.results import Evaluation
+from core.shown import in_points
 from core.stats.bootstrap import DRAWS, Difference, Resampled, resample
 from core.stats.sequential import ALPHA
 
@@ -17,7 +18,9 @@ Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "n
 Answer = Literal["yes", "no evidence", "worse"]
 ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 POWER = 0.8
+WEAK = 0.3  # a plan with less power than this is not proposed without a stronger one
 SCALE = 100.0  # points: all of F1; an interval as wide as this can never exclude 0
+EFFECT = 1.0  # points of F1; usual gain to detect
 SEEDS = 5  # per variant, for a reliable improvement (SOURCES.md, Seeds)
 
 
@@ -117,6 +120,7 @@ def verdicts(
     *,
     claim: str = "",
     bound: float = ALPHA,
+    effect: float = EFFECT,
     draws: int = DRAWS,
     seed: int = 0,
     level: float = 0.95,
@@ -124,9 +128,10 @@ def verdicts(
     """Judge all variants of an experiment, by name; all intervals are at `level`.
 
     claim: variant of the planned test, which is not adjusted for the others. bound: significance level of this test,
-    against the control if there is one. The other variants are adjusted by Holm's method over their comparisons with
-    `none`, and separately over those with `random`. "Improves" needs both tests. If no variant has an effect, the
-    chance that any is called an improvement is therefore at most 1 - level.
+    against the control if there is one. effect: gain to detect, points, in sentences on what an open verdict lacks.
+    The other variants are adjusted by Holm's method over their comparisons with `none`, and separately over those with
+    `random`. "Improves" needs both tests. If no variant has an effect, the chance that any is called an improvement is
+    therefore at most 1 - level.
     """
     baselines = {name: resample(arm.system, arm.none or none, draws, seed) for name, arm in arms.items()}
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
@@ -134,7 +139,7 @@ def verdicts(
     # A separate family: an improvement needs both tests, so neither is adjusted for the other's comparisons.
     pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
     against_random = _tested(pairs, level, {claim: bound})
-    return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}
+    return {name: _judge(arm, against_none[name], against_random.get(name), effect) for name, arm in arms.items()}
 
 
 def by_holm(pairs: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Tested]:
@@ -158,16 +163,16 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
     return tests
 
 
-def _open(test: Tested, gain: str, arm: Arm) -> str:
+def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
     """Return the sentence for a test without a result."""
     if not test.gap.sign:
-        lacks = needed(test.gap, arm.unit, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
+        lacks = needed(test.gap, arm.unit, effect, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
         return f"{gain}: the interval includes 0. {lacks}"
     side = "above" if test.gap.sign > 0 else "below"
     return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
 
 
-def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Verdict:
+def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect: float) -> Verdict:
     none, random = against_none.gap, against_random.gap if against_random else None
     helped = against_none.sign
     gain = f"Against {arm.without} {_points(none)}"  # a cell of a spreadsheet must not begin with a sign
@@ -176,7 +181,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif helped == 0:
-        why = _open(against_none, gain, arm)
+        why = _open(against_none, gain, arm, effect)
     elif random is None or against_random is None:
         word = "helped"
         why = (
@@ -193,7 +198,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."
     elif against_random.sign == 0:
         word = "helped"
-        against = _open(against_random, f"Against {arm.control} {_points(random)}", arm)
+        against = _open(against_random, f"Against {arm.control} {_points(random)}", arm, effect)
         why = f"{gain}: above 0, but choosing is not shown to help. {against}"
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
@@ -233,7 +238,7 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """Data that would detect a difference of the observed size.
+    """Data that would detect a difference of a given size.
 
     repetitions: seeds or replicates per variant in all. sentences: multiple of the test sentences; 1: the present ones.
     corpora: alternatively, multiple of the corpora.
@@ -242,9 +247,6 @@ class Lacking:
     repetitions: int
     sentences: float
     corpora: float
-
-
-LEVEL = 0.05  # points; the data needed grows with 1 / size^2, and would be absurd for less
 
 
 def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
@@ -267,11 +269,17 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
 
 
 def needed(
-    gap: Difference, unit: str = "seeds", *, single_pretraining: bool = False, unlearnt: Unlearnt = LEARNT
+    gap: Difference,
+    unit: str = "seeds",
+    effect: float = EFFECT,
+    *,
+    single_pretraining: bool = False,
+    unlearnt: Unlearnt = LEARNT,
 ) -> str:
-    """Return a sentence on the data that would detect a difference of the observed size.
+    """Return a sentence on the data that would detect a gain of `effect` points.
 
-    If some of the taggers learnt nothing, it asks for longer training and gives no number of repetitions.
+    The observed difference would not do as a target: if nothing was detected, it is mostly chance.
+    If some of the taggers learnt nothing, the sentence asks for longer training and gives no number of repetitions.
     unit: seeds (of taggers), or replicates, each with its own pre-training. single_pretraining: all evaluations use one
     pre-training, so that its variation is unknown and no number can be given.
     """
@@ -285,11 +293,10 @@ def needed(
             "Lacking are pre-trainings: there is one, and no number of taggers or test sentences tells how far others "
             "would come out; let every seed repeat the whole pipeline."
         )
-    size = abs(gap.delta)
-    if size < LEVEL:
-        return f"The two are level; more {unit} would only show more closely how level."
+    if gap.hi < effect:
+        return f"A true gain of {in_points(effect)} is unlikely: the interval ends below it."
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
-    lacks = lacking(size, falling, fixed, n)
+    lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
         if gap.paired:  # the half and its labels are common to both, so they cancel
@@ -297,14 +304,14 @@ def needed(
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         # The number is only given by the finding, from the spread of all taggers on these labels.
         return (
-            f"Lacking are {what}: {n} {unit} per variant, which differ by {sd:.2f} points (sd), are too few to settle "
-            f"a difference of {size:.2f}."
+            f"Lacking are {what}: {n} {unit} per variant, which differ by {sd:.2f} points (sd), are too few to detect "
+            f"a true gain of {in_points(effect)}."
         )
     more = lacks.repetitions
     sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
     more_runs = "" if more == n else f" and about {more:,} {unit} a variant"
     return (
-        f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to settle a difference of "
-        f"{size:.2f}. It would take about {sentences:,} of them{more_runs}, or the same on {ceil(lacks.corpora):,} "
-        "corpora."
+        f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to detect a true gain of "
+        f"{in_points(effect)}. It would take about {sentences:,} of them{more_runs}, or the same on "
+        f"{ceil(lacks.corpora):,} corpora."
     )

@@ -10,13 +10,15 @@ from streamlit.delta_generator import DeltaGenerator
 from core import terms
 from core.cards import hindrance
 from core.corpora.checks import worst
-from core.experiment import deliver, find_out
+from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
 from core.experiment.find_out import outlook
+from core.experiment.foresight import PlanChance
 from core.importing import view as corpora
 from core.projects import home_steps, runs
 from core.projects.home_steps import FurtherMeasurement, HomeStep
 from core.selection import labelling
+from core.shown import duration
 from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.explore.health import TAB
@@ -29,6 +31,7 @@ from pages.ui.training.form import fewer_labels
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import plain, pressed
 
+WANTED = "home.find.wanted"  # in the session: repetitions to set in the form when it is drawn next
 ASKED = "find"  # in the address: a reload shows the plan again
 REPETITIONS = {
     n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES
@@ -73,10 +76,15 @@ def plan(run_id: str = "") -> None:
         if reason := hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
+        stronger = None if run_id else plan.stronger
         on = where("home.find")
         with st.container(horizontal=True, vertical_alignment="center"):
-            play = ":material/play_arrow:"
-            if pressed("Start", "home.find.start", type="primary", icon=play, disabled=not may_start):
+            query = ":material/query_stats:"
+            if stronger and pressed(_stronger_words(stronger), "home.find.stronger", type="primary", icon=query):
+                st.session_state[WANTED] = stronger.replicates
+                st.rerun()
+            play, style = ":material/play_arrow:", "secondary" if stronger else "primary"
+            if pressed("Start", "home.find.start", type=style, icon=play, disabled=not may_start):
                 runs.start("experiment", plan.options, on, run_anyway=anyway)
                 _close_plan()
             if pressed("Not now", "home.find.away"):
@@ -84,9 +92,16 @@ def plan(run_id: str = "") -> None:
             page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
 
 
+def _stronger_words(plan: PlanChance) -> str:
+    time = f", {duration(plan.seconds)}" if plan.seconds else ""
+    return f"Plan {plan.replicates} repetitions instead ({100 * plan.chance:.0f} of 100{time})"
+
+
 def _chosen() -> dict[str, object]:
     """Ask for the number of repetitions and the encoder, and return the options."""
     left, right = st.columns(2)
+    if wanted := st.session_state.pop(WANTED, None):
+        st.session_state["home.find.times"] = wanted
     with left:
         times = st.selectbox("Repetitions", REPETITIONS, format_func=REPETITIONS.__getitem__, key="home.find.times")
     with right:
@@ -227,7 +242,7 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
         icon = ":material/arrow_forward:"
         page_link(page, label=f"**{label}**" if is_next else label, icon=icon, query=query, width="content")
     if step.again:
-        ask("Ask again", primary=False)
+        ask("Ask again", primary=results.weak(step.run))
 
 
 def _ask(step: HomeStep, *, is_next: bool) -> None:

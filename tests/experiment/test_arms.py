@@ -536,7 +536,7 @@ def test_an_experiment_trains_miner_beside_its_control(corpora: Library) -> None
     assert board.ceiling_words == f"{share} of the spans in test are longer than 4 words and cannot be found."
     assert board.ceiling_words in tables.as_markdown(board)
     miner = next(row for row in board.leaderboard if row.arm == "miner")
-    assert name_of(miner, board.leaderboard) == "names of a type read alike"
+    assert name_of(miner, board.leaderboard) == "similar states for all names of a type"
     config = ExperimentConfig.parse({**MINER, "arms": ("miner",), "finetune": {"epochs": 1}})
     seconds = Seconds(config, TIMED, {name: corpora.find(name) for name in ("train", "dev", "test")})
     none, span, copied = (seconds.finetune(0, cell) for cell in config.cells)

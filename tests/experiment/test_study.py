@@ -43,6 +43,15 @@ OPTIONS: dict[str, Any] = {
 TEXTS = {**OPTIONS, "looks": (2, 4, 6), "seeds": (1, 2, 3, 4, 5, 6)}
 
 
+def test_tasks_of_a_study_have_different_seeds() -> None:
+    config = StudyConfig.parse(TEXTS)
+    assert [experiment.seeds for experiment in config.experiments] == [
+        (1, 2, 3, 4, 5, 6),
+        (1001, 1002, 1003, 1004, 1005, 1006),
+    ]
+    assert config.experiment(1, 2).seeds == (1001, 1002)
+
+
 def two_tasks(home: Path) -> None:
     """A second task's corpora beside those of an experiment."""
     fill(home)
@@ -90,6 +99,9 @@ def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(d
     deltas = [task.choosing.delta for task in result.tasks if task.choosing]
     assert result.choosing.these.delta == pytest.approx(sum(deltas) / 2)
     assert result.choosing.others.dof == 1
+    assert result.foretold
+    assert 0 <= result.foretold.chance <= 1
+    assert result.earlier == []
     assert result.planned
     assert (result.planned.against, result.planned.replicates) == ("random 20", 2)
     assert "on each of 2 tasks" in result.planned.why
@@ -199,7 +211,7 @@ FEW = ("no evidence", "no evidence")
         ([task(delta, n=6) for delta in (-2.0, -2.2, -2.1)], ("worse", "worse"), ""),
         ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "Lacking are test sent"),
-        ([task(0.02), task(-0.02)], FEW, "The two are level"),
+        ([task(-0.7), task(-0.8)], FEW, "A true mean gain of 1.0 points is unlikely"),
         # Alike only because each is hardly known: without evidence on these tasks, nothing is said of others.
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.301, 0.299)], FEW, "Lacking are test sent"),
     ],

@@ -10,7 +10,9 @@ import pytest
 from core.experiment.result import (
     ArmRow,
     Conclusion,
+    EarlierAnalysis,
     ExperimentResult,
+    Foretold,
     PlannedTest,
     Question,
     StudyResult,
@@ -47,18 +49,18 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("No clear benefit: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 19 repetitions in"),
+        ("No clear benefit: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 14 repetitions in"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
         ("No clear benefit", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
     ),
     "level": (
-        line("no evidence", delta=0.01, interval=(-1.0, 1.0)),
-        ("No clear benefit", "+0.0 points of 100", "Next: something else; the two are level"),
+        line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
+        ("No clear benefit", "+0.0 points of 100", "Next: something else; a true gain of 1.0 points is unlikely"),
     ),
     "too small to wait for": (
-        line("no evidence", delta=0.2, interval=(-1.0, 1.4), estimate=replace(GAIN, fixed=0.0)),
+        line("no evidence", delta=0.2, interval=(-5.0, 5.4), estimate=replace(GAIN, falling=3.0, fixed=0.0)),
         ("No clear benefit", "can only detect gains of about", "Labelling more text would help more."),
     ),
     "too few test sentences": (
@@ -71,7 +73,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Helped, but the selection is not shown to", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 11 repetitions"),
+        ("Helped, but the selection is not shown to", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 9 repetitions"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
@@ -183,10 +185,34 @@ def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None
         said = re.match(r"Next: (\d+) repetitions", finding(row).next)
         assert settles(row) == int(said[1] if said else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
-    assert settles(swapped) == 20
+    assert settles(swapped) == 14
     assert settles(swapped, hours=100.0) == 0  # nobody would wait for it
-    level = replace(ROWS["nothing seen"][0], delta=0.01)
-    assert settles(level) == settles(replace(level, delta=0.9, estimate=None)) == settles(NONE) == 0
+    seen = ROWS["nothing seen"][0]
+    assert settles(replace(seen, interval=(-1.0, 0.9))) == settles(replace(seen, estimate=None)) == settles(NONE) == 0
+
+
+def test_open_verdict_shows_the_power_that_the_plan_had_and_every_verdict_earlier_analyses() -> None:
+    plan = Foretold(effect=1.0, chance=0.107)
+    earlier = [
+        EarlierAnalysis(run=str(n), claim=claim, replicates=3) for n, claim in enumerate(("knn 10%", "classifier 10%"))
+    ]
+    told = {
+        word: of_experiment(
+            ExperimentResult(leaderboard=[NONE, line(word)], curve=[], hours={}, foretold=plan, earlier=earlier)
+        ).sure
+        for word in ("no evidence", "hurts")
+    }  # fmt: skip
+    power = "Before it started, the plan had a chance of 11 in 100 to detect a true gain of 1.0 points."
+    assert power in told["no evidence"]
+    assert power not in told["hurts"]
+    third = "This is the third analysis of this test set (earlier: knn 10% (3 times), classifier 10% (3 times))."
+    assert all(third in words for words in told.values())
+    tasks = [task(0.5), task(0.5)]
+    of = replace(
+        studied(mean("no evidence", 0.5, 1.0), mean("no evidence"), tasks=tasks), foretold=plan, earlier=earlier
+    )
+    assert power in of_study(of).sure
+    assert third in of_study(of).sure
 
 
 def test_taggers_that_learnt_nothing_give_no_answer() -> None:
@@ -221,13 +247,17 @@ def mean(answer: Any, delta: float = 1.0, half: float = 0.5) -> Conclusion:
 def study(
     these: Conclusion, others: Conclusion | None, *, tasks: Sequence[TaskRow], arm: str = "classifier"
 ) -> Finding:
+    return of_study(studied(these, others, tasks=tasks, arm=arm))
+
+
+def studied(
+    these: Conclusion, others: Conclusion | None, *, tasks: Sequence[TaskRow], arm: str = "classifier"
+) -> StudyResult:
     question = Question(these=these, others=others, between=None, lacking="")
     read = Question(these=mean("yes"), others=None, between=None, lacking="")
-    return of_study(
-        StudyResult(
-            arm=arm, budget="", tasks=tasks, reading=read, choosing=question, planned=None, replicates=6,
-            hours={"finetune": 3.0},
-        )
+    return StudyResult(
+        arm=arm, budget="", tasks=tasks, reading=read, choosing=question, planned=None, replicates=6,
+        hours={"finetune": 3.0},
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from core.stats.power import simulate
-from core.stats.sequential import Look, bounds, conditional_power, ending
+from core.stats.sequential import Look, adjusted_interval, bounds, conditional_power, ending
 from core.stats.spread import Spread
 
 
@@ -42,7 +42,8 @@ def test_intervals_hold_the_truth_and_choosing_is_rarely_called_helpful_where_it
     assert (idle.sign > 0).mean() <= 0.035  # of two sides
     assert (idle.sign != 0).mean() <= 0.065
     for effect, ended in ((0.0, idle), (1.0, simulate(spread(lots), looks, 1.0, planned=1.0, experiments=8000))):
-        assert 0.93 <= ended.covers(effect).mean() <= 0.97
+        # Two seeds know too little of their spread, so their interval is wider than necessary if seeds differ little.
+        assert 0.93 <= ended.covers(effect).mean() <= (0.995 if looks == (2,) else 0.97)
 
 
 def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_where_something_is() -> None:
@@ -54,6 +55,30 @@ def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_whe
     assert (kept.sign > 0).mean() > 0.75
     assert set(kept.replicates) <= {2, 4, 6}
     assert kept.replicates.mean() < 5.5
+
+
+def test_adjusted_intervals_of_all_looks_include_the_truth_together_in_95_of_100() -> None:
+    looks, rng = (2, 4, 6), np.random.default_rng(3)
+    draws = rng.normal(size=(4000, 6))
+    wrong = 0
+    for replicates in draws:
+        held = []
+        for number, n in enumerate(looks):
+            mean, variance = np.array(replicates[:n].mean()), np.array(1 / n)
+            now = Look(delta=mean, p=np.array(0.5), falling=variance, fixed=np.array(0.0))
+            half = -ndtri(bounds(looks)[number] / 2) * variance**0.5
+            low, high = adjusted_interval(now, looks, number, 1e9) or (mean - half, mean + half)
+            held.append(low <= 0 <= high)
+        wrong += not all(held)
+    assert wrong / len(draws) == pytest.approx(0.05, abs=0.01)
+
+
+def test_adjusted_interval_of_the_choosing_study_is_the_recomputed_one() -> None:
+    """Difference 1.26, standard error .274, 7.4 degrees of freedom, ended at the second of three looks."""
+    ended = Look(delta=np.array(1.26), p=np.array(0.0021), falling=np.array(0.274**2), fixed=np.array(0.0))
+    assert adjusted_interval(ended, (2, 4, 6), 1, 7.4) == pytest.approx((0.39, 2.13), abs=0.01)
+    assert adjusted_interval(ended, (2, 4, 6), 2, 7.4) is None
+    assert adjusted_interval(ended, (2, 4, 6), 1, 0.0) is None
 
 
 def look(delta: float, p: float) -> Look:

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
-from core.stats.bootstrap import Difference, compare, resample
+from core.stats.bootstrap import Difference, compare, resample, seeds_part
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import detectable, power
 from core.stats.sequential import ending
@@ -98,6 +98,15 @@ def test_the_interval_holds_the_truth_in_95_of_100(seeds: int, spread: float, se
         above += not better and found.lo > 0
     assert 0.92 <= held / experiments <= 0.985
     assert above / (experiments / 2) <= 0.05
+
+
+def test_interval_of_two_seeds_against_five_includes_the_truth_although_their_spreads_differ() -> None:
+    rng, n, d = np.random.default_rng(4), (2, 5), 4000
+    arms = [rng.normal(size=(size, d)) * sd for size, sd in zip(n, (1.2, 0.5), strict=True)]
+    noise, sentences = np.stack([arm.var(axis=0, ddof=1) / len(arm) for arm in arms]), np.full(d, 0.25)
+    seeds, dof = seeds_part(noise, np.zeros(d), sentences, n, 465)
+    gap = arms[0].mean(axis=0) - arms[1].mean(axis=0) + 0.5 * rng.normal(size=d)
+    assert (np.abs(gap) <= stdtrit(dof, 0.975) * np.sqrt(seeds + sentences)).mean() >= 0.93
 
 
 def test_where_nothing_differs_improvement_is_cried_in_at_most_5_of_100() -> None:
@@ -473,20 +482,20 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
 @pytest.mark.parametrize(
     ("seeds", "both", "sentences", "lacking"),
     [
-        (0.4, 0.3, 0.0, "are too few to settle a difference of 0.70"),
-        (0.0, 0.1, 0.5, "It would take about 2,300 of them, or the same on 5 corpora"),
+        (0.4, 0.3, 0.0, "are too few to detect a true gain of 1.0 points"),
+        (0.0, 0.1, 0.5, "It would take about 1,000 of them, or the same on 3 corpora"),
         (
             0.6,
             0.0,
             0.5,
-            "It would take about 3,800 of them and about 35 replicates a variant, or the same on 10 corpora",
+            "It would take about 1,900 of them and about 17 replicates a variant, or the same on 5 corpora",
         ),
     ],
 )
 def test_what_is_lacking_has_the_number_that_would_settle_it(
     seeds: float, both: float, sentences: float, lacking: str
 ) -> None:
-    """By hand: .70 points are settled by a variance of .0624, of which replicates and sentences have their parts."""
+    """By hand: a variance of .1274 detects a point; the observed .70 points do not matter."""
     gap = Difference(
         **{"delta": 0.7, "lo": -1.0, "hi": 2.4, "level": 0.95, "above": 0.9, "p": 0.3, "n_sentences": 465},  # type: ignore[arg-type]
         system=(57.0, 58.0, 58.2),

@@ -1,0 +1,105 @@
+"""Compute the rows of README's table that have committed counts, from choosing.jsonl.
+
+    python -m tests.lab.benchmarks.headline
+
+Each row: mean test F1 of both variants, difference with its 95% interval, p, and the chance that its plan had to detect
+a true gain of 1 point at the spread that was then observed. For the three domains together also: the interval that
+allows for the looks, and the interval in which the difference of one new domain is expected (prediction interval).
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import mean, stdev
+
+import numpy as np
+from scipy.special import stdtrit
+
+from core.stats import sequential
+from core.stats.bootstrap import compare
+from core.stats.pooled import Estimate, pooled
+from core.stats.power import power
+from core.stats.spread import of_estimate
+from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, NONE, unpacked
+
+EFFECT = 1.0  # points
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of the table: F1 in percent, differences in points. replicates: of each corpus.
+
+    adjusted: interval that allows for the looks. new: prediction interval of one new corpus; None for a single corpus.
+    """
+
+    f1: float
+    other: float
+    delta: float
+    interval: Interval
+    p: float
+    replicates: int
+    power: float
+    adjusted: Interval | None
+    new: Interval | None
+
+
+def rows() -> dict[tuple[str, str, str], Row]:
+    """Return {(ground, variant, compared with): row}."""
+    grounds: dict[str, dict[str, list[dict[str, object]]]] = defaultdict(lambda: defaultdict(list))
+    for line in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
+        grounds[line["settings"].get("ground", "crossner")][line["corpus"]].append(line)
+    # All five corpora, with equal weights; its power is that of replicates that share nothing.
+    grounds["all"] = {corpus: found for each in list(grounds.values()) for corpus, found in each.items()}
+    pairs = ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE))
+    return {
+        (name, *pair): _row(list(grounds[name].values()), *pair, swapped=name in GROUNDS and GROUNDS[name].swapped)
+        for name in grounds
+        for pair in pairs
+    }
+
+
+def _row(corpora: Sequence[list[dict[str, object]]], system: str, other: str, *, swapped: bool) -> Row:
+    estimates, f1s, n = [], [], len(corpora[0])
+    for found in corpora:
+        ordered = sorted(found, key=lambda line: int(str(line["replicate"])))
+        gap = compare(*([unpacked(line, arm) for line in ordered] for arm in (system, other)))
+        estimates.append(Estimate.of(gap))
+        f1s.append((mean(gap.system), mean(gap.other)))
+    together = pooled(estimates)
+    delta, half = float(together.delta), float(together.half())
+    spreads = tuple(of_estimate(estimate, n, swapped=swapped) for estimate in estimates)
+    deltas = [estimate.delta for estimate in estimates]
+    new = None
+    if len(deltas) > 1:
+        wide = stdtrit(len(deltas) - 1, 0.975) * stdev(deltas) * sqrt(1 + 1 / len(deltas))
+        new = (delta - wide, delta + wide)
+    return Row(
+        f1=float(np.mean([pair[0] for pair in f1s])),
+        other=float(np.mean([pair[1] for pair in f1s])),
+        delta=delta,
+        interval=(delta - half, delta + half),
+        p=float(together.p),
+        replicates=n,
+        power=power(spreads, LOOKS, EFFECT).chance,
+        adjusted=sequential.adjusted_interval(together.look, LOOKS, LOOKS.index(n), float(together.dof)),
+        new=new,
+    )
+
+
+def main() -> None:
+    for (ground, system, other), row in rows().items():
+        low, high = row.interval
+        words = f"{row.f1:.1f} against {row.other:.1f}, {row.delta:+.1f} [{low:+.1f}, {high:+.1f}], p = {row.p:.2g}"
+        print(
+            f"{ground:<9} {system} against {other}: {words}, chance to show +{EFFECT:g}: {100 * row.power:.0f} in 100"
+        )
+        for name, interval in (("allowing for the looks", row.adjusted), ("one new domain", row.new)):
+            if interval:
+                print(f"{'':<9} {name}: [{interval[0]:+.1f}, {interval[1]:+.1f}]")
+
+
+if __name__ == "__main__":
+    main()
