@@ -226,6 +226,39 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
     assert "home.find.start" not in keys(app)
 
 
+def test_a_plan_with_little_power_proposes_a_stronger_one_first(
+    home: Path, monkeypatch: pytest.MonkeyPatch, begun: list[tuple[str, Mapping[str, Any]]]
+) -> None:
+    finished.corpora(home)
+    asked, real = find_out.options(), experiments.foresight
+    timed(asked, home)
+    chances = [0.11, 0.6, 0.85]  # of 3, 6 and 12 repetitions
+
+    def foretold(options: Mapping[str, object]) -> foresight.Foresight:
+        found = real(options)
+        plans = [replace(plan, chance=chance) for plan, chance in zip(found.plans, chances, strict=False)]
+        return replace(found, plans=tuple(plans))
+
+    monkeypatch.setattr(find_out.view, "foresight", foretold)
+    stronger = find_out.plan(asked).stronger
+    assert stronger
+    assert stronger.replicates == 12
+    app = opened("home.py")
+    press(app, "home.find")
+    assert app.selectbox(key="home.find.times").value == 3
+    [button] = [button for button in app.button if button.key == "home.find.stronger"]
+    assert button.label.startswith("Plan 12 repetitions instead (85 of 100")
+    press(app, "home.find.stronger")
+    assert app.selectbox(key="home.find.times").value == 12
+    assert begun == []
+    chances[2] = 0.7  # no proposed plan is strong enough
+    plan = find_out.plan(asked)
+    assert plan.stronger is None
+    assert "No plan of up to 12 repetitions does so in 80; more labelled text would help more." in plan.shows
+    chances[0] = 0.4
+    assert "No plan of" not in find_out.plan(asked).shows
+
+
 def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

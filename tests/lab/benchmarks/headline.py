@@ -74,7 +74,7 @@ def _row(corpora: Sequence[list[dict[str, object]]], system: str, other: str, *,
     deltas = [estimate.delta for estimate in estimates]
     new = None
     if len(deltas) > 1:
-        wide = stdtrit(len(deltas) - 1, 0.975) * stdev(deltas) * sqrt(1 + 1 / len(deltas))
+        wide = float(stdtrit(len(deltas) - 1, 0.975)) * stdev(deltas) * sqrt(1 + 1 / len(deltas))
         new = (delta - wide, delta + wide)
     return Row(
         f1=float(np.mean([pair[0] for pair in f1s])),
