@@ -69,7 +69,7 @@ class SeedOutcome:
 
     best_epoch: best epoch on dev, from 1. epochs: number trained. seconds: training time. tests: one per test set.
     settings: settings of the training, by option. last_layer: dev micro F1 without Winnow, for a tagger that mixes
-    layers; None for other taggers.
+    layers; None for other taggers. dev_epochs: dev micro F1 after each epoch, percent.
     """
 
     seed: int
@@ -80,6 +80,7 @@ class SeedOutcome:
     tests: Sequence[SplitScores]
     settings: Mapping[str, bool | int | float]
     last_layer: float | None = None
+    dev_epochs: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,7 @@ class FinetuneResult:
     model: folder of the seed that is best on dev. test: scores on the first test set, None without one. tests: scores
     on each test set. best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: settings of the
     training. too_long: None unless the network is `span`. with_vector: None without pretrained vectors.
+    dev_epochs: dev micro F1 after each epoch, percent, one row per seed.
     """
 
     model: str
@@ -200,6 +202,7 @@ class FinetuneResult:
     train_in_test: TrainInTest | None = None
     too_long: TooLong | None = None
     with_vector: WithVector | None = None
+    dev_epochs: Sequence[Sequence[float]] = ()
 
     @property
     def ceiling_words(self) -> str:
@@ -478,6 +481,7 @@ def all_seeds(
         tests=tests,
         best_epoch=[outcome.best_epoch for outcome in outcomes],
         epochs=[outcome.epochs for outcome in outcomes],
+        dev_epochs=[outcome.dev_epochs for outcome in outcomes],
         seconds=[outcome.seconds for outcome in outcomes],
         settings=outcomes[0].settings,
         train_in_test=train_in_test,

@@ -83,6 +83,9 @@ def test_two_seeds_write_a_tagger_tables_and_a_card(tagger: Run, trained: Names)
         assert part in card
     assert not list(run.checkpoints.iterdir())
     kept = int(np.argmax(result["dev"]["micro_f1"]))
+    for scores, best, epochs in zip(result["dev_epochs"], result["best_epoch"], result["epochs"], strict=True):
+        assert len(scores) == epochs
+        assert scores[best - 1] == max(scores)
     again = runs.get(trained["evaluate"]).result()
     assert again["test"]["micro_f1"] == [pytest.approx(result["test"]["micro_f1"][kept], abs=0.5)]
     assert tuned(config).id == run.id
