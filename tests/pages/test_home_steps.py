@@ -239,7 +239,7 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
         plans = [replace(plan, chance=chance) for plan, chance in zip(found.plans, chances, strict=False)]
         return replace(found, plans=tuple(plans))
 
-    monkeypatch.setattr(find_out.view, "foresight", foretold)
+    monkeypatch.setattr(experiments, "foresight", foretold)
     stronger = find_out.plan(asked).stronger
     assert stronger
     assert stronger.replicates == 12
