@@ -1,4 +1,4 @@
-"""The page Bias in its states: empty, at work, measured, reviewed, rebuilt, tested under other names, wrong input."""
+"""The page Bias: its forms, a measurement, the review of labels, rebuilt training sets and harder test sets."""
 
 import re
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def raw_html(app: AppTest) -> str:
 
 
 @pytest.mark.usefixtures("expert")
-def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path, corpus: Corpus) -> None:
+def test_measurement_form_has_every_option_and_an_estimate(home: Path, corpus: Corpus) -> None:
     finish(home, "calibrate", {"task": corpus.fingerprint, "train": corpus.fingerprint}, lambda context: TIMED)
     options = {"train": corpus.fingerprint}
     least, seconds, most = (
@@ -69,15 +69,12 @@ def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path
     app = opened(PAGE)
     assert f"About {duration(seconds)} for 123 mentions" in texts(app)
     assert app.number_input(key="bias.mentions").value is None
-    assert not app.code  # a command is drawn once it is opened: what colours it is 1.5 MB of script
-    app.session_state["bias.command"] = True
-    app.segmented_control(key="bias.preset").set_value("custom").run()
+    assert not app.code  # a command is drawn only when it is opened, because its colours need 1.5 MB of script
+    app = opened(PAGE, {"bias.command": True, "bias.preset": "custom", "bias.folds": 2, "bias.mentions": 50})
     shown = {"train", "preset", "weights"}  # picked above; fills itself in
     for name in KINDS["difficulty"].config.model_fields.keys() - shown:
         assert app.get_by_key(f"bias.{name}"), name
-    app.selectbox(key="bias.calibrate").select("no")
-    app.number_input(key="bias.folds").set_value(2)
-    app.number_input(key="bias.mentions").set_value(50).run()
+    app.selectbox(key="bias.calibrate").select("no").run()
     [command] = [code.value for code in app.code]
     for part in (
         "core difficulty",
@@ -90,7 +87,7 @@ def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path
         assert part in command
 
 
-def test_a_running_measurement_shows_its_losses_and_can_be_cancelled(home: Path, corpus: Corpus) -> None:
+def test_running_measurement_shows_its_losses_and_a_cancel_button(home: Path, corpus: Corpus) -> None:
     config = KINDS["difficulty"].config.parse({"train": corpus.fingerprint, "encoder": "tiny"})
     with as_running(register(KINDS["difficulty"], config, RunStore(home))) as run:
         with EventLog(run.events_file) as log:
@@ -101,7 +98,7 @@ def test_a_running_measurement_shows_its_losses_and_can_be_cancelled(home: Path,
     assert len(app.get("vega_lite_chart")) == 1
 
 
-def test_what_labels_teach_is_shown_in_numbers_bars_and_sentences(run: str) -> None:
+def test_measurement_is_shown_in_numbers_bars_and_sentences(run: str) -> None:
     assert bias.difficulty_result(run).ceim == {"low": 60, "near_zero": 3, "high": 60}
     found = bias.measured(run)
     bars = sorted(set(found.bars.tolist()))
@@ -131,8 +128,8 @@ def test_what_labels_teach_is_shown_in_numbers_bars_and_sentences(run: str) -> N
     assert "PARTY</small>" not in listed
 
 
-def test_labels_look_wrong_by_either_view_and_types_with_few_mentions_come_last(home: Path, corpus: Corpus) -> None:
-    """Of every fifth sentence the context tells 0 bits but for rounding; a name alone against a label is enough."""
+def test_suspicious_labels_are_found_by_name_or_context_and_rare_types_come_last(home: Path, corpus: Corpus) -> None:
+    """In every fifth sentence the context gives 0 bits up to rounding; a name that contradicts the label is enough."""
 
     def rule(row: int, kind: str) -> tuple[float, float]:
         against = {5: (-3.0, 2e-16), 10: (-4.0, 2e-16), 7: (-0.2, -0.1), 8: (-0.4, -0.1), 15: (2e-16, -2e-16)}
@@ -154,18 +151,18 @@ def test_labels_look_wrong_by_either_view_and_types_with_few_mentions_come_last(
 @pytest.mark.parametrize(
     ("types", "bits", "clean", "heading"),
     [
-        (("<b>PARTY</b>",), (0.0, 0.0), False, "only one type"),  # a single type: nothing was trained
+        (("<b>PARTY</b>",), (0.0, 0.0), False, "only one type"),  # with a single type nothing is trained
         (("PARTY", "DATE"), (0.0, 2e-16), False, "No evidence"),  # nothing was found
         (
             ("PARTY", "DATE"),
             (-0.001, -0.5),
             False,
             "Names are more informative",
-        ),  # nothing but for rounding has no sign
+        ),  # a rounded zero has no sign
         (("PARTY", "DATE"), (1.0, -1.0), True, "Names are more informative"),
     ],
 )
-def test_labels_get_a_clean_bill_only_if_something_was_measured(
+def test_labels_count_as_clean_only_if_something_was_measured(
     types: tuple[str, ...], bits: tuple[float, float], clean: bool, heading: str, home: Path
 ) -> None:
     rows = [sentence(f"Acme{i} pays .", [(0, 1, types[i % len(types)])]) for i in range(30)]
@@ -179,7 +176,7 @@ def test_labels_get_a_clean_bill_only_if_something_was_measured(
     assert "−0.00" not in said
 
 
-def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
+def test_labels_are_reviewed_in_two_windows_undone_and_exported(run: str, home: Path) -> None:
     numbers = bias.suspicious(run).tolist()
     found = bias.measured(run)
     doubts = [max(found.entity[number], found.context[number]) for number in numbers]
@@ -187,11 +184,11 @@ def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
     assert doubts == sorted(doubts)
     app, another = opened(PAGE), opened(PAGE)
     press(app, "bias.accept")
-    press(another, "bias.skip")  # of the first label, which another window has reviewed meanwhile
+    press(another, "bias.skip")  # the first label, which another window has reviewed meanwhile
     assert [(each.mention, each.action) for each in bias.read_reviews(run).history] == [(numbers[0], "accept")]
     assert another.warning
-    press(another, "bias.skip")  # of the second, which it shows now
-    press(app, "bias.undo")  # which spoke of the first
+    press(another, "bias.skip")  # the second label, which it shows now
+    press(app, "bias.undo")  # this window still shows the first label
     assert app.warning
     assert len(bias.read_reviews(run).history) == 2
     app.selectbox(key=f"bias.right.{run}.{numbers[2]}").select("DATE").run()
@@ -201,7 +198,7 @@ def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
     press(app, "bias.accept")
     press(app, "bias.undo")
     assert [one.action for one in bias.read_reviews(run).history] == ["accept", "skip", "fix", "remove"]
-    assert "3 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
+    assert "3 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # in a new session
 
     path = home / "corrected.conll"
     bias.export_corrected(run, path)
@@ -216,7 +213,7 @@ def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
     press(app, "bias.seal")
     assert "2 labels corrected" in corpora.listed()[-1].name
     bias.review(run, numbers[4], "skip")
-    todo, skipped = _left(numbers, bias.read_reviews(run))  # a skipped one comes back once the others are done
+    todo, skipped = _left(numbers, bias.read_reviews(run))  # skipped labels come back after all others
     assert (todo, skipped) == ([numbers[5]], [numbers[1], numbers[4]])
     bias.review(run, numbers[1], "skip")
     assert _left(numbers, bias.read_reviews(run))[1] == [numbers[4], numbers[1]]
@@ -225,7 +222,7 @@ def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
             bias.review(run, *told)
 
 
-def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_shown(run: str, corpus: Corpus) -> None:
+def test_rebuilt_set_shows_its_changes_and_an_earlier_one_can_be_chosen(run: str, corpus: Corpus) -> None:
     path = facade_runs.get(run).artifacts / "mentions.parquet"
     some = read_mentions(path)[::2]
     path.unlink()
@@ -236,8 +233,8 @@ def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_sh
     assert newer.result()["changed"] > older.result()["changed"] > 0
     app = opened(PAGE, {"bias.rebuilt.command": True})
     assert not app.error
-    assert "62 of 123 mentions" in texts(app)  # that were measured
-    assert "25 of 123 mentions" in texts(app)  # that are to be changed
+    assert "62 of 123 mentions" in texts(app)  # measured
+    assert "25 of 123 mentions" in texts(app)  # to be changed
     html = raw_html(app)
     assert "before</strong>" in html
     assert re.search(r"labels\.pdf, page \d+</small></li>", html)
@@ -248,7 +245,7 @@ def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_sh
     assert "--rate 0.1" in " ".join(codes(app))
 
 
-def test_low_share_cannot_start_without_enough_sentences_or_without_its_own_test_set(run: str) -> None:
+def test_low_share_cannot_start_without_enough_sentences_or_a_test_set(run: str) -> None:
     app = opened(PAGE, {"bias.rebuild.method": "low-share"})
     assert app.button(key="bias.rebuild.start").disabled
     app.number_input(key="bias.rebuild.low-share.size").set_value(3)
@@ -261,14 +258,14 @@ def test_low_share_cannot_start_without_enough_sentences_or_without_its_own_test
     assert f"{told.drawn} measured mentions" in texts(app)
 
 
-def test_a_rebuild_holds_out_the_dev_and_test_sets_of_the_corpus_that_was_measured(home: Path) -> None:
+def test_rebuild_holds_out_the_dev_and_test_sets_of_the_measured_corpus(home: Path) -> None:
     mine = contracts(home, name="legal-train")
     run = measured(home, mine)
     other = {role: labels(home, f"music-{role}", n) for n, role in enumerate(("train", "dev", "test"), 3)}
     for role, corpus in other.items():
         corpora.set_role(role, corpus.fingerprint)
     app = opened_on(PAGE, run.id)
-    assert bias.splits_of(mine.fingerprint)[0] == []  # unknown: it asks
+    assert bias.splits_of(mine.fingerprint)[0] == []  # unknown, so the page asks
     assert app.button(key="bias.rebuild.start").disabled
     named = [labels(home, f"legal-{part}", n) for n, part in enumerate(("dev", "test"), 8)]
     assert set(bias.splits_of(mine.fingerprint)[0]) == {corpus.fingerprint for corpus in named}
@@ -286,13 +283,13 @@ def test_a_rebuild_holds_out_the_dev_and_test_sets_of_the_corpus_that_was_measur
 
 
 def labels(home: Path, name: str, n: int) -> Corpus:
-    """Return a labelled corpus of `n` sentences, which no other name has."""
+    """Return a labelled corpus of `n` sentences; they contain `name`, so other corpora differ."""
     rows = [sentence(f"{name} pays Acme{i}", [(2, 3, "PARTY")]) for i in range(n)]
     return Library(home).seal(rows, name=name, origin={}, labelled=True)
 
 
 def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: str, skill: float) -> str:
-    """A finished `finetune` run that was tested on the plain set and on `hard`, where it is worse."""
+    """Finish a `finetune` run that was tested on the plain test set and, with lower scores, on `hard`."""
     tests = [list(next(corpus.batches())) for corpus in (made["test"], hard)]
 
     def work(context: RunContext) -> FinetuneResult:

@@ -1,4 +1,4 @@
-"""The data check on the pages: red items in words, and no start unless the user says so."""
+"""The data check on the pages: its problems in words, and no start without the user's consent."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ RED = "The task corpus (T_C) has 1 sentence; the strategy classifier needs at le
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """(kind, runs anyway) of what a page would have started."""
+    """Return the list of what a page starts, as (kind, runs anyway); only the data check runs."""
     begun: list[tuple[str, bool]] = []
 
     def start(kind: str, options: Mapping[str, Any], on: str = "", *, run_anyway: bool = False) -> str:
@@ -30,12 +30,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
 
 @pytest.fixture
 def one_sentence(seal: Seal) -> None:
-    """A project with one sentence as T_C."""
+    """Set up a project whose task corpus has one sentence."""
     corpora.set_role("task", seal(contracts(1, seed=1), "task").fingerprint)
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
 
 
-def test_selection_starts_a_red_run_only_with_consent(one_sentence: None, started: list[tuple[str, bool]]) -> None:
+def test_selection_starts_a_run_that_the_data_check_refuses_only_with_consent(
+    one_sentence: None, started: list[tuple[str, bool]]
+) -> None:
     app = opened("pages/3_Selection.py")
     assert RED in seen(app)
     assert app.button(key="selection.start").disabled
@@ -44,13 +46,12 @@ def test_selection_starts_a_red_run_only_with_consent(one_sentence: None, starte
     assert started == [("select", True)]
 
 
-def test_selection_never_starts_with_a_budget_above_the_domain_corpus(
+def test_selection_refuses_a_budget_above_the_domain_corpus_and_offers_one_that_fits(
     seal: Seal, started: list[tuple[str, bool]]
 ) -> None:
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
-    app = opened("pages/3_Selection.py")
-    app.text_input(key="selection.budget").input("lots").run()
+    app = opened("pages/3_Selection.py", {"selection.budget": "lots"})
     assert "budget: 'lots' is not understood" in seen(app)
     assert app.button(key="selection.start").disabled
     app.text_input(key="selection.budget").input("81").run()
@@ -63,7 +64,9 @@ def test_selection_never_starts_with_a_budget_above_the_domain_corpus(
     assert started == [("select", False)]
 
 
-def test_training_starts_a_red_run_only_with_consent(seal: Seal, started: list[tuple[str, bool]]) -> None:
+def test_training_starts_a_run_that_the_data_check_refuses_only_with_consent(
+    seal: Seal, started: list[tuple[str, bool]]
+) -> None:
     none = seal([sentence(text, []) for text in contracts(20, seed=1)], "none", labelled=True).fingerprint
     for role in ("train", "dev"):
         corpora.set_role(role, none)
@@ -76,7 +79,7 @@ def test_training_starts_a_red_run_only_with_consent(seal: Seal, started: list[t
     assert started == [("finetune", True)]
 
 
-def test_training_sets_a_budget_above_the_domain_corpus_to_one_that_fits(
+def test_training_refuses_a_budget_above_the_domain_corpus_and_offers_one_that_fits(
     seal: Seal, started: list[tuple[str, bool]]
 ) -> None:
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
@@ -84,8 +87,7 @@ def test_training_sets_a_budget_above_the_domain_corpus_to_one_that_fits(
     for seed, role in enumerate(("train", "dev", "test"), 3):
         labels = [sentence(text, [(0, 1, "PARTY")]) for text in contracts(20, seed=seed)]
         corpora.set_role(role, seal(labels, role, labelled=True).fingerprint)
-    app = opened("pages/5_Training.py", {"training.kind": "experiment"})
-    app.text_input(key="training.experiment.budgets").input("81").run()
+    app = opened("pages/5_Training.py", {"training.kind": "experiment", "training.experiment.budgets": "81"})
     assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in seen(app)
     assert app.button(key="training.start").disabled
     press(app, "training.cure.budget")
@@ -94,7 +96,7 @@ def test_training_sets_a_budget_above_the_domain_corpus_to_one_that_fits(
     assert started == [("experiment", False)]
 
 
-def test_home_ticks_no_texts_that_the_data_check_marks(one_sentence: None, seal: Seal) -> None:
+def test_home_shows_the_result_of_the_data_check_beside_the_texts(one_sentence: None, seal: Seal) -> None:
     app = opened("home.py")
     assert RED in seen(app)
     assert [each.value[:16] for each in app.markdown if "Your texts" in each.value] == [":material/error:"]
@@ -108,7 +110,7 @@ def test_home_ticks_no_texts_that_the_data_check_marks(one_sentence: None, seal:
     assert [":material/check_circle:" in each.value for each in app.markdown if "Your texts" in each.value] == [True]
 
 
-def test_similarity_and_corpora_show_the_same_words_of_the_project_and_of_an_import(
+def test_similarity_and_corpora_show_the_data_check_of_the_project_and_of_an_import(
     one_sentence: None, tmp_path: Path
 ) -> None:
     assert "The task corpus (T_C) has 1 sentence; with fewer than 100" in seen(opened("pages/2_Similarity.py"))
@@ -119,8 +121,8 @@ def test_similarity_and_corpora_show_the_same_words_of_the_project_and_of_an_imp
     assert "The none has no entity" in seen(app)
 
 
-def test_home_foretells_nothing_on_labels_without_an_entity(seal: Seal) -> None:
-    """No forecast, no advice to borrow: the reason, and the way to import other labels."""
+def test_home_forecasts_nothing_from_labels_without_entities(seal: Seal) -> None:
+    """Home gives the reason and a link to import other labels, and no forecast and no advice to borrow labels."""
     texts = contracts(60, seed=1)
     none = seal([sentence(text, []) for text in texts], "none", labelled=True).fingerprint
     given = {"task": seal(texts, "task"), "domain": seal(contracts(200, seed=2), "domain")}

@@ -1,4 +1,4 @@
-"""The page Training without a browser: what it asks for, what it starts, and every state that a run can be in."""
+"""The page Training: its form, the runs that it starts, and a run in each of its states."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -58,7 +58,7 @@ def labelled(text: str) -> Sentence:
 
 @pytest.fixture
 def parts(seal: Seal) -> dict[str, str]:
-    """Every role given; {role: fingerprint}."""
+    """Fill every role with a corpus; return {role: fingerprint}."""
     words = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match", "harbour", "river"]
     rng = np.random.default_rng(0)
     made = {
@@ -76,7 +76,7 @@ def parts(seal: Seal) -> dict[str, str]:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
-    """What the page would have begun, registered but with nobody at work on it."""
+    """Return the list of what the page starts, as (kind, options). Runs are registered, but no worker runs them."""
     asked: list[tuple[str, Mapping[str, Any]]] = []
 
     def start(kind: str, options: Mapping[str, Any], *where: object, **others: object) -> str:
@@ -88,7 +88,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any
 
 
 def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
-    """A run that nobody has begun; it has no clock, so it waits for no worker."""
+    """Register a run without a worker. The file of its launch has no time, so the run does not wait for a worker."""
     recipe = KINDS[kind]
     wanted = plan(recipe, recipe.config.parse(options), home())
     run = store().create(**wanted.manifest(), parent=parent)
@@ -97,7 +97,7 @@ def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
 
 
 def tuned(parts: Mapping[str, str], *told: Entry, **options: Any) -> Run:
-    """A fine-tuning with `told` in its log; what is left of it where `told` has no end."""
+    """Register a fine-tuning with the entries `told` in its log; without an end among them, its worker died."""
     chosen = {"train": parts["train"], "dev": parts["dev"], "init": "tiny", **options}
     run = made("finetune", **chosen)
     log(run, ("started", DEAD), *told)
@@ -127,7 +127,7 @@ POINTS = [
 
 @pytest.fixture
 def working() -> Iterator[Callable[[Run], None]]:
-    """Somebody holds the run's lock."""
+    """Hold the lock of a run, as its worker does."""
     held: list[Run] = []
 
     def work(run: Run) -> None:
@@ -144,7 +144,7 @@ def labels(app: AppTest) -> list[str]:
 
 
 def charts(app: AppTest) -> dict[str, Any]:
-    """{alt: chart}"""
+    """Return {alternative text: chart}."""
     return {chart.proto.alt.split(" over ")[0]: chart for chart in app.get("vega_lite_chart")}
 
 
@@ -167,7 +167,10 @@ def choose(app: AppTest, *chosen: tuple[str, Any]) -> AppTest:
     return app
 
 
-def start(app: AppTest) -> AppTest:
+def start(app: AppTest, *chosen: tuple[str, Any]) -> AppTest:
+    """Set fields by their keys and press Train."""
+    for key, value in chosen:
+        widget(app, key).set_value(value)
     return press(app, "training.start")
 
 
@@ -181,13 +184,11 @@ EXPERIMENT = {"training.kind": "experiment"}
 # --- what to train ---
 
 
-def test_a_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options(
-    parts: Parts, started: Started
-) -> None:
+def test_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options(parts: Parts, started: Started) -> None:
     made("finetune", **finetune_of(parts))
-    app = opened(PAGE, {"training.form": True, "training.command": True})  # opened by hand, to start another one
-    tests = ("training.finetune.also_test", [parts["dev"], parts["test"]])
-    choose(app, ("training.finetune.seeds", "1, 2"), tests, ("training.finetune.preset", "quick"))
+    tests = {"training.finetune.also_test": [parts["dev"], parts["test"]]}
+    form = {"training.form": True, "training.command": True, "training.finetune.seeds": "1, 2", **tests}
+    app = opened(PAGE, {**form, "training.finetune.preset": "quick"})  # the form is open to start another training
     assert "core finetune --train my-train --dev my-dev --test my-test --test my-dev --seed 1" in " ".join(codes(app))
     start(app)
     [(kind, options)] = started
@@ -198,14 +199,14 @@ def test_a_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options
 
 
 @pytest.mark.usefixtures("expert")
-def test_custom_shows_every_option_and_leaves_empty_ones_at_their_default(parts: Parts, started: Started) -> None:
+def test_custom_preset_shows_every_option_and_keeps_the_default_of_empty_fields(parts: Parts, started: Started) -> None:
     app = opened(PAGE, {"training.finetune.preset": "custom"})
     fields = KINDS["finetune"].config.model_fields
     asked_elsewhere = {"train", "dev", "test", "init", "seeds", "preset", "weights"}
     for name in fields.keys() - asked_elsewhere:
         assert app.get_by_key(f"training.finetune.{name}"), name
     typed = {"learning_rate": "3e-5", "epochs": 7, "skipgram": "window=2, dimension = 30", "constrained": "no"}
-    start(choose(app, *((f"training.finetune.{name}", value) for name, value in typed.items())))
+    start(app, *((f"training.finetune.{name}", value) for name, value in typed.items()))
     config = FinetuneConfig.parse(dict(started[0][1]))
     assert (config.learning_rate, config.epochs, config.batch_size, config.constrained) == (3e-5, 7, None, False)
     assert config.skipgram == {"window": 2, "dimension": 30}
@@ -214,7 +215,9 @@ def test_custom_shows_every_option_and_leaves_empty_ones_at_their_default(parts:
     assert len(started) == 1
 
 
-def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: Parts, started: Started) -> None:
+def test_encoder_is_pre_trained_on_the_task_corpus_and_the_selection_with_its_hand_edits(
+    parts: Parts, started: Started
+) -> None:
     run_id = select("ngram-perplexity", "12", options={"order": 2}, keep=["near_duplicate"])
     untouched = selections.seal(run_id)
     assert untouched.fingerprint == runs.get(run_id).result()["corpus"]
@@ -226,16 +229,16 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: Part
     [(kind, asked)] = started
     task, chosen = asked["corpora"]
     assert (kind, task) == ("pretrain", parts["task"])
-    assert asked["holdout"] == (parts["dev"], parts["test"])  # by their roles, unasked
+    assert asked["holdout"] == (parts["dev"], parts["test"])  # filled in from the roles
     assert len(corpora.find(chosen)) == len(untouched) - 3
     assert corpora.find(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
     corpora.remove(chosen)
     assert selections.seal(run_id).fingerprint == chosen  # sealed again
     choose(app, ("training.selection", ""))
     choices.take_up(choices.keep(run_id, "Another").id)
-    assert app.run().selectbox(key="training.selection").value == ""  # what was picked instead stays
+    assert app.run().selectbox(key="training.selection").value == ""  # a choice made on this page stays
 
-    app = opened(PAGE, EXPERIMENT)  # an experiment begins with the options of the selection
+    app = opened(PAGE, EXPERIMENT)  # an experiment starts from the options of the selection
     way = find_out.options()
     assert tuple(app.multiselect(key=ARMS).value) == way["arms"] == ("none", "random", "ngram-perplexity")
     start(app)
@@ -244,14 +247,14 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: Part
         assert getattr(config, name) == getattr(wanted, name), name
 
 
-def test_what_was_typed_for_an_experiment_stays_when_the_selection_changes(parts: Parts, started: Started) -> None:
+def test_experiment_options_stay_as_typed_when_the_selection_changes(parts: Parts, started: Started) -> None:
     run_id = select("ngram-perplexity", "7", options={"order": 2}, keep=["near_duplicate"])
     app = opened(PAGE, EXPERIMENT)
-    shown = {"arms": ["none", "random", "tapt", "knn"], "budgets": "10%, 20%", "repeat": "pipeline"}
-    choose(app, *((f"training.experiment.{name}", value) for name, value in shown.items()))
+    typed = {"arms": ["none", "random", "tapt", "knn"], "budgets": "10%, 20%", "repeat": "pipeline"}
+    choose(app, *((f"training.experiment.{name}", value) for name, value in typed.items()))
     selections.keep_budget(run_id, "9")  # in another window
     choose(app, ("training.experiment.claim", "tapt"), ("training.experiment.looks", "2, 4"))
-    assert not offers_start(app)  # no analysis after more seeds than there are
+    assert not offers_start(app)  # no interim analysis after more seeds than there are
     start(choose(app, ("training.experiment.looks", "2, 3")))
     config = ExperimentConfig.parse(dict(started[0][1]))
     assert set(config.arms) == {"none", "random", "tapt", "knn"}
@@ -260,7 +263,7 @@ def test_what_was_typed_for_an_experiment_stays_when_the_selection_changes(parts
 
 
 @pytest.mark.usefixtures("expert")
-def test_an_experiments_options_are_fields_and_further_ones_are_typed(
+def test_experiment_takes_options_from_fields_and_from_typed_lines(
     parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = made("pretrain", corpora=[parts["task"]], init="tiny")
@@ -279,7 +282,7 @@ def test_an_experiments_options_are_fields_and_further_ones_are_typed(
         "typed.arms": "highc2low:30%, dataaug",
         "typed": "finetune.patience=3",
     }
-    start(choose(app, *((f"training.experiment.{name}", value) for name, value in typed.items())))
+    start(app, *((f"training.experiment.{name}", value) for name, value in typed.items()))
     [(kind, options)] = started
     config = ExperimentConfig.parse(dict(options))
     assert (kind, config.axis, config.pretrain) == ("experiment", ("encoder:tiny",), {"epochs": 2})
@@ -288,7 +291,7 @@ def test_an_experiments_options_are_fields_and_further_ones_are_typed(
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
 
 
-def test_halves_that_are_swapped_are_their_own_task_corpus_and_the_plan_says_what_it_could_detect(
+def test_swapped_halves_need_no_task_corpus_and_the_plan_states_the_detectable_gain(
     parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {list(options['budgets'])}.")
@@ -297,14 +300,14 @@ def test_halves_that_are_swapped_are_their_own_task_corpus_and_the_plan_says_wha
     points = in_points(experiments.foresight({**parts, "seeds": (1, 2)}).points)
     assert [points in warning.value for warning in app.warning if "seeds per variant" in warning.value] == [True]
     choose(app, ("training.experiment.cross", True))
-    start(choose(app, ("training.experiment.labels", 5), ("training.experiment.cross.seeds", "1, 2")))
+    start(app, ("training.experiment.labels", 5), ("training.experiment.cross.seeds", "1, 2"))
     config = ExperimentConfig.parse(dict(started[0][1]))
     assert (config.cross, config.cross_train, config.cross_dev, config.task) == (True, 5, 0, "")
     assert "classifier" in config.arms
 
 
 @pytest.mark.usefixtures("expert")
-def test_imported_word_vectors_can_be_picked_for_a_tagger_and_an_experiment(
+def test_imported_word_vectors_can_be_chosen_for_a_tagger_and_an_experiment(
     parts: Parts, started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "far.vec").write_text("of 1 2\n")
@@ -316,19 +319,18 @@ def test_imported_word_vectors_can_be_picked_for_a_tagger_and_an_experiment(
         assert bool(app.error) == (name == "gone.vec")
     [(kind, options)] = started
     runs.execute(kind, options)
-    app = opened(PAGE, {"training.finetune.preset": "custom"})
-    start(choose(app, ("training.finetune.imported_vectors", "far")))
+    start(opened(PAGE, {"training.finetune.preset": "custom", "training.finetune.imported_vectors": "far"}))
     assert FinetuneConfig.parse(dict(started[-1][1])).imported_vectors == "far"
     app = opened(PAGE, {**EXPERIMENT, "training.experiment.imported_vectors": ["far"]})
     assert any("vectors:far" in option for option in app.multiselect(key=ARMS).options)
 
 
 @pytest.mark.usefixtures("expert")
-def test_an_experiment_of_sources_needs_no_task_corpus(parts: Parts, started: Started) -> None:
+def test_experiment_on_sources_needs_no_task_corpus(parts: Parts, started: Started) -> None:
     for role in ("task", "domain"):
         corpora.set_role(role, None)
-    app = opened(PAGE, {**EXPERIMENT, "training.experiment.sources": [parts["domain"]]})
-    assert not offers_start(choose(app, (ARMS, ["tapt"])))  # tapt reads the task corpus
+    app = opened(PAGE, {**EXPERIMENT, "training.experiment.sources": [parts["domain"]], ARMS: ["tapt"]})
+    assert not offers_start(app)  # tapt trains on the task corpus
     typed = {
         "arms": ["vectors:my-domain", "lm:my-domain"],
         "also_test": [parts["dev"]],
@@ -347,7 +349,7 @@ def test_an_experiment_of_sources_needs_no_task_corpus(parts: Parts, started: St
     assert [str(cell) for cell in config.cells] == ["none", "states", "vectors:my-domain", "lm:my-domain"]
 
 
-def test_without_the_corpora_that_a_kind_needs_there_is_no_start(seal: Seal) -> None:
+def test_start_button_is_missing_without_the_corpora_that_a_run_needs(seal: Seal) -> None:
     seal(["Only a sentence ."], "lonely")
     for kind in ("pretrain", "finetune", "experiment"):
         app = opened(PAGE, {"training.kind": kind})
@@ -362,7 +364,7 @@ def finetune_of(parts: Mapping[str, str], **options: Any) -> dict[str, Any]:
     return {"train": parts["train"], "dev": parts["dev"], "test": [parts["test"]], "seeds": [1], **options}
 
 
-def test_an_estimate_needs_a_timed_machine_or_an_earlier_training_and_says_what_is_too_little(
+def test_estimate_needs_a_measured_speed_and_warns_of_too_little_memory_and_disk(
     parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = finetune_of(parts)
@@ -385,10 +387,10 @@ def test_an_estimate_needs_a_timed_machine_or_an_earlier_training_and_says_what_
     assert training.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
     assert told.memory_gb is not None
     assert light.memory_gb is not None
-    assert light.memory_gb < told.memory_gb  # neither gradients nor moments of the encoder's own weights
+    assert light.memory_gb < told.memory_gb  # LoRA stores no gradients or moments of the encoder's weights
 
 
-def test_a_machine_timed_on_other_text_gives_an_estimate_for_its_network_alone(parts: Parts) -> None:
+def test_speed_measured_on_other_text_gives_estimates_for_the_same_network_only(parts: Parts) -> None:
     finish(made("calibrate", task=parts["dev"], train=parts["dev"]), TIMED)
     assert experiments.cost(find_out.options()).seconds
     assert training.preflight("finetune", finetune_of(parts)).seconds
@@ -398,7 +400,7 @@ def test_a_machine_timed_on_other_text_gives_an_estimate_for_its_network_alone(p
 # --- a run, in every state ---
 
 
-def test_a_running_training_shows_its_curves_and_can_be_stopped(
+def test_running_training_shows_its_curves_and_can_be_cancelled(
     parts: Parts, working: Callable[[Run], None], started: Started
 ) -> None:
     first = tuned(parts, *POINTS, ("progress", {"done": 40, "total": 100, "unit": "steps"}))
@@ -411,13 +413,13 @@ def test_a_running_training_shows_its_curves_and_can_be_stopped(
     assert "40 of 100 steps" in app.get("progress")[0].proto.text
     assert "<b>ORG" not in texts(app)
     assert len(drawn(app)) == 2 + 1 + 1  # all types, PER and ORG
-    choose(app, (f"training.types.{first.id}", ["PER"]))
-    assert set(drawn(app)) == {"all types", "PER"}
+    widget(app, f"training.types.{first.id}").set_value(["PER"])
     values = np.random.default_rng(0).normal(size=5_000).tolist()
     log(first, *(metric("loss@1", value, 41 + step) for step, value in enumerate(values)))
     stop = next(key for each in app.button if (key := each.key or "").endswith(".cancel"))
     press(app, stop)
     assert first.cancel_file.exists()
+    assert set(drawn(app)) == {"all types", "PER"}
     assert app.button(key=stop).disabled
     [data] = next(iter(charts(app).values())).proto.datasets
     table = pa.ipc.open_stream(data.data.data).read_all()
@@ -428,16 +430,18 @@ def test_a_running_training_shows_its_curves_and_can_be_stopped(
     app = opened(PAGE)
     assert "Waiting for" in texts(app)
     links = {link.proto.label: link.proto.query_string for link in app.get("page_link")}
-    assert first.id in links["Show"]  # what the newer one waits for
+    assert first.id in links["Show"]  # the newer run waits for the older one
 
 
 def drawn(app: AppTest) -> list[str]:
-    """Return the line of every point in the chart of F1."""
+    """Return the name of the curve of every point in the F1 chart."""
     [data] = next(chart for alt, chart in charts(app).items() if "F1" in alt).proto.datasets
     return list(pa.ipc.open_stream(data.data.data).read_all()["line"].to_pylist())
 
 
-def test_a_stopped_training_says_what_is_kept_and_is_resumed(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_training_names_its_checkpoint_and_can_be_resumed(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tuned(parts, *POINTS, ("cancelled", {}))
     said = texts(opened(PAGE))
     assert "No checkpoint was written yet" in said
@@ -457,7 +461,7 @@ def test_a_stopped_training_says_what_is_kept_and_is_resumed(parts: Parts, monke
     assert resumed == [run.id]
 
 
-def test_out_of_memory_is_one_click_from_smaller_batches(parts: Parts, started: Started) -> None:
+def test_training_out_of_memory_can_be_started_again_with_smaller_batches(parts: Parts, started: Started) -> None:
     sentence = "run x: memory ran out; choose smaller batches or a smaller model, and start again."
     ended: Entry = ("failed", {"error": sentence})
     assert training.halved(tuned(parts, ended, accumulation=16).id) is None
@@ -470,7 +474,7 @@ def test_out_of_memory_is_one_click_from_smaller_batches(parts: Parts, started: 
     assert tuple(options["seeds"]) == (7,)
 
 
-def test_an_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_failed(parts: dict[str, str]) -> None:
+def test_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_failed(parts: dict[str, str]) -> None:
     ended: Entry = ("failed", {"error": "memory ran out; smaller."})
     run = made("experiment", **parts, encoder="tiny", pretrain={"epochs": 2})
     child = made("pretrain", corpora=[parts["task"]], init="tiny", epochs=2, parent=run.id)
@@ -479,7 +483,7 @@ def test_an_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_fai
     assert found is not None
     assert (found[0], found[1]["pretrain"]) == ("experiment", {"epochs": 2, "accumulation": 2})
 
-    options = {"method": "sampled"}  # the strategy's own pre-training failed
+    options = {"method": "sampled"}  # the pre-training that the strategy does failed
     arms = ("none", "random", "pseudo-perplexity")
     run = made("experiment", **parts, encoder="tiny", arms=arms, strategies={"pseudo-perplexity": options})
     sources = {name: parts[name] for name in ("task", "domain")}
@@ -493,7 +497,7 @@ def test_an_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_fai
     assert found[1]["pretrain"] == {}
 
 
-def test_a_training_whose_worker_died_shows_the_end_of_its_log(parts: Parts) -> None:
+def test_training_whose_worker_died_shows_the_last_lines_of_its_log(parts: Parts) -> None:
     run = tuned(parts, *POINTS)
     run.log_file.write_text("\n".join(f"line {i} of the log" for i in range(100)))
     app = opened(PAGE)
@@ -503,7 +507,7 @@ def test_a_training_whose_worker_died_shows_the_end_of_its_log(parts: Parts) -> 
     assert "training.run.resume" in {each.key for each in app.button}
 
 
-def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: Parts) -> None:
+def test_finished_tagger_shows_its_scores_and_how_to_load_it(parts: Parts) -> None:
     run = tuned(parts, *POINTS)
     folder = run.artifacts / "model"
     folder.mkdir()
@@ -521,7 +525,7 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: Parts) 
         macro_f1=[58.0, 61.0],
     )
     row = Abstaining(least=0.8, entities=41, precision=87.5, recall=33.25, f1=48.2)
-    evaluations.write_abstaining(run, evaluations.file_suffix("dev", 2), [row])  # of the seed that is best on dev
+    evaluations.write_abstaining(run, evaluations.file_suffix("dev", 2), [row])  # the seed with the best dev F1
     finish(run, replace(result, dev=dev, test=test, tests=[test]))
     app = opened(PAGE)
     assert not app.error
@@ -532,7 +536,7 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: Parts) 
         assert part in said
     for part in ("70.00 [61.2, 77.5]", "<td>50.00</td>", "59.50"):
         assert part in said
-    assert "0.400 as it came" not in said  # of a seed that was not kept
+    assert "0.400 as it came" not in said  # the calibration of a seed that was not kept
     code = [block.value for block in app.code]
     assert str(folder) in code
     assert any(f'pipeline("token-classification", {str(folder)!r}' in block for block in code)
@@ -543,7 +547,7 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: Parts) 
     assert "Seed 2 learnt nothing" in texts(opened(PAGE))
 
 
-def test_a_finished_encoder_says_what_pre_training_has_changed(parts: Parts) -> None:
+def test_finished_encoder_shows_perplexity_before_and_after(parts: Parts) -> None:
     run = made("pretrain", corpora=[parts["task"]], init="tiny")
     log(
         run,
@@ -565,7 +569,7 @@ def finish(run: Run, result: object) -> None:
     log(run, ("succeeded", {}))
 
 
-def test_an_experiment_shows_its_trainings_one_by_one_and_then_its_verdicts(
+def test_experiment_shows_its_trainings_while_it_runs_and_its_verdicts_at_the_end(
     parts: Parts, working: Callable[[Run], None]
 ) -> None:
     run = made("experiment", **parts, encoder="tiny")
@@ -580,7 +584,7 @@ def test_an_experiment_shows_its_trainings_one_by_one_and_then_its_verdicts(
     choose(app, (f"training.part.{run.id}", children[0].id))
     assert metrics(app)["Loss"] == "3"
     log(run, ("child", {"run": made("pretrain", corpora=[parts["task"]], init="tiny", parent=run.id).id}))
-    assert "Score of" not in [field.label for field in opened(PAGE).multiselect]  # pre-training has no score by type
+    assert "Score of" not in [field.label for field in opened(PAGE).multiselect]  # pre-training has no F1 per type
     row = replace(ARM_ROW, arm="knn", budget="10%", mean=61.0, delta=1.5, why="<i>too few</i>")
     finish(run, ExperimentResult(leaderboard=[row], curve=[], hours={}))
     app = opened(PAGE)
