@@ -39,7 +39,7 @@ from tests.conftest import sentence
 from tests.fake_models import found_by_list, tiny_mlm
 from tests.homes import Homes
 from tests.pages.drawing import ROOT, SELECTION, keys, opened, opened_on, press, texts
-from tests.pages.test_choice import typed
+from tests.pages.test_selection import typed
 from tests.planted import contracts, kitchen
 
 PAGE = "pages/4_Explore.py"

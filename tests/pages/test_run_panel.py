@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.experiment import results
-from core.importing import view as facade_corpora
+from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
@@ -24,12 +24,12 @@ from pages.ui.runs.words import pace, stage, whole
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal
-from tests.finished import LINES, corpora, experiment, fine_tuned, finish
+from tests.finished import LINES, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
-from tests.pages.drawing import keys, opened, opened_on, press, select, texts
+from tests.pages.drawing import SELECTION, TRAINING, audit, keys, opened, opened_on, press, select, texts
 
 Happened = tuple[EventKind, Data]
-SELECTION, TRAINING = "pages/3_Selection.py", "pages/5_Training.py"
+PLACES = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
 STARTED: Happened = ("started", {"pid": 2**22 + 1, "created": 0.0})
 PART: Happened = ("part", {"number": 3, "of": 6, "name": "knn 10%: pre-training", "left": 720.0, "after": 60.0})
 
@@ -40,7 +40,7 @@ def at(done: int, total: int = 60) -> Happened:
 
 @pytest.fixture
 def made(home: Path) -> dict[str, Corpus]:
-    return corpora(home)
+    return finished.corpora(home)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[s
     del app.query_params["choice"]
     assert opened_on(SELECTION, newer).query_params["choice"] == newer  # in another window
     assert app.run().selectbox(key=f"selection.which.{older}").value == older
-    facade_corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
+    corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     app.run()
     assert not app.metric
     press(app, "selection.run.latest")
@@ -210,3 +210,25 @@ def test_a_page_without_runs_leads_to_what_makes_them(page: str, then: str, made
     app = opened(f"pages/{page}.py")
     assert [link.proto.page for link in app.main.get("page_link")] == [then]
     assert not app.button
+
+
+@pytest.mark.parametrize("page", list(PLACES))
+def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
+    page: str, made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = list[tuple[str, str]]()
+
+    def start(kind: str, options: Mapping[str, object], on: str = "", **others: object) -> str:
+        begun.append((kind, on))
+        return audit(made["task"].fingerprint)
+
+    monkeypatch.setattr(runs, "start", start)
+    key, kind = PLACES[page]
+    where = f"{key.removesuffix('.start')}.where"
+    for places in (("local",), ("local", "ray")):
+        monkeypatch.setattr(runs, "places", lambda places=places: places)
+        app = opened(page)
+        assert bool([box for box in app.selectbox if box.key == where]) == (len(places) > 1)
+    app.selectbox(key=where).select("ray")
+    press(app, key)
+    assert set(begun) == {(kind, "ray")}

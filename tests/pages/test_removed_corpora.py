@@ -1,4 +1,4 @@
-"""A finished run some of whose corpora were removed: the page keeps showing what the run stored."""
+"""Pages of a finished run some of whose corpora were removed: they still show the stored results."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +22,12 @@ def well(app: AppTest) -> str:
 
 @pytest.fixture
 def shown(furnished_once: Home, copied: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Set a home of the test's own up, with all corpora: {page: the run it is about}."""
+    """Copy the furnished home with all its corpora; return {page: its run}."""
     monkeypatch.setenv("WINNOW_HOME", str(copied(furnished_once[0])))
     return furnished_once[1]
 
 
-def test_results_says_on_the_tabs_that_need_text_what_is_missing(
+def test_results_names_the_missing_corpora_on_the_tabs_that_need_their_text(
     emptied: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(emptied[0]))
@@ -38,7 +38,7 @@ def test_results_says_on_the_tabs_that_need_text_what_is_missing(
         assert ("is no longer here" in said or "no corpus of this name" in said) == (tab in ("By type", "Sentences"))
 
 
-def test_without_its_domain_corpus_a_selection_keeps_its_map_and_leaves_the_others_alone(shown: dict[str, str]) -> None:
+def test_selection_without_its_domain_corpus_keeps_its_map_and_scores(shown: dict[str, str]) -> None:
     task = corpora.find("contracts").fingerprint
     other = select(task=task, domain=corpora.find("orchard").fingerprint)
     corpora.remove(corpora.find("pile").fingerprint)
@@ -52,7 +52,7 @@ def test_without_its_domain_corpus_a_selection_keeps_its_map_and_leaves_the_othe
     assert len(app.selectbox(key=f"explore.which.{other}").options) == 2
 
 
-def test_without_its_task_corpus_a_selection_still_moves_its_budget(shown: dict[str, str]) -> None:
+def test_selection_without_its_task_corpus_can_still_change_its_budget(shown: dict[str, str]) -> None:
     corpora.remove(corpora.find("contracts").fingerprint)
     app = opened_on("pages/3_Selection.py", shown["Selection"])
     assert f"{GONE}: the " in well(app)

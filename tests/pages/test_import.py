@@ -1,5 +1,7 @@
-"""A drop of several files on Corpora: the parts that are proposed, changes, the question, one button, and its report."""
+"""Import on the page Corpora: proposed roles of several files, questions about labels, and the report."""
 
+import json
+import sys
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.cli.main import run_main
 from core.corpora import looks
 from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look
 from core.corpora.readers import Preview, ReadOptions, sniff
@@ -16,6 +19,7 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
 from tests import documents
+from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
 from tests.importing.test_intake import labels
 from tests.pages.drawing import dropped, opened, opened_on, press, texts
 from tests.planted import kitchen
@@ -29,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 
 def parts(app: AppTest) -> dict[str, str]:
-    """{row: the part in its list}."""
+    """Return {file: its proposed role}."""
     boxes = [box for box in app.selectbox if box.label.startswith("Role of ")]
     return {box.label.removeprefix("Role of "): str(box.value) for box in boxes}
 
@@ -38,7 +42,7 @@ def box(app: AppTest, name: str) -> Any:
     return next(box for box in app.selectbox if box.label == f"Role of {name}")
 
 
-def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(
+def test_proposed_roles_survive_a_reload_and_are_used_with_one_press(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[Sequence[Path]]()
@@ -62,11 +66,11 @@ def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(
     assert not list((home / "uploads").iterdir())
     assert "upload" not in app.query_params
     corpora.remove(corpora.roles()["domain"])
-    app = opened_on(CORPORA, runs.listed("intake")[0].id)  # its report outlives what it describes
+    app = opened_on(CORPORA, runs.listed("intake")[0].id)  # the report stays after its corpora are removed
     assert "a removed corpus" in texts(app)
 
 
-def test_a_row_offers_what_it_can_be_and_a_changed_part_is_what_is_used(home: Path) -> None:
+def test_each_file_offers_its_possible_roles_and_a_changed_role_is_used(home: Path) -> None:
     app = dropped(**FILES, **{"<b>torn.docx": b"PK\x03\x04 torn", "more.conll": labels(30, start=150).encode()})
     offered = {row: len(box(app, row).options) for row in parts(app)}
     assert offered["pile.txt"] == 4  # task, domain, further source, not used
@@ -84,13 +88,13 @@ def test_a_row_offers_what_it_can_be_and_a_changed_part_is_what_is_used(home: Pa
     assert set(corpora.roles()) == {"task"}
 
 
-def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path) -> None:
+def test_second_drop_adds_sources_and_replaces_only_the_chosen_role(home: Path) -> None:
     dropped(**FILES).button(key="corpora.use").click().run()
     before = corpora.roles()
     app = dropped(**TWO)
     assert parts(app) == {"x.txt": SOURCE, "y.txt": SOURCE}
     box(app, "y.txt").select("domain").run()
-    assert "pile (300 sentences)" in unescape(texts(app))  # what it replaces
+    assert "pile (300 sentences)" in unescape(texts(app))  # the corpus that it replaces
     press(app, "corpora.use")
     assert corpora.find(corpora.roles()["domain"]).name == "y"
     press(app, "corpora.undo")
@@ -98,7 +102,7 @@ def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path)
     assert {"x", "y"} <= {corpus.name for corpus in corpora.listed()}
 
 
-def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
+def test_texts_dropped_together_are_kept_apart_on_request(home: Path) -> None:
     app = dropped(**TWO)
     assert set(parts(app).values()) == {"domain"}
     [joined] = [control for control in app.segmented_control if control.label.startswith("2 texts")]
@@ -109,7 +113,7 @@ def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
     assert corpora.find(corpora.roles()["domain"]).name == "y"
 
 
-def test_documents_alone_ask_which_are_like_the_task(home: Path) -> None:
+def test_import_of_documents_asks_which_are_like_the_task(home: Path) -> None:
     app = dropped(**{f"{i}.docx": documents.docx([f"The deed of party {i} is signed."] * 3) for i in range(4)})
     assert list(parts(app).values()) == ["domain"]
     [ask] = app.multiselect
@@ -121,7 +125,7 @@ def test_documents_alone_ask_which_are_like_the_task(home: Path) -> None:
     assert names == {"task": "2", "domain": "0 and 2 more"}
 
 
-def test_a_file_that_cannot_be_imported_says_why_in_its_row_and_waits(
+def test_file_that_cannot_be_imported_shows_the_reason_in_its_row_and_is_kept(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sniffed(path: Path, options: ReadOptions) -> Preview:
@@ -137,7 +141,7 @@ def test_a_file_that_cannot_be_imported_says_why_in_its_row_and_waits(
     assert len(list((home / "uploads").iterdir())) == 1
 
 
-def test_a_folder_by_its_path_is_proposed_too_and_stays_as_it_is(home: Path, tmp_path: Path) -> None:
+def test_folder_by_path_gets_proposed_roles_and_stays_unchanged(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "matter"
     folder.mkdir()
     for name, data in FILES.items():
@@ -164,12 +168,66 @@ def test_a_folder_by_its_path_is_proposed_too_and_stays_as_it_is(home: Path, tmp
         ("words.txt", "Mara\tNNP\tB-PER\tB\nleft\tVBD\tO\tO\n.\t.\tO\tO\n\n", "corpora.tag_column.", "3", {"PER": 4}),
     ],
 )
-def test_a_type_or_a_column_of_tags_that_the_file_leaves_open_is_asked_for(
+def test_import_asks_for_an_entity_type_or_a_tag_column_that_the_file_leaves_open(
     name: str, rows: str, key: str, answer: str, types: dict[str, int], home: Path
 ) -> None:
     app = dropped(**{name: (rows * 4).encode()})
     next(field for field in app.text_input if (field.key or "").startswith(key)).set_value(answer)
     if "column" in key:
-        app.run()  # the file is looked at again
+        app.run()  # the file is read again
     press(app, "corpora.submit")
     assert dict(corpora.listed()[0].types) == types
+
+
+def test_import_asks_for_one_annotator_and_reports_the_agreement(home: Path, tmp_path: Path) -> None:
+    app = dropped(**{"tasks.json": two_people(tmp_path, "labelstudio").read_bytes()})
+    assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
+    press(app, "corpora.submit")
+    assert "Choose the annotator first" in texts(app)
+    assert not runs.listed("add")
+    app.selectbox(key="corpora.annotator").select("ben")
+    press(app, "corpora.submit")
+    assert corpora.listed()[0].types == {"PER": 2, "LOC": 1}
+    said = " ".join(warning.value for warning in app.warning)
+    assert "They agree on 1 of the 2 texts" in said
+    assert "the labels of ben were kept" in said
+
+
+def test_sentence_that_lost_an_annotation_is_kept_on_request(home: Path) -> None:
+    rows = [{"text": TEXT, "label": [MARA, LYON, [100, 110, "X"]]}, {"text": "No rent is due.", "label": []}]
+    app = dropped(**{"rows.jsonl": lines(rows).encode()})
+    app.toggle(key="corpora.keep_lost").set_value(True)
+    press(app, "corpora.submit")
+    assert corpora.listed()[0].n_sentences == 2
+    assert "1 labelled sentence was left out" not in " ".join(warning.value for warning in app.warning)
+
+
+def test_import_command_reports_lost_annotations_and_can_keep_their_sentences(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([[TEXT, {"entities": [MARA, [100, 110, "X"]]}], [TEXT, {"entities": [MARA]}]]))
+    monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(path)])
+    assert run_main() == 0
+    said = capsys.readouterr().out
+    assert "1 span rejected, 1 sentence that lost an annotation" in said
+    assert "check        1 labelled sentence was left out" in said
+    monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(path), "--keep-lost", "--json"])
+    assert run_main() == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["lost"], result["sentences"], result["contradictory_texts"]) == (0, 2, 0)
+
+
+def test_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_path: Path) -> None:
+    app = dropped(**{"d.zip": two_people(tmp_path, "doccano").read_bytes()})
+    assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
+    assert app.button(key="corpora.use").disabled
+    app.selectbox(key="corpora.annotator").select("ana")
+    for box in [box for box in app.selectbox if box.label.startswith("Role of ")]:  # too few sentences to divide
+        box.select("train")
+    app.run()
+    press(app, "corpora.use")
+    (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
+    assert labels.types == {"PER": 2, "LOC": 1}
+    said = " ".join(warning.value for warning in app.warning)
+    assert "the labels of ana were kept" in said

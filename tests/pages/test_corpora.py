@@ -1,6 +1,6 @@
-"""The pages Corpora and Selection: import, roles, checks, what is selected and how it leaves; and what tests share."""
+"""The page Corpora: import, roles, checks, the list of corpora, division, and removal."""
 
-import logging
+import json
 import re
 from html import escape
 from pathlib import Path
@@ -9,48 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, InputError
-from core.experiment import deliver
 from core.importing import uploads
 from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
-from core.project_list import shared_home
 from core.projects import runs
 from core.projects.home import store
-from core.runs.events import EventLog
 from core.runs.lock import Worker
-from core.selection import STRATEGIES, insights
-from core.selection import view as selections
 from core.text.sentence import Entity, Sentence, sentence_id
-from pages.ui import frame
 from pages.ui.widgets import entity_html, plain
 from tests.conftest import Seal
 from tests.finished import as_running
-from tests.pages.drawing import (
-    CORPORA,
-    NASTY,
-    SELECTION,
-    add,
-    audit,
-    codes,
-    dropped,
-    keys,
-    opened,
-    opened_on,
-    press,
-    select,
-    texts,
-)
+from tests.importing.test_intake import unlike
+from tests.pages.drawing import CORPORA, NASTY, add, audit, dropped, keys, opened, opened_on, press, select, texts
 
 
 @pytest.fixture
 def trio(seal: Seal) -> dict[str, Corpus]:
-    """T_C, D_C and L_C with parts given, no sample needed."""
+    """Make a task corpus, a domain corpus and a training set, and give them their roles."""
     words = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
     rng = np.random.default_rng(0)
     made = {
@@ -72,12 +52,6 @@ def trio(seal: Seal) -> dict[str, Corpus]:
     for role, corpus in made.items():
         corpora.set_role(role, corpus.fingerprint)
     return made
-
-
-@pytest.fixture
-def chosen(trio: dict[str, Corpus]) -> str:
-    """A finished selection, by a strategy that needs no encoder."""
-    return select()
 
 
 def test_corpora_shows_numbers_types_duplicates_and_leaks_and_no_text_as_markup(
@@ -111,9 +85,8 @@ def test_corpora_shows_numbers_types_duplicates_and_leaks_and_no_text_as_markup(
     assert "<b>" not in entity_html(labelled, ["<b>PER</b>"])
 
 
-def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
-    chosen: str, trio: dict[str, Corpus], seal: Seal
-) -> None:
+def test_role_is_given_and_a_corpus_is_removed_after_its_uses_are_listed(trio: dict[str, Corpus], seal: Seal) -> None:
+    select()
     other = seal(["Another corpus says this ."], "other")
     app = opened(CORPORA)
     app.selectbox(key=f"corpora.pick.task.{trio['task'].fingerprint}").select(other.fingerprint)
@@ -126,7 +99,7 @@ def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
     assert "my-domain" not in [corpus.name for corpus in corpora.listed()]
 
 
-def test_a_corpus_that_a_running_run_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
+def test_corpus_that_a_running_run_needs_cannot_be_removed(trio: dict[str, Corpus]) -> None:
     recipe = KINDS["finetune"]
     marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
     with as_running(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
@@ -138,9 +111,7 @@ def test_a_corpus_that_a_running_run_needs_is_not_removed(trio: dict[str, Corpus
         assert "anna&#44; process 4711 on ward3" in texts(app)  # another account's run
 
 
-def test_corpora_lists_own_corpora_first_and_the_newest_of_those_that_winnow_made(
-    home: Path, trio: dict[str, Corpus]
-) -> None:
+def test_corpora_lists_the_users_corpora_first_and_the_newest_derived_ones(home: Path, trio: dict[str, Corpus]) -> None:
     library, source = Library(home), trio["domain"]
     long = f"<b>{'x' * 80}</b> without held-out sentences"
     for number in range(21):
@@ -164,7 +135,7 @@ def test_corpora_lists_own_corpora_first_and_the_newest_of_those_that_winnow_mad
     assert listed() == 20
 
 
-def test_an_upload_is_on_disk_at_once_and_no_longer_in_memory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload_is_moved_from_memory_to_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = []
     add_file = MemoryUploadedFileManager.add_file
 
@@ -183,7 +154,7 @@ def test_an_upload_is_on_disk_at_once_and_no_longer_in_memory(home: Path, monkey
         runs.start("add", {"path": "deeds.txt", "name": "x" * 81})
 
 
-def test_a_file_that_is_no_text_is_refused_and_the_next_one_is_taken(trio: dict[str, Corpus], home: Path) -> None:
+def test_import_refuses_a_file_that_is_no_text_and_takes_the_next_one(trio: dict[str, Corpus], home: Path) -> None:
     app = opened(CORPORA)
     app.file_uploader[0].upload("memo.docx", b"%PDF-1.7").run()
     assert ["memo&#46;docx" in error.value for error in app.error] == [True]
@@ -196,7 +167,7 @@ def test_a_file_that_is_no_text_is_refused_and_the_next_one_is_taken(trio: dict[
     assert "Der Käufer zahlt." in texts(app)
 
 
-def test_a_label_scheme_is_asked_for_if_the_tags_leave_a_doubt(home: Path) -> None:
+def test_import_asks_for_the_label_scheme_of_ambiguous_tags(home: Path) -> None:
     app = dropped(**{"mixed.conll": b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n"})
     assert plain("Line 4: BIOES tags") in app.warning[0].value
     rows = "w0 B-PER\nw1 O\nw2 I-LOC\nw3 O\n\n"
@@ -209,7 +180,7 @@ def test_a_label_scheme_is_asked_for_if_the_tags_leave_a_doubt(home: Path) -> No
     assert next(box for box in app.selectbox if box.label == "Label scheme").options[0].startswith("no entities")
 
 
-def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(
+def test_import_by_path_reads_only_below_the_allowed_folders(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "texts"
@@ -240,14 +211,14 @@ def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(
     typed("/etc/hostname")
     assert ["allowed" in error.value for error in app.error] == [True]
     typed(str(root))
-    press(app, "corpora.one")  # not what is proposed file by file
+    press(app, "corpora.one")  # one corpus instead of a proposal per file
     assert plain("several parts (dev, train)") in app.error[0].value
     app.selectbox(key="corpora.part").select("dev").run()
     assert not app.error
     assert "Ada sues" in texts(app)
 
 
-def test_a_text_imported_twice_is_one_corpus_which_may_take_the_second_name(home: Path, tmp_path: Path) -> None:
+def test_text_imported_twice_is_one_corpus_that_can_take_the_second_name(home: Path, tmp_path: Path) -> None:
     added = {}
     for name, text in (
         ("first", "合同自双方签字之日起生效。\n"),
@@ -265,155 +236,22 @@ def test_a_text_imported_twice_is_one_corpus_which_may_take_the_second_name(home
     assert "corpora.rename" not in keys(app)
 
 
-def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
-    def script() -> None:
-        import streamlit as st
-
-        from pages.ui.widgets import forget_presses, pressed
-
-        if st.session_state.pop("overtake", False):
-            st.rerun()  # as a field's does, before the button is drawn
-        if st.session_state.get("wrong"):
-            st.error("A field is wrong.")
-        elif pressed("Go", "go"):
-            st.session_state["started"] = st.session_state.get("started", 0) + 1
-        forget_presses("")
-
-    app = AppTest.from_function(script, default_timeout=300).run()
-    app.session_state["overtake"] = True
-    press(app, "go")
-    app.run()
-    assert app.session_state["started"] == 1
-    app.session_state["wrong"] = True
-    press(app, "go")
-    app.session_state["wrong"] = False
-    app.run()
-    assert app.session_state["started"] == 1  # what an error stopped does not begin by itself
-
-
-def test_a_forms_press_is_not_lost_to_a_rerun_or_to_the_end_of_a_fragment_before_it() -> None:
-    def script() -> None:
-        import streamlit as st
-
-        from pages.ui.frame import guard
-        from pages.ui.widgets import pressed, submitted
-
-        @st.fragment
-        def first() -> None:
-            with guard(buttons="first."):
-                pressed("First", "first.go")
-
-        first()
-        if st.session_state.pop("overtake", False):
-            st.rerun()
-        with st.form("asked"):
-            typed = st.text_input("Name", key="name")
-            sent = submitted("Send", "second.send")
-        if sent:
-            st.session_state["sent"] = [*st.session_state.get("sent", []), typed]
-
-    app = AppTest.from_function(script, default_timeout=300).run()
-    app.session_state["overtake"] = True
-    app.text_input(key="name").input("Mary")
-    press(app, "second.send")
-    app.run()
-    assert app.session_state["sent"] == ["Mary"]
-
-
 @pytest.mark.parametrize("token", ["../../etc", "0123456789ab", "..", "%2e%2e"])
-def test_an_upload_token_from_the_address_is_no_path(token: str, home: Path) -> None:
+def test_upload_token_from_the_address_is_never_a_path(token: str, home: Path) -> None:
     with pytest.raises(InputError, match="no longer exists"):
         uploads.spooled(token)
 
 
-def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
-    chosen: str, trio: dict[str, Corpus], home: Path
-) -> None:
-    other = select("length-matched-random")
-    selections.edit(other, "add", selections.chosen(chosen).rows[:2])
-    found = insights.overlap(chosen, other)
-    ours, theirs = ({int(row) for row in selections.chosen(run).rows} for run in (chosen, other))
-    assert (found.both, found.only_a, found.only_b) == tuple(map(len, (ours & theirs, ours - theirs, theirs - ours)))
-    assert {row["row"] for row in found.only_in_a} <= ours - theirs
-    assert {row["row"] for row in found.only_in_b} <= theirs - ours
-    before = [run.id for run in runs.listed()]
-    app = opened_on(SELECTION, chosen, {"selection.command": True})
-    assert app.metric[0].value == "12"
-    assert "--strategy random" in codes(app)[-1]
-    app.selectbox(key="selection.other").select(other).run()
-    assert f"{found.both:,} of {len(ours):,}" in texts(app)
-    app.slider[0].set_value(33.3)
-    app.segmented_control(key="selection.format").set_value("folder").run()
-    assert app.metric[0].value == "20"
-    written = deliver.exports() / f"choice-{chosen[-4:]}-33.3pct"
-    written.write_text("a file in the place of the folder")
-    press(app, "selection.export")
-    assert "cannot be written" in app.error[0].value
-    assert len(app.get("vega_lite_chart")) == 2  # the page below stays
-    written.unlink()
-    press(app, "selection.export")
-    assert not app.error
-    assert (written / "selected.parquet").exists()
-    assert (written / "README.md").exists()
-    assert str(written) in [code.value for code in app.code]
-    assert [run.id for run in runs.listed()] == before
-
-
-def test_options_of_every_strategy_make_a_form() -> None:
-    def forms() -> None:
-        from core.selection import STRATEGIES  # this function runs as a script of its own
-        from pages.ui.widgets import config_form
-
-        for name, strategy in STRATEGIES.items():
-            config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
-
-    app = AppTest.from_function(forms, default_timeout=300).run()
-    for name, strategy in STRATEGIES.items():
-        assert all(app.get_by_key(f"selection.{name}.{option}") for option in strategy.Options.model_fields), name
-
-
-@pytest.mark.usefixtures("expert")
-def test_an_expert_picks_a_strategy_with_its_options_and_the_samples_corpora(home: Path) -> None:
-    app = opened("home.py")
-    press(app, "home.sample.legal")
-    roles = corpora.roles()
-    assert set(roles) == {"task", "domain", "train", "dev", "test"}
-    app = opened(SELECTION, {"selection.strategy": "ngram-perplexity"})
-    assert all(app.selectbox(key=f"selection.{role}.{roles[role]}").value == roles[role] for role in roles)
-    assert app.get_by_key("selection.ngram-perplexity.order")
-    app.text_input(key="selection.budget").set_value("lots")
-    press(app, "selection.start")
-    assert "budget" in app.error[0].value
-    assert not runs.listed("select")
-
-
-def test_a_selection_that_failed_says_why_and_can_be_resumed(trio: dict[str, Corpus]) -> None:
-    recipe = KINDS["select"]
-    config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
-    run = register(recipe, recipe.config.parse(config), store())
-    with EventLog(run.events_file) as log:
-        log.append("started", {"pid": 2**22 + 1, "created": 0.0})
-    app = opened(SELECTION)
-    assert "ended without an error message" in texts(app)
-    with EventLog(run.events_file) as log:
-        log.append("failed", {"error": NASTY})
-    app.run()
-    assert "selection.run.resume" in keys(app)
-    assert "<img" not in texts(app)
-    assert plain(NASTY) in app.error[0].value
-
-
-def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    monkeypatch.setattr(frame, "logger", logging.getLogger("winnow.pages.test"))
-    monkeypatch.setattr(corpora, "listed", lambda: 1 / 0)
-    app = opened(CORPORA)
-    assert len(app.error) == 1
-    assert "ZeroDivisionError" not in texts(app)
-    assert "ZeroDivisionError" in (shared_home(home) / "app.log").read_text(encoding="utf-8")
-
-
-def test_plain_text_has_nothing_left_to_parse() -> None:
-    told = plain(NASTY + " :smile: www.evil.example https://evil.example a -> b\n# heading")
-    assert not set(told) & set("<>[]()*_`$:#!@~|\\\n") - set("#")
-    assert all(told[i - 1] == "&" for i, sign in enumerate(told) if sign == "#")
-    assert "www." not in told.replace("&#46;", ".")
+@pytest.mark.usefixtures("at_once")
+def test_corpus_is_divided_by_the_values_of_a_column(home: Path, tmp_path: Path) -> None:
+    rows = [{"text": text, "ward": "abc"[i % 3]} for i, text in enumerate(unlike(12))]
+    file = tmp_path / "notes.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    notes = str(add(file, group_column="ward").result()["corpus"])
+    app = opened("pages/1_Corpora.py", {"corpora.split.corpus": notes, f"corpora.split.by.{notes}": "column"})
+    app.multiselect(key="corpora.split.values").select("b")
+    press(app, "corpora.split.start")
+    press(app, "corpora.split.roles")
+    task = corpora.find(corpora.roles()["task"])
+    assert {s.group for s in next(task.batches())} == {"b"}
+    assert corpora.find(corpora.roles()["domain"]).name == "notes-domain"
