@@ -116,7 +116,7 @@ def usable() -> tuple[Card, ...]:
 
 
 def of_workers() -> tuple[Card, ...]:
-    """Return the GPUs that workers of this process may use: those that `usable` gave before `keep_to` was called."""
+    """Return the GPUs that workers of this process may use. A call of `keep_to` does not change them."""
     return _before or usable()
 
 

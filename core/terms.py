@@ -32,8 +32,8 @@ LEAST_TASK = 100  # sentences in T_C; with fewer, scores depend too much on whic
 TASK = Term(
     "task corpus",
     "T_C",
-    f"At least {LEAST_TASK} unlabelled sentences, like the text that your tagger will be used on. The selection looks "
-    "for sentences like these.",
+    f"At least {LEAST_TASK} unlabelled sentences, like the text that your tagger will be used on. The selection "
+    "searches the domain corpus for similar sentences.",
 )
 DOMAIN = Term("domain corpus", "D_C", "The large corpus of plain text from which sentences are selected.")
 CHOICE = Term(

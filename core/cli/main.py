@@ -139,7 +139,7 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
 )
 @click.pass_context
 def main(context: click.Context, home: str | None, project: str | None, device: str | None) -> None:
-    """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""
+    """Winnow: select text to pre-train a named-entity tagger on, and measure if that improves the tagger."""
     if home:
         os.environ["WINNOW_HOME"] = home
     if device:

@@ -1,4 +1,4 @@
-"""Turn the fields of a config into a command's options, and what the user typed into options for the config."""
+"""Turn the fields of a config into options of a command, and typed options into values of the config."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
-    """Do the same as `several` for NAME=VALUE pairs, whose values may contain commas."""
+    """Return the typed NAME=VALUE pairs, given as for `several`. Their values may contain commas."""
     return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
 
 

@@ -6,7 +6,7 @@ of each. Few candidates remain, because the first 5-grams of most sentences occu
 is checked by its true Jaccard. MinHash bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of the pairs
 and compute 112 hashes per 5-gram (SOURCES.md, Near duplicates).
 
-The exception: buckets of more than `BUCKET` rows (for example a template's thousand variants) are divided into new
+The exception: buckets of more than `BUCKET` rows (for example a thousand variants of a template) are divided into new
 buckets by two MinHashes, six times. In a bucket that is still large, each row is compared only with the first row and
 with its neighbours. This keeps a template in one cluster and the time linear.
 """

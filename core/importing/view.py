@@ -213,7 +213,7 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
     medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
     target = medians.get("T_C")
     return [
-        f"Sentences of the {plainly(role)} have a median of {median:.0f} tokens, those of the task corpus {target:.0f}:"
+        f"Sentences of the {plainly(role)} have a median of {median:.0f} tokens, and of the task corpus {target:.0f}:"
         f" {abs(median / target - 1):.0%} {'longer' if median > target else 'shorter'}."
         for role, median in medians.items()
         if target and role != "T_C" and abs(median / target - 1) > tolerance
@@ -320,7 +320,7 @@ def check_corpus(reference: str) -> Sequence[Check]:
 class Ratio:
     """Ratio of the sizes of two corpora, in sentences.
 
-    name: the paper's symbol, for example "N_S/N_D". of, to: names of the two corpora.
+    name: symbol of the paper, for example "N_S/N_D". of, to: names of the two corpora.
     """
 
     name: str
@@ -356,5 +356,5 @@ def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
         pairs = [pair for pair in pairs if corpus in pair[1:]]
         with suppress(CorpusError):  # its source may have been removed
             if corpus.parent and not any(of == corpus and to.fingerprint == corpus.parent for _, of, to in pairs):
-                pairs.append(("N/N of what it is from", corpus, library().find(corpus.parent)))
+                pairs.append(("N/N of its source", corpus, library().find(corpus.parent)))
     return [Ratio(name=name, of=of.name, to=to.name, value=len(of) / len(to)) for name, of, to in pairs]

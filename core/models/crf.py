@@ -241,7 +241,7 @@ def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Do the same as `_products` with `logsumexp` over `(2, b, k, k)` at every place."""
+    """Return the sums of `_products`, computed with `logsumexp` over `(2, b, k, k)` at every place."""
     sources = follow.transpose(1, 2).contiguous()[:, None]
     rows = [first + emissions[0]]
     for here in emissions[1:].unbind():

@@ -161,7 +161,7 @@ class Encoder:
         return _in_windows(pieces["input_ids"], pieces["special_tokens_mask"], self.max_length)
 
     def encode_cut(self, cut: Cut, report: Reporter) -> tuple[FloatArray, FloatArray]:
-        """Do the same as `encode` for at most BLOCK texts that `cut` has cut."""
+        """Encode at most BLOCK texts that `cut` has cut; see `encode`."""
         raw = self._raw(cut, report)
         norms = np.linalg.norm(raw, axis=1)
         if not np.isfinite(norms).all():

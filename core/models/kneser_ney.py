@@ -112,7 +112,7 @@ def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterato
     counts = np.bincount(words, minlength=n_words).astype(np.int32)
     begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted
     yield _Level(keys=np.arange(n_words), counts=counts, suffix=np.zeros(n_words, np.int32))
-    positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]  # not those of <s>
+    positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]  # without the positions of <s>
     ids, size = words, n_words  # number of the n-gram that ends at a position, -1 if it would begin before <s>
     for _ in range(2, order + 1):
         report.check()

@@ -1,8 +1,8 @@
 """Texts and words as pieces, and windows over texts of more pieces than an encoder reads at once.
 
-For sentence vectors (`windows`), all windows have the same length. The last windows reach back over pieces of the one
-before, so that each piece has context. For masked language modelling (`even_parts`), no piece is read twice, and a text
-is cut into parts of similar length.
+For sentence vectors (`windows`), all windows have the same length. The last window reaches back over pieces of the
+window before it, so that each piece has context. For masked language modelling (`even_parts`), no piece is read twice,
+and a text is cut into parts of similar length.
 
 For a tagger (`Pieces`), windows hold whole words. A word is represented by its first piece. Its emission comes from the
 window in which the word has the most context. Viterbi then runs once over the whole sentence.

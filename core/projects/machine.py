@@ -67,7 +67,7 @@ def compute_on(where: str | None) -> None:
 
 
 def allow_mixed(wanted: bool) -> None:
-    """If `wanted`, accept workers whose results differ from those of the first worker in their last digits."""
+    """If `wanted`, accept workers whose results differ from the first worker's results in the last digits."""
     if wanted:
         os.environ[MIXED] = "1"
 

@@ -59,7 +59,7 @@ def _door() -> Finding:
     except ConfigError as error:
         return "bad", str(error)
     if mode == "open":
-        return "bad", "WINNOW_DOOR=open: every account of this machine can use Winnow and read what it holds."
+        return "bad", "WINNOW_DOOR=open: every account of this machine can use Winnow and read its data."
     if mode == "key":
         return "ok", "Every visitor is asked for the key."
     if not _sees_who_connects():

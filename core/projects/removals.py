@@ -161,12 +161,12 @@ class Removal:
 
     @property
     def in_words(self) -> str:
-        """Count everything to remove, in words: "2 corpora, 1 selection, 3 parts of these runs"."""
+        """Count everything to remove, in words: "2 corpora, 1 selection, 3 child runs"."""
         here = {run.id for run in self.runs}
         parts = [run for run in self.runs if run.manifest.parent in here]
         listed = [_number(len(self.corpora), "corpus", "corpora")] if self.corpora else []
         listed += counts_in_words(run for run in self.runs if run not in parts)
-        listed += [_number(len(parts), "part of these runs", "parts of these runs")] if parts else []
+        listed += [_number(len(parts), "child run", "child runs")] if parts else []
         listed += [_number(len(self.exports), "export", "exports")] if self.exports else []
         return ", ".join(listed)
 

@@ -78,7 +78,7 @@ class Worker:
         return self._process() is not None
 
     def same(self, pid: int, created: float) -> bool:
-        """Return True if pid and create time are those of this process.
+        """Return True if pid and create time belong to this process.
 
         Create times may differ by a second, because they depend on the boot time, which clock corrections change.
         """

@@ -1,6 +1,6 @@
 """Make copies of a line that `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
 
-The limits of `Guard` are stricter than those of `hygiene`, so that `hygiene` finds only planted duplicates.
+The limits of `Guard` are stricter than the limits of `hygiene`, so that `hygiene` finds only planted duplicates.
 """
 
 import math

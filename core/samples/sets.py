@@ -2,9 +2,10 @@
 
     python -m core.samples.sets [FOLDER]     generates the same bytes again (default assets/samples)
 
-Each folder has task.txt (T_C), domain.txt.gz (D_C), train/dev/test.conll (L_C, IOB2), truth.jsonl.gz (what was planted)
-and ABOUT.md (a description). T_C has two topics, and sentences that all topics share. D_C has seven or eight topics,
-and a third of it is off-domain. All names are invented; nothing comes from a contract, a patient or another data set.
+Each folder has task.txt (T_C), domain.txt.gz (D_C), train/dev/test.conll (L_C, IOB2), truth.jsonl.gz (the planted
+copies) and ABOUT.md (a description). T_C has two topics, and sentences that all topics share. D_C has seven or eight
+topics, and a third of it is off-domain. All names are invented; nothing comes from a contract, a patient or another
+data set.
 """
 
 import gzip
@@ -160,7 +161,7 @@ def _draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held
 def _plant(
     inside: list[Line], outside: list[Line], held_out: dict[str, list[Line]], rng: Random
 ) -> list[dict[str, object]]:
-    """Return the rows of D_C in their final order, with what was planted. An original comes before its copy."""
+    """Return the rows of D_C in their final order, with notes on planted copies. An original comes before its copy."""
     rows = [_row(line, domain) for domain, lines in (("in", inside), ("off", outside)) for line in lines]
     free = {"in": shuffled(range(len(inside)), rng), "off": shuffled(range(len(outside)), rng)}
     lines = {"in": inside, "off": outside}

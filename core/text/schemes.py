@@ -36,7 +36,7 @@ class TagError(ValueError):
     def __init__(self, index: int, tag: str, scheme: Scheme) -> None:
         self.index, self.tag, self.scheme = index, tag, scheme
         expected = "O, a type or I-type" if scheme == "io" else "O or " + ", ".join(f"{x}-" for x in _LETTERS[scheme])
-        # Only quote what looks like a tag, because anything else may be a word of a confidential text.
+        # Only quote text that looks like a tag, because other text may be a word of a confidential document.
         subject = f"tag {tag!r}" if _TAG_SHAPE.fullmatch(tag) else "the value in the tag column"
         super().__init__(f"{subject} is not a valid {scheme.upper()} tag; expected {expected} before a type")
 

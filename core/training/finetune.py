@@ -101,7 +101,7 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
-            # Must not be empty, else the Trainer never calls `evaluate`. `evaluate` reads the dev set itself.
+            # The list must not be empty, because the Trainer would never call `evaluate`. `evaluate` uses `dev` itself.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -447,7 +447,7 @@ def frozen_encoder(tagger: Tagger) -> Iterator[None]:
 
 
 class _HeadReporter:
-    """Renames the curves of stage 1 to distinguish them from those of stage 2: `loss@1` becomes `head_loss@1`."""
+    """Renames the curves of stage 1, so that they differ from the curves of stage 2: `loss@1` becomes `head_loss@1`."""
 
     def __init__(self, report: Reporter) -> None:
         self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check

@@ -172,7 +172,7 @@ def test_removing_everything_removes_corpora_runs_children_and_exports(home: Pat
     for name in (f"choice-{select.id[-4:]}-10pct.txt", "choice-zzzz-10pct.txt"):
         (deliver.exports() / name).write_text("text")
     goes = removals.removal("my task")
-    assert goes.in_words == "2 corpora, 1 selection, 1 training, 1 map, 1 part of these runs, 1 export"
+    assert goes.in_words == "2 corpora, 1 selection, 1 training, 1 map, 1 child run, 1 export"
     removals.remove_everything("my task")
     assert {corpus.name for corpus in facade_corpora.listed()} == {"my train", "my dev", "my test", "my domain"}
     assert [run.manifest.kind for run in runs.listed()] == ["audit"]
