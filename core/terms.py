@@ -146,7 +146,7 @@ SHIFT = Term(
     "corpora use the words more alike.",
 )
 SHARED = Term(
-    "target vocabulary covered", "TVC", "The share of the task corpus's distinct words that the source has too."
+    "target vocabulary covered", "TVC", "The share of the task corpus's distinct words that also occur in the source."
 )
 SHARED_CONTENT = Term(
     "content words covered",

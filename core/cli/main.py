@@ -161,7 +161,7 @@ def _choose(project: str, context: click.Context) -> None:
     try:
         context.with_resource(within(projects.find(project).slug))
     except ProjectError:
-        if context.invoked_subcommand != "project":  # `project new` may be about to create it
+        if context.invoked_subcommand != "project":  # the project may not exist yet, because `project new` creates it
             raise
 
 

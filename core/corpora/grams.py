@@ -154,7 +154,7 @@ class Ragged(Gathered):
         self._file.flush()
         if self.starts[-1]:
             self.values = np.asarray(np.memmap(self._file, self._dtype, mode="r"))
-        self._file.close()  # the memory map keeps the data
+        self._file.close()  # the memory map keeps the data readable
 
     def close(self) -> None:
         """Free the disk space, sealed or not."""

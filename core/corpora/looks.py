@@ -57,7 +57,7 @@ def looks(paths: Sequence[Path]) -> list[Look]:
 
 
 def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
-    from pydantic import TypeAdapter  # loaded here because the other process starts faster without it
+    from pydantic import TypeAdapter  # imported here, because the other process then starts faster
 
     answered = _process.ask(paths[0].name, paths=list(map(str, paths)), only=only)
     return TypeAdapter(list[Look]).validate_python(answered)

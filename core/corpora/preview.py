@@ -21,7 +21,7 @@ ready = _process.ready
 
 def preview(path: Path, options: ReadOptions) -> Preview:
     """Return the result of `readers.sniff`, within 20 seconds. Errors: those of `sniff` and `Isolated.ask`."""
-    from pydantic import TypeAdapter  # loaded here because the other process starts faster without it
+    from pydantic import TypeAdapter  # imported here, because the other process then starts faster
 
     answered = _process.ask(path.name, path=str(path), options=asdict(options), whole=False)
     return TypeAdapter(Preview).validate_python(answered)

@@ -350,7 +350,7 @@ def _heard(
     ledger.panel = panel
     for file, kind in (*marked, *tagged):
         stage(f"checking for several annotators in {file.name}")
-        with suppress(ReadError):  # raised again when the sentences are read
+        with suppress(ReadError):  # the error is raised again when the sentences are read
             deque(sentences_of(file, kind, scheme, turned_to(file, kind, listing, ledger)), maxlen=0)
     agreement = panel.settle()
     copies = agreement is not None and not (marked or named) and agreement.equal == agreement.shared
@@ -358,7 +358,7 @@ def _heard(
 
 
 def _names_annotators(file: Path, kind: FileKind, options: ReadOptions) -> bool:
-    with suppress(ReadError):  # raised again when the sentences are read
+    with suppress(ReadError):  # the error is raised again when the sentences are read
         return any(map(is_annotator, kind.columns)) or (
             kind.format == "conll" and conll.names_annotators(file, options)
         )

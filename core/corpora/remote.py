@@ -59,7 +59,7 @@ def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: Non
                             out.write(block)
                         except OSError as error:
                             why = f"cannot be stored in {copy.parent} ({error.strerror})"
-                            raise ResourceError(f"{copy.name}: {why}; make room there.") from error
+                            raise ResourceError(f"{copy.name}: {why}; free some space there.") from error
             except OSError as error:
                 raise _unreachable(address, error) from error
         copies.append(copy)

@@ -55,7 +55,7 @@ def place(path: Path) -> Path:
     try:
         stat = path.stat()
     except OSError as error:
-        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check the path and its rights.") from error
+        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check its path and permissions.") from error
     key = blake2b(
         f"{path.resolve()} {stat.st_mtime_ns} {stat.st_size}".encode("utf-8", "surrogateescape"), digest_size=8
     )
@@ -73,7 +73,7 @@ def _unpack(path: Path, folder: Path, wanted: Callable[[Path], bool]) -> dict[st
                         left_out[shown(member.filename)[-_LONGEST:]] = why
     except OSError as error:
         raise PathError(
-            f"{path.name}: cannot be unpacked ({error.strerror}); make room, or check its rights."
+            f"{path.name}: cannot be unpacked ({error.strerror}); free some space, or check its permissions."
         ) from error
     return left_out
 
@@ -98,7 +98,7 @@ def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Pa
 def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
     """Return why a file of an archive must not be written, judged by its name; "" if it may be written."""
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
-        return "its name leads out of the archive"
+        return "its path leads out of the archive"
     if inside.suffix.lower() == ARCHIVE:
         return "a zip archive inside another; unpack it, and add it separately"
     if not wanted(Path(inside)):

@@ -71,7 +71,7 @@ class AddConfig(Config):
         "", "A further column to keep, for example a contract's kind or a hospital, for `corpus split --by column`."
     )
     scheme: Literal["auto", "iob1", "iob2", "bioes", "bilou", "io"] = option(
-        "auto", "The label scheme; auto takes the only one that fits, and asks if several fit."
+        "auto", "The label scheme; auto uses the only scheme that fits, and asks if several fit."
     )
     entity_type: str = option(
         "", "Entity type for tags without a type (only B, I and O); ENTITY if left out.", max_length=60

@@ -188,7 +188,7 @@ def run(config: AddVectorsConfig, job: Job) -> ImportResult:
 
 
 def _read(config: AddVectorsConfig, job: Job, path: Path, draft: Path, name: str) -> ImportResult:
-    size = path.stat().st_size if path.is_file() else 0  # if it is no file, `read_vectors` raises an error
+    size = path.stat().st_size if path.is_file() else 0  # `read_vectors` raises an error if the path is not a file
     with draft.open("wb") as rows:
         tick = partial(_progress, job.context, size)
         table = read_vectors(path, rows, most_words=config.most_words, tick=tick)

@@ -1,7 +1,8 @@
 """`intake`: import several files as the corpora of a project, each with its role.
 
 The files of each role are a separate `add` run, so that a failure affects only one role. Labelled files to be divided
-also go through a `split` run. Roles are assigned last. If the run is killed before, it assigns them when resumed.
+also go through a `split` run. Roles are assigned last. A run that was killed before this step assigns them when it is
+resumed.
 """
 
 import json
@@ -99,7 +100,7 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
             taken = replace(taken, run=child.id)
             corpora |= _by_role(job, role, read(child, AddResult).corpus, remaining(config.files))
         except (InputError, ResourceError) as error:
-            if isinstance(error.__cause__, OSError):  # caused by the disk, not by the file
+            if isinstance(error.__cause__, OSError):  # the disk caused the error, not the file
                 raise
             problems.append(error)
             taken = replace(taken, problem=str(error))

@@ -35,7 +35,8 @@ class SplitConfig(Config):
         (70.0, 10.0, 20.0), "Relative sizes of the parts, for example in percent (70,10,20) or sentences (35100,2000)."
     )
     values: tuple[str, ...] = option(
-        (), "With --by column: sentences with these values are the first part, all others the second. Ignores shares."
+        (),
+        "With --by column: sentences with these values are the first part, all others the second; shares has no effect.",
     )
     names: tuple[str, ...] = option(
         (), "Names of the parts. Default: train,dev,test for three parts, train,test for two, task,domain for values."

@@ -31,8 +31,8 @@ _Float64 = npt.NDArray[np.float64]
 class NgramTable:
     """The `m` n-grams of one order.
 
-    keys: `(m,)` int64, ascending. log_probs: `(m,)` float32, log10 P(last word | the words before it).
-    backoffs: `(m,)` float32, log10 weight of the next lower order after this context, 0 if it is no context.
+    keys: `(m,)` int64, ascending. log_probs: `(m,)` float32, log10 P(last word | the words before it). backoffs: `(m,)`
+    float32, log10 weight of the next lower order after this context; 0 if the n-gram is not a context.
     """
 
     keys: IntArray

@@ -266,7 +266,7 @@ def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
         raise
     except Exception as error:
         raise ModelError(
-            f"{name}: is no masked language model ({hub.first_line(error)}); choose BERT, or {hub.BUNDLED}."
+            f"{name}: is not a masked language model ({hub.first_line(error)}); choose BERT, or {hub.BUNDLED}."
         ) from error
     encoder = f"{skeleton.base_model_prefix}."
     head = {".".join(key.split(".")[:2]) for key in skeleton.state_dict() if not key.startswith(encoder)}

@@ -26,8 +26,8 @@ _SHAPE = re.compile(r"last|mix|(reinit:)?([1-9]\d{0,3})")
 class LayerChoice:
     """The encoder layers that a tagger reads.
 
-    kind: `last` the last layer; `mix` a learnt mix of all; `named` layer `k`, those above removed; `reinit` the last
-    layer after the top `k` were reinitialised.
+    kind: `last`: the last layer. `mix`: a learnt mix of all layers. `named`: layer `k`; the layers above it are
+    removed. `reinit`: the last layer, after the top `k` layers were reinitialised.
     """
 
     kind: Literal["last", "mix", "named", "reinit"]

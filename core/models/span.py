@@ -26,7 +26,7 @@ from core.text.sentence import Entity, Paired, Place, Prediction, Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is no entity, and the factor of its loss
+NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is not an entity, and the factor of its loss
 HIDDEN, LENGTH, SHAPE = 150, 50, 100  # units
 SHAPES, BUCKETS = 5, 6
 

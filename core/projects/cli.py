@@ -109,7 +109,7 @@ def project_import(file: str, name: str, as_json: bool) -> None:
         with path.open("rb") as opened:
             project = projects.bring_in(opened, path.name, name)
     except OSError as error:
-        raise ProjectError(f"{path.name}: cannot be read ({error.strerror}); check its rights.") from error
+        raise ProjectError(f"{path.name}: cannot be read ({error.strerror}); check its permissions.") from error
     report(project.as_dict(), as_json)
 
 

@@ -63,7 +63,7 @@ def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # caused by the disk, not by the file
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # the disk caused the error, not the file
             raise
         raise _no_project(label, f"is damaged or not a zip file ({type(error).__name__})") from error
 
@@ -107,14 +107,14 @@ def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, En
             for name, (size, digest, changed) in about["files"].items()
         }
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise _no_project(label, f"is no project, its {LIST} cannot be read") from error
+        raise _no_project(label, f"is not a project: its {LIST} cannot be read") from error
     if any(entry.size < 0 or not 0 <= entry.changed < 1 << 63 for entry in entries.values()):
-        raise _no_project(label, f"is no project, its {LIST} cannot be read")
+        raise _no_project(label, f"is not a project: its {LIST} cannot be read")
     return {key: about[key] for key in ("name", "created", "winnow")}, entries
 
 
 def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
-    """Raise ProjectError for an entry that leads outside, is no plain file, may run code, or differs from the list."""
+    """Raise ProjectError for an entry that leads outside, may run code, is not a plain file, or is not as listed."""
     parts = info.filename.split("/")
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
     mode = info.external_attr >> 16

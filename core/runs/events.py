@@ -320,7 +320,7 @@ def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
         file = path.open("rb")
     except FileNotFoundError:
         return after
-    except OSError:  # for example a folder of this name
+    except OSError:  # unreadable, for example because it is a folder
         take(None)
         return after
     with file:

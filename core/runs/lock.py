@@ -132,8 +132,8 @@ class Lock:
     def acquire(self, run: str | None = None, *, patience: float = PATIENCE) -> bool:
         """Take the lock within `patience` seconds, or return False.
 
-        run: id of the run that this process works on. Without an id, the process is no worker and is never signalled.
-        Errors: ResourceError if the file cannot be written.
+        run: id of the run that this process works on. Without an id, the process is not a worker and is never
+        signalled. Errors: ResourceError if the file cannot be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

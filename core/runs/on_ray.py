@@ -340,7 +340,10 @@ class _Crew:
         return len(again)
 
     def _lose(self, worker: _Worker, error: Exception) -> None:
-        """Continue without a worker that died. Errors: ResourceError if too many died, so that others would die too."""
+        """Continue without a worker that died.
+
+        Errors: ResourceError if so many workers died that new ones would die too.
+        """
         again, node = self._remove(worker), self._nodes.name(worker.node)
         log_traceback(self._context.run, error)
         if self._nodes.is_gone(worker.node, error):

@@ -75,7 +75,7 @@ def attempt(
                 for probe in run.chunks.glob(PROBES):
                     probe.unlink(missing_ok=True)
                 sum_up(run.path)
-                sync_all(run.artifacts)  # so that a power cut after "succeeded" loses nothing
+                sync_all(run.artifacts)  # a power cut after "succeeded" must lose nothing
                 write_atomic(run.result_file, payload)
                 context.emit("succeeded", {"size": len(payload), "crc": zlib.crc32(payload)})
         except BaseException as error:

@@ -199,7 +199,7 @@ def _mix(rows: list[dict[str, object]], rng: Random) -> list[dict[str, object]]:
     place = shuffled(range(len(rows)), rng)  # place[i]: final position of row i
     for i, row in enumerate(rows):
         first = row["copy_of"]
-        # `hygiene` flags all but the first row of a cluster. To have the copy flagged, put the original first.
+        # `hygiene` flags all but the first row of a cluster. Put the original first, so that the copy is flagged.
         if isinstance(first, int) and place[first] > place[i]:
             place[first], place[i] = place[i], place[first]
     mixed: list[dict[str, object]] = [{}] * len(rows)

@@ -160,10 +160,10 @@ def _pieces(chunk: str) -> list[str]:
 
 
 def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
-    """Return keys of the border before piece `i`, the most specific first.
+    """Return the keys of the border before piece `i`, the most specific key first.
 
-    They are: the two pieces; the kinds of the two pieces before and after, with short words as they are; the same
-    without short words; the kinds of the two pieces at the border.
+    The keys are: the two pieces; the kinds of two pieces on each side, with short words unchanged; these kinds, also of
+    short words; the kinds of the two pieces at the border.
     """
     left, right = pieces[i - 1], pieces[i]
     around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)

@@ -34,7 +34,7 @@ class Source:
     lines: Sequence[tuple[int, int]] = ()
 
     def line_at(self, character: int) -> int | None:
-        """Return the file's line of a character of `text`, or None."""
+        """Return the line of the file that has a character of `text`; None if it is unknown."""
         if self.lines:
             return self.lines[max(bisect_right(self.lines, (character, 1 << 60)) - 1, 0)][1]
         breaks = self.text.count("\n", 0, character) if self.at is not None else 0

@@ -112,7 +112,7 @@ class Pretraining(Durable):
         scale = world / inputs["masked"]
 
         def gradients(times: int) -> torch.Tensor:
-            torch.manual_seed(seed)  # so that dropout draws the same in a resumed training
+            torch.manual_seed(seed)  # dropout must draw the same numbers in a resumed training
             micros = inputs["micro"] if times == 1 else self.steps.cut(state.global_step, times)
             if self.threads:
                 return self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)

@@ -124,7 +124,7 @@ def test_a_zip_gives_the_same_sentences_as_its_folder(tmp_path: Path, home: Path
     rows = [row for block in corpora.find(result.corpus).batches() for row in block]
     assert [(row.file, row.page, row.text) for row in rows] == EXPECTED
     reasons = {problem.file: problem.reason for problem in result.problems}
-    assert reasons["../out.txt"] == reasons["/etc/x.txt"] == "its name leads out of the archive"
+    assert reasons["../out.txt"] == reasons["/etc/x.txt"] == "its path leads out of the archive"
     assert reasons["in.zip"] == "a zip archive inside another; unpack it, and add it separately"
     assert not list(tmp_path.rglob("out.txt"))
     assert not list(home.glob("unpacked/*"))
@@ -156,7 +156,7 @@ def test_archives_that_do_not_fit_are_refused(tmp_path: Path, home: Path, monkey
         sniff(write(tmp_path / "b.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"})))
     monkeypatch.setattr("core.corpora.uploads.shutil.copyfileobj", full)
     path = write(tmp_path / "all.zip", make.zipped({"a.txt": "x"}))
-    with pytest.raises(PathError, match=r"^all\.zip: cannot be unpacked \(No space left on device\); make room"):
+    with pytest.raises(PathError, match=r"^all\.zip: cannot be unpacked \(No space left on device\); free some space"):
         folders.listed(path, ReadOptions())
 
 

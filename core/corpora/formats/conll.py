@@ -206,7 +206,7 @@ def _counts(column: Sequence[Row]) -> bool:
             number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
-    # If a column has only ranges, they are scores such as 0.93.
+    # A column with more ranges than numbers does not number tokens: its values are scores such as 0.93.
     return n > 2 and fitting > ranges and fitting + ranges >= 0.95 * n
 
 

@@ -38,7 +38,7 @@ def document_format(path: Path) -> str:
         with opened(path) as file:
             refuse_known(path.name, file.read(1024))
     except OSError as error:
-        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check the path and its rights.") from error
+        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check its path and permissions.") from error
     return DOCUMENTS[path.suffix.lower()][0]
 
 
@@ -67,7 +67,7 @@ def _words_of_all(ledger: Ledger) -> Set[str]:
     if ledger.vocabulary is None:
         words = set[str]()
         for file in ledger.documents[:MOST_ASKED]:
-            with suppress(ReadError, PathError, ResourceError):  # reported when the import reads this document
+            with suppress(ReadError, PathError, ResourceError):  # the import reports the error later
                 words |= vocabulary(Extract.read(_answer(file, document_format(file), ledger)))
         ledger.vocabulary = words
     return ledger.vocabulary

@@ -230,7 +230,7 @@ class Ledger:
         self._note("skipped", line, reason)
 
     def remark(self, reason: str) -> None:
-        """Report content that was left out and is not a row."""
+        """Report content, other than rows, that was left out."""
         self._note("skipped", None, reason)
 
     def repair(self, line: int | None, count: int, reason: str) -> None:

@@ -188,7 +188,7 @@ def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iter
     try:
         raw = _Watched(path, tick)
     except OSError as error:
-        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check the path and its rights.") from error
+        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check its path and permissions.") from error
     with raw:
         yield io.BufferedReader(raw, BLOCK_BYTES)
 

@@ -282,7 +282,7 @@ class _Column:
             return "chunks or semantic roles"
         if all(value.isdecimal() for value in self.counts):
             return "numbers without names"
-        return "parts of speech" if parts_of_speech(self.counts) else "values that are no entity tags"
+        return "parts of speech" if parts_of_speech(self.counts) else "values that are not entity tags"
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
