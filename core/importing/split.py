@@ -36,7 +36,7 @@ class SplitConfig(Config):
     )
     values: tuple[str, ...] = option(
         (),
-        "With --by column: sentences with these values are the first part, the others the second; shares has no effect.",
+        "With --by column: sentences with these values are the first part, all others the second; shares is ignored.",
     )
     names: tuple[str, ...] = option(
         (), "Names of the parts. Default: train,dev,test for three parts, train,test for two, task,domain for values."
