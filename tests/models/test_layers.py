@@ -86,7 +86,7 @@ def test_unknown_layer_choice_is_refused(text: str) -> None:
 def test_missing_or_shared_layer_is_refused(tmp_path: Path) -> None:
     bert = saved(FAMILIES["bert"], tmp_path / "bert")
     for layers in ("5", "reinit:5"):
-        with pytest.raises(ConfigError, match="has 4, so 5 is none of them; give a number from 1 to 4"):
+        with pytest.raises(ConfigError, match="has 4, so it has no layer 5; give a number from 1 to 4"):
             make(bert, layers)
     albert = saved(AlbertConfig(num_hidden_layers=4, embedding_size=16, **SIZE), tmp_path / "albert")
     with pytest.raises(ModelError, match="share one set of weights"):
