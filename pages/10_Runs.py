@@ -1,15 +1,31 @@
 """Runs: a table of all runs of the project, to name, tag and compare them, and a chart of their curves."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from core.projects import labels
+from core.projects import labels, run_comparison, runs
+from core.projects import view as projects
 from core.projects.labels import RunRow
+from core.projects.titles import run_titles
+from core.runs.run import Run
+from core.tagging import plot
+from core.tagging import view as training
 from pages.ui.empty import empty
-from pages.ui.frame import page
-from pages.ui.runs import comparison, table
+from pages.ui.frame import guard, page
+from pages.ui.results.pair import MOST_TRAININGS, TAGGER_CURVES, lines
+from pages.ui.runs import table as run_table
 from pages.ui.runs.links import SELECTION
+from pages.ui.training.live import POLL
+from pages.ui.widgets import is_dark, same_command, table
 
 NEEDS = "Nothing has run yet. Runs are listed here, to be named, compared and removed."
+
+CURVES = {
+    **TAGGER_CURVES,
+    "dev_loss_task": "Loss on held-out sentences of the task corpus",
+    "dev_loss_general": "Loss on held-out general text",
+}
 
 
 def main() -> None:
@@ -18,19 +34,77 @@ def main() -> None:
         if not labels.rows(archived=True):
             empty(NEEDS, "runs", SELECTION, make="Make a selection")
             return
-        ticked = table.table()
+        ticked = run_table.table()
         if not ticked:
             st.caption("Tick a run to name, annotate or remove it; tick several to compare them.")
         elif len(ticked) == 1:
-            table.one(ticked[0])
+            run_table.one(ticked[0])
         else:
-            _several(ticked)
-        comparison.curves(ticked)
+            run_table.flags(ticked)
+            _options(ticked)
+        _curves(ticked)
 
 
-def _several(ticked: list[RunRow]) -> None:
-    table.flags(ticked)
-    comparison.options(ticked)
+def _options(rows: Sequence[RunRow]) -> None:
+    """Draw a table with a column per run and a row per differing option."""
+    st.subheader("Differences in options", anchor=False)
+    ids = [row.run.id for row in rows]
+    differences = run_comparison.differences(ids)
+    if not differences:
+        st.caption("Their options are equal.")
+        return
+    shown = [
+        {"option": row.option, **{run: value or "-" for run, value in zip(ids, row.values, strict=True)}}
+        for row in differences
+    ]
+    columns = {"option": "Option", **run_titles(row.run for row in rows)}
+    table(shown, columns, f"Options in which these {len(rows)} runs differ")
+    same_command("runs.diff.command", projects.typed("runs", "diff", *ids))
+
+
+def _curves(rows: Sequence[RunRow]) -> None:
+    """Draw the training curves of some runs in one chart, which is updated while they run."""
+    trainings = _trainings([row.run for row in rows])
+    if not trainings:
+        return
+    st.subheader("Curves", anchor=False)
+    names = run_titles(trainings)
+    left, right = st.columns((3, 1), vertical_alignment="bottom")
+    key = f"runs.curves.{'.'.join(run_id[-4:] for run_id in names)[:200]}"
+    picked = left.multiselect(
+        "Trainings",
+        list(names),
+        list(names)[:MOST_TRAININGS],
+        names.__getitem__,
+        key=key,
+        placeholder="pick trainings",
+        max_selections=MOST_TRAININGS,
+    )
+    curve = right.selectbox("Curve", _measured(picked), format_func=CURVES.__getitem__, key="runs.curves.what")
+    if picked and curve:
+        active = any(runs.state(run_id).active for run_id in picked)
+        st.fragment(run_every=POLL if active else None)(_chart)({run_id: names[run_id] for run_id in picked}, curve)
+        same_command("runs.curves.command", projects.typed("runs", "curves", *picked, "--output", "curves.csv"))
+
+
+def _trainings(rows: Sequence[Run]) -> list[Run]:
+    """Return the runs that have training curves: these runs or their child runs, each once."""
+    begun = {run.id: run for row in rows for run in training.trainings(row.id)}
+    return [run for run in begun.values() if training.curves(run.id)]
+
+
+def _measured(run_ids: Sequence[str]) -> list[str]:
+    names = {metric.name for run_id in run_ids for metric in training.curves(run_id)}
+    return [name for name in CURVES if name in names]
+
+
+def _chart(names: dict[str, str], curve: str) -> None:
+    with guard():
+        drawn = [line for run_id, name in names.items() for line in lines(run_id, name, curve)]
+        figure = plot.curves(drawn, y=CURVES[curve], height=360, dots=curve == "dev_f1", dark=is_dark())
+        label = f"{CURVES[curve]} over optimizer steps, one line per training and seed: {', '.join(names.values())}"
+        st.altair_chart(figure, key="runs.chart", alt=label)
+        st.caption("Each seed is a line in the colour of its training. New points appear during the training.")
 
 
 main()

@@ -227,7 +227,7 @@ def _flags(role: str) -> None:
 
 
 def _library(sealed: list[Corpus]) -> None:
-    """List every corpus, of those made by Winnow only the newest, and offer to remove one."""
+    """List all corpora, but only the newest of those that Winnow made, and offer to remove one."""
     st.subheader("All corpora", anchor=False)
     derived = sum(corpus.derived for corpus in sealed)
     if derived > FEW and not st.toggle(f"Show all {derived} that Winnow made, not only the newest {FEW}", key=ALL):

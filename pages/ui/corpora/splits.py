@@ -81,7 +81,8 @@ def _parts(result: SplitResult) -> None:
     table(rows, names, "Parts of the divided corpus", names=("name",))
     st.caption(
         f"{result.units:,} documents, values or sentences were kept whole. {count(result.copies, 'sentence')} with"
-        f" duplicates. {count(result.divided, 'group')} of duplicates across parts moved to the smallest of them."
+        f" duplicates. {count(result.divided, 'group')} of duplicates across parts moved to the smallest of these"
+        " parts."
     )
     given = {part.name: part.corpus for part in result.parts if part.name in ROLES}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):

@@ -34,9 +34,9 @@ HEADINGS = {
 }
 MEANS = (
     "Best first. H-score and LogME measure how well the mean of an encoder's frozen layers separates the labels. The "
-    "second H-score is that of the last layer alone, which a tagger reads by default. The linear probe is trained on "
-    "the training set and scored on the dev set, on that mean and on single layers. Higher is better. Only the "
-    "probe is trained."
+    "second H-score is measured on the last layer alone, which a tagger reads by default. A linear probe on this mean, "
+    "and one per layer, trains on the training set and is scored on the dev set; the encoder is not trained. Higher is "
+    "better."
 )
 
 
