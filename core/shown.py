@@ -37,6 +37,11 @@ def in_points(value: float) -> str:
     return f"{value:.0f} points" if value >= 9.95 else f"{value:.1f} points"
 
 
+def gain_in_words(value: float) -> str:
+    """Format a given gain in F1 points: "1 point", "2.5 points"."""
+    return f"{value:g} point{'s' * (value != 1)}"
+
+
 def short(name: str) -> str:
     """Shorten a name for a list. The end is kept too, because names that Winnow makes up differ at the end."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"

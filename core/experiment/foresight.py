@@ -18,7 +18,7 @@ from core.experiment.result import Foretold
 from core.files import read_object, write_atomic
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
-from core.shown import duration, in_points
+from core.shown import duration, gain_in_words, in_points
 from core.stats.bootstrap import Resampled, resample
 from core.stats.pooled import Estimate, Mean
 from core.stats.power import detectable, detected, power, replicates_to_detect
@@ -392,7 +392,7 @@ def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: b
 
 def settled_by(open_: Open, each: str = "") -> str:
     """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
-    gain = f"a true gain of {in_points(open_.effect)}"
+    gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out:
         return f"Next: something else; {gain} is unlikely: the range of the true difference ends below it."
     lacks, enough = open_.lacks, open_.repetitions

@@ -42,7 +42,7 @@ from core.kind import About, Job, Kind, Options
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
-from core.shown import in_points
+from core.shown import gain_in_words
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.power import power
 from core.stats.sequential import ALPHA
@@ -369,7 +369,7 @@ def _conclusion(mean: Mean, asked: float) -> Conclusion:
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: StudyConfig, n: int) -> str:
     """Return a sentence on what would detect the effect on these tasks; "" if a difference is detected."""
-    unit, gain = config.unit, f"a true mean gain of {in_points(config.effect)}"
+    unit, gain = config.unit, f"a true mean gain of {gain_in_words(config.effect)}"
     if these.answer != "no evidence":
         return ""
     if failed := unlearnt_taggers(tasks):
@@ -403,7 +403,7 @@ def _tasks_lacking(others: Conclusion, variance: float, effect: float) -> str:
     enough = corpora_needed(effect, variance)
     return (
         f"Settled on these tasks. For similar tasks, task corpora are lacking: about {enough:,} would detect a true "
-        f"mean gain of {in_points(effect)}, if they differ as these do."
+        f"mean gain of {gain_in_words(effect)}, if they differ as these do."
     )
 
 

@@ -24,7 +24,7 @@ from core.experiment.result import (
     split_name,
     unlearnt_taggers,
 )
-from core.shown import in_points
+from core.shown import gain_in_words, in_points
 from core.stats import verdict
 from core.stats.pooled import Estimate, pooled
 from core.stats.spread import of_estimate
@@ -167,7 +167,7 @@ def _power(result: ExperimentResult | StudyResult, verdict: str) -> str:
         return ""
     return (
         f"Before it started, the plan had a chance of {100 * plan.chance:.0f} in 100 to detect a true gain of "
-        f"{in_points(plan.effect)}."
+        f"{gain_in_words(plan.effect)}."
     )
 
 

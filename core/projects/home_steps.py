@@ -163,7 +163,8 @@ def _worth() -> HomeStep:
         with suppress(WinnowError):
             if run.state().state == "succeeded":
                 again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
-                known = " ".join(results.finding(run.id).parts)
+                found = results.finding(run.id)
+                known = f"{found.what} {found.next}"
                 return HomeStep(name="worth", known=known, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (

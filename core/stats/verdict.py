@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from core.results import Evaluation
-from core.shown import in_points
+from core.shown import gain_in_words
 from core.stats.bootstrap import DRAWS, Difference, Resampled, resample
 from core.stats.sequential import ALPHA
 
@@ -294,7 +294,7 @@ def needed(
             "would come out; let every seed repeat the whole pipeline."
         )
     if gap.hi < effect:
-        return f"A true gain of {in_points(effect)} is unlikely: the interval ends below it."
+        return f"A true gain of {gain_in_words(effect)} is unlikely: the interval ends below it."
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
@@ -305,13 +305,13 @@ def needed(
         # The number is only given by the finding, from the spread of all taggers on these labels.
         return (
             f"Lacking are {what}: {n} {unit} per variant, which differ by {sd:.2f} points (sd), are too few to detect "
-            f"a true gain of {in_points(effect)}."
+            f"a true gain of {gain_in_words(effect)}."
         )
     more = lacks.repetitions
     sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
     more_runs = "" if more == n else f" and about {more:,} {unit} a variant"
     return (
         f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to detect a true gain of "
-        f"{in_points(effect)}. It would take about {sentences:,} of them{more_runs}, or the same on "
+        f"{gain_in_words(effect)}. It would take about {sentences:,} of them{more_runs}, or the same on "
         f"{ceil(lacks.corpora):,} corpora."
     )

@@ -211,7 +211,7 @@ FEW = ("no evidence", "no evidence")
         ([task(delta, n=6) for delta in (-2.0, -2.2, -2.1)], ("worse", "worse"), ""),
         ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "Lacking are test sent"),
-        ([task(-0.7), task(-0.8)], FEW, "A true mean gain of 1.0 points is unlikely"),
+        ([task(-0.7), task(-0.8)], FEW, "A true mean gain of 1 point is unlikely"),
         # Alike only because each is hardly known: without evidence on these tasks, nothing is said of others.
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.301, 0.299)], FEW, "Lacking are test sent"),
     ],

@@ -57,7 +57,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
-        ("No clear benefit", "+0.0 points of 100", "Next: something else; a true gain of 1.0 points is unlikely"),
+        ("No clear benefit", "+0.0 points of 100", "Next: something else; a true gain of 1 point is unlikely"),
     ),
     "too small to wait for": (
         line("no evidence", delta=0.2, interval=(-5.0, 5.4), estimate=replace(GAIN, falling=3.0, fixed=0.0)),
@@ -202,7 +202,7 @@ def test_open_verdict_shows_the_power_that_the_plan_had_and_every_verdict_earlie
         ).sure
         for word in ("no evidence", "hurts")
     }  # fmt: skip
-    power = "Before it started, the plan had a chance of 11 in 100 to detect a true gain of 1.0 points."
+    power = "Before it started, the plan had a chance of 11 in 100 to detect a true gain of 1 point."
     assert power in told["no evidence"]
     assert power not in told["hurts"]
     third = "This is the third analysis of this test set (earlier: knn 10% (3 times), classifier 10% (3 times))."

@@ -482,7 +482,7 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
 @pytest.mark.parametrize(
     ("seeds", "both", "sentences", "lacking"),
     [
-        (0.4, 0.3, 0.0, "are too few to detect a true gain of 1.0 points"),
+        (0.4, 0.3, 0.0, "are too few to detect a true gain of 1 point"),
         (0.0, 0.1, 0.5, "It would take about 1,000 of them, or the same on 3 corpora"),
         (
             0.6,
