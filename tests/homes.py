@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from core.project_list import FIRST_SLUG, PROJECTS, shared_home
+from core.runs.run import Run
 
 Names = dict[str, str]
 Build = Callable[[Path], Mapping[str, str]]
@@ -141,11 +142,16 @@ def biased(homes: Homes, home: Path) -> Names:
     return homes.copy(build_biased, home)
 
 
-def done(kind: str, options: Mapping[str, object] = {}, /, **more: object) -> str:
-    """Execute a run of `kind`; return its id."""
+def executed(kind: str, options: Mapping[str, object] = {}, /, **more: object) -> Run:
+    """Execute a run of `kind`; return it."""
     from core.projects import runs
 
-    return runs.execute(kind, {**options, **more}).id
+    return runs.execute(kind, {**options, **more})
+
+
+def done(kind: str, options: Mapping[str, object] = {}, /, **more: object) -> str:
+    """Execute a run of `kind`; return its id."""
+    return executed(kind, options, **more).id
 
 
 def build_selected(home: Path) -> Names:

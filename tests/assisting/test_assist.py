@@ -29,6 +29,7 @@ from core.stats.bootstrap import Resampled
 from core.stats.verdict import by_holm
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, entities_of, sentence
+from tests.homes import done, executed
 
 HOME = [
     sentence("Jordan plays for Chicago tonight .", [(0, 1, "PER"), (3, 4, "ORG")]),
@@ -52,12 +53,8 @@ def corpora(seal: Seal) -> Pair:
     return seal(HOME, "home", labelled=True), seal(AWAY, "away", labelled=True)
 
 
-def made(kind: str, **options: object) -> Run:
-    return runs.execute(kind, options)
-
-
 def found(corpora: Pair, **options: object) -> Run:
-    return made("skl", **{"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options})
+    return executed("skl", options, primary=corpora[0].fingerprint, assisting=corpora[1].fingerprint)
 
 
 def test_stored_scores_equal_the_measure(corpora: Pair) -> None:
@@ -214,7 +211,7 @@ def test_sweep_trains_every_variant_once(corpora: Pair, seal: Seal, share: str, 
 def test_encoder_trains_on_borrowed_sentences(corpora: Pair) -> None:
     home, away = (corpus.fingerprint for corpus in corpora)
     options = {"train": home, "dev": home, "assisting": away, "init": "tiny", "seeds": (1,), "epochs": 1}
-    assert made("finetune", **options).result()["epochs"] == [1]
+    assert executed("finetune", options).result()["epochs"] == [1]
 
 
 @pytest.mark.real
@@ -253,7 +250,7 @@ def given(seal: Seal) -> dict[str, str]:
 
 
 def swept(given: Mapping[str, object], **options: object) -> Run:
-    return made("assist", **{**given, **SMALL, "thresholds": (9.5,), **options})
+    return executed("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
 
 
 def refused(given: Mapping[str, str], words: str, error: type[WinnowError] = ConfigError, **options: object) -> None:
@@ -284,7 +281,7 @@ def test_borrowed_corpus_keeps_its_name_unless_types_are_renamed(
 
 
 def test_no_variant_trains_on_dev_or_test_sentences(given: dict[str, str], untrained: None) -> None:
-    looked = made("skl", primary=given["primary"], assisting=given["assisting"])
+    looked = executed("skl", primary=given["primary"], assisting=given["assisting"])
     run = swept(given)
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
     assert all(borrowed(row) == {s.id for s in AWAY} for row in run.result()["rows"][1:])
@@ -305,7 +302,7 @@ def test_unusable_corpora_are_refused_before_training(given: dict[str, str], sea
         refused(given, "must be numbers above 0", thresholds=(1.0, limit))
     refused(given, "paper trains the charcnn of Murthy et al. 2018", preset="paper", network="bilstm")
     for pairs in ("PER=person",), ("ORG=LOC", "LOC=ORG"):
-        made("skl", primary=given["primary"], assisting=given["assisting"], type_map=pairs)
+        done("skl", primary=given["primary"], assisting=given["assisting"], type_map=pairs)
         refused(given, "renames a type of home, and training uses", type_map=pairs)
 
 

@@ -11,19 +11,19 @@ TYPES = ("LOC", "ORG", "PER")
 FRAMES = ("said", "visited", "bought", "left", "praised", "met", "saw", "heard")
 
 
-def name(lots: random.Random, kind: str) -> tuple[str, ...]:
-    return tuple(f"{kind.title()}{lots.choice('abcdefghij')}{i}" for i in range(lots.randint(1, 2)))
+def name(rng: random.Random, kind: str) -> tuple[str, ...]:
+    return tuple(f"{kind.title()}{rng.choice('abcdefghij')}{i}" for i in range(rng.randint(1, 2)))
 
 
 def sentences(n: int, seed: int, types: Sequence[str] = TYPES) -> list[Sentence]:
-    lots, found = random.Random(seed), list[Sentence]()
+    rng, found = random.Random(seed), list[Sentence]()
     for row in range(n):
         tokens, entities = [f"on{row}"], list[Entity]()
-        for _ in range(lots.choice((0, 1, 1, 1, 2, 3))):
-            kind = lots.choice(types)
-            words = name(lots, kind)
+        for _ in range(rng.choice((0, 1, 1, 1, 2, 3))):
+            kind = rng.choice(types)
+            words = name(rng, kind)
             entities.append(Entity(start=len(tokens), end=len(tokens) + len(words), type=kind))
-            tokens += [*words, *lots.sample(FRAMES, lots.randint(0, 2))]
+            tokens += [*words, *rng.sample(FRAMES, rng.randint(0, 2))]
         text = " ".join(tokens)
         found.append(Sentence(id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities)))
     return found
@@ -34,10 +34,10 @@ def training(n: int = 60, seed: int = 1, held_out: Iterable[str] = (), types: Se
 
 
 def measured(rows: Sequence[Sentence], seed: int = 1, held_out: Iterable[str] = ()) -> Training:
-    lots, measures = random.Random(seed), dict[tuple[int, int, int], Measured]()
+    rng, measures = random.Random(seed), dict[tuple[int, int, int], Measured]()
     for row, sentence in enumerate(rows):
         for entity in ordered(sentence):
-            e, c = lots.gauss(1, 1), lots.gauss(1, 1)
+            e, c = rng.gauss(1, 1), rng.gauss(1, 1)
             bin = "low" if e - c <= -0.5 else "high" if e - c >= 0.5 else "near_zero"
             measures[row, entity.start, entity.end] = Measured(e, c, bin)
     return Training.of(rows, measures, held_out)

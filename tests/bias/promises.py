@@ -24,7 +24,7 @@ def names(rows: Iterable[Sentence]) -> Counter[tuple[str, str]]:
     return Counter((entity.type, surface(name_of(row, entity))) for row in rows for entity in entities_of(row))
 
 
-def hold(method: str, made: Rebuilt, found: Training, rungs: Sequence[Pools], rate: float) -> None:
+def assert_promises(method: str, made: Rebuilt, found: Training, rungs: Sequence[Pools], rate: float) -> None:
     """Assert the properties that hold at any rate."""
     assert len(made.edits) <= made.wanted == round(rate * len(found))
     assert len({(edit.row, edit.start) for edit in made.edits}) == len(made.edits)

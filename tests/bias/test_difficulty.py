@@ -14,10 +14,11 @@ from core.bias.pvi import entropy
 from core.bias.result import BINS, Mention, bin_of, read_mentions
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.projects import removals, runs
+from core.projects import removals
 from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.conftest import Command, Seal, entities_of
+from tests.homes import executed
 
 QUICK = {
     "encoder": "tiny",
@@ -49,7 +50,7 @@ def planted(n: int, kinds: dict[str, tuple[str, str]]) -> list[Sentence]:
 
 
 def found(corpus: Corpus, **options: Any) -> Run:
-    return runs.execute("difficulty", {"train": corpus.fingerprint, **QUICK, **options})
+    return executed("difficulty", {**QUICK, **options}, train=corpus.fingerprint)
 
 
 def mentions(run: Run) -> list[Mention]:

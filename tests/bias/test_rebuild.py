@@ -17,14 +17,13 @@ from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
 from core.importing import view as corpora
 from core.projects import removals
-from core.projects import runs as facade_runs
 from core.runs import Run
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
 from tests.bias.planted import sentences
 from tests.conftest import Command, Seal, sentence
 from tests.finished_bias import measured_at_random
-from tests.homes import Names, done
+from tests.homes import Names, done, executed
 
 
 class Given(TypedDict):
@@ -44,15 +43,15 @@ def made(biased: Names, home: Path) -> Given:
 
 def rebuilt(made: Given, method: str = "highc2low", **options: object) -> Run:
     given = {"train": made["train"].fingerprint, "rate": 0.2, "difficulty": made["run"].id}
-    return facade_runs.get(done("rebuild", given, method=method, **options))
+    return executed("rebuild", given, method=method, **options)
 
 
 def robust(kind: str, test: str = "test", **options: object) -> Run:
-    return facade_runs.get(done("robustness", {"test": test, "train": "train", "kind": kind, **options}))
+    return executed("robustness", {"test": test, "train": "train", "kind": kind, **options})
 
 
 def tuned(**options: object) -> Run:
-    return facade_runs.get(done("finetune", {"init": "tiny", "epochs": 1, "seeds": (1,), **options}))
+    return executed("finetune", {"init": "tiny", "epochs": 1, "seeds": (1,), **options})
 
 
 def notes(run: Run) -> list[str]:
@@ -185,7 +184,7 @@ def test_held_out_split_is_refused_and_shared_sentences_are_left_out(
         with pytest.raises(CorpusError, match=f"{shared} of its sentences are in the held-out .*only training data"):
             done("rebuild", options)
     else:
-        run = facade_runs.get(done("rebuild", options))
+        run = executed("rebuild", options)
         assert f"{shared:,} sentences are also in dev" in " ".join(notes(run))
         assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run)}
 

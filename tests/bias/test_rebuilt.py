@@ -18,7 +18,7 @@ from core.bias.training_sentences import Measured, Rebuilt, Training, is_content
 from core.corpora.readers import ReadOptions, read
 from core.errors import ConfigError
 from tests.bias.planted import measured, pools, rungs, sentences, training
-from tests.bias.promises import hold, types
+from tests.bias.promises import assert_promises, types
 from tests.conftest import entities_of, sentence
 
 Method = Callable[[Training, Sequence[Pools], float, int], Rebuilt]
@@ -48,7 +48,7 @@ def test_rebuilt_sentences_are_new_and_match_the_log(
     found = training(n, seed, [one.text for one in sentences(n, seed, kinds)[: n // 10]], kinds)
     drawn = rungs(found, entity_high=high, context_high=high)
     made = method(found, drawn, rate, seed)
-    hold(method.__name__, made, found, drawn, rate)
+    assert_promises(method.__name__, made, found, drawn, rate)
     assert made == method(found, drawn, rate, seed)
     nothing = method(found, drawn, 0.0, seed)
     assert (nothing.sentences, nothing.edits) == (found.sentences, [])
@@ -88,7 +88,7 @@ def test_every_method_reaches_its_rate_on_real_text(real: tuple[str, Training], 
     drawn = rungs(found)
     for rate in (0.1, 0.2, 0.3, 0.4):
         made = method(found, drawn, rate, 1)
-        hold(method.__name__, made, found, drawn, rate)
+        assert_promises(method.__name__, made, found, drawn, rate)
         if (corpus, method) == ("crossner-literature", replacements.redundant2low) and rate > 0.2:
             # Few names of this corpus occur twice: the method replaces fewer than asked and reports it.
             assert made.wanted > len(made.edits) > 0.15 * len(found)
@@ -103,7 +103,7 @@ def test_every_method_reaches_its_rate_on_planted_text(method: Method) -> None:
     drawn = rungs(found)
     for rate in (0.1, 0.3):
         made = method(found, drawn, rate, 2)
-        hold(method.__name__, made, found, drawn, rate)
+        assert_promises(method.__name__, made, found, drawn, rate)
         assert len(made.edits) == made.wanted > 20
         assert made.reached == ("40%" if method is replacements.highc2low and rate == 0.3 else "")
     one = Training.of(
@@ -150,7 +150,7 @@ def test_low2high_deletes_the_lowest_contexts() -> None:
     found = training(400, types=("PER",))
     drawn = rungs(found)
     made = replacements.low2high(found, drawn, 0.2, 1)
-    hold("low2high", made, found, drawn, 0.2)
+    assert_promises("low2high", made, found, drawn, 0.2)
     means = {row: found.context[mentions].mean() for row, mentions in found.by_row(range(len(found))).items()}
     singles = {row for row in means if len(entities_of(found.sentences[row])) == 1}
     gone = {edit.row for edit in made.edits} & singles

@@ -50,7 +50,7 @@ def surfaces(rows: Iterable[Sentence]) -> set[tuple[str, str]]:
     return {(entity.type, surface(name_of(row, entity)).casefold()) for row in rows for entity in entities_of(row)}
 
 
-def hold(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sentence]) -> None:
+def assert_promises(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sentence]) -> None:
     """Assert the promises of a robustness set, computed independently."""
     assert len(made.sentences) == len(test)
     assert len(made.slots) == sum(len(entities_of(s)) for s in test)
@@ -81,7 +81,7 @@ def hold(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sent
 @pytest.mark.parametrize("kind", MAKE)
 def test_robustness_sets_keep_their_promises(kind: str) -> None:
     made = MAKE[kind](TEST, KNOWN)
-    hold(kind, made, TEST, TRAIN)
+    assert_promises(kind, made, TEST, TRAIN)
     assert made == MAKE[kind](TEST, KNOWN)
     assert len(made.edits) == len([slot for slot in made.slots if slot.source]) > 20
 
@@ -97,21 +97,21 @@ def test_robustness_sets_keep_their_promises_on_real_data(real_data: Path, corpu
     known = Known.of(train)
     for kind, make in MAKE.items():
         made = make(test, known)
-        hold(kind, made, test, train)
+        assert_promises(kind, made, test, train)
         assert len(made.edits) >= 0.98 * len(made.slots)  # a name of one letter (C, R) gets no typo
 
 
 def test_new_names_come_from_finds_then_gazetteers_then_a_generator() -> None:
     names = {"PER": [("Zora", "Quill"), ("Bex",)], "LOC": [TRAIN[0].tokens[:1]]}
     made = unseen(TEST, KNOWN, names, 1)
-    hold("oov", made, TEST, TRAIN)
+    assert_promises("oov", made, TEST, TRAIN)
     by = {kind: Counter(slot.source for slot in made.slots if slot.type == kind) for kind in ("PER", "LOC", "ORG")}
     assert set(by["PER"]) == {"gazetteer"}
     assert set(by["LOC"]) == set(by["ORG"]) == {"generated"}
     assert {slot.after for slot in made.slots if slot.type == "PER"} == {"Zora Quill", "Bex"}
     names = {"PER": [("Bex",)], "LOC": [("Ulm",)]}
     made = unseen(TEST, KNOWN, names, 1, {"PER": [("Zora", "Quill"), TRAIN[0].tokens[:1]]})
-    hold("oov", made, TEST, TRAIN)
+    assert_promises("oov", made, TEST, TRAIN)
     sources = {kind: {slot.source for slot in made.slots if slot.type == kind} for kind in ("PER", "LOC", "ORG")}
     assert sources == {"PER": {"finds"}, "LOC": {"gazetteer"}, "ORG": {"generated"}}
 

@@ -14,6 +14,7 @@ from core.projects import runs
 from core.runs.events import Event
 from core.runs.result import read
 from tests.conftest import Command
+from tests.homes import done
 from tests.packages import NAME, PARTS, Index, offer_small
 
 AGREED = {"encoder": NAME, "allow_download": True}
@@ -94,7 +95,7 @@ def test_failed_fetch_leaves_no_weights_and_can_be_retried(index: Index, home: P
     spoilt[100] ^= 1
     index.lay({"model.safetensors": bytes(spoilt)})
     with pytest.raises(ModelError, match="so nothing was kept"):
-        runs.execute("fetch", AGREED)
+        done("fetch", AGREED)
     [run] = runs.listed("fetch")
     assert (run.state().state, run.state().permanent) == ("failed", False)
     assert sum(file.stat().st_size for file in shared_home(home).rglob("*") if file.is_file()) < len(spoilt) / 4

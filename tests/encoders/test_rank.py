@@ -1,7 +1,6 @@
 """Runs of `rank`: encoders ordered by how well their frozen states fit the labels."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -19,10 +18,10 @@ from core.models import hub
 from core.projects import runs
 from core.reporter import Reporter
 from core.runs import result as results
-from core.runs.run import Run
 from core.stats.scoring import count
 from tests.conftest import Command, sentence
 from tests.encoders.test_transfer import TYPES, sentences, states
+from tests.homes import done
 
 
 def sealed(home: Path, n: int, seed: int, name: str) -> Corpus:
@@ -84,7 +83,7 @@ def test_cancelled_ranking_resumes_and_puts_the_better_encoder_first(
 
     monkeypatch.setattr(transfer, "word_states", stops)
     with pytest.raises(Cancelled):
-        ranked({**parts, "encoders": (str(tmp_path / "blind"), "tiny")})
+        done("rank", parts, encoders=(str(tmp_path / "blind"), "tiny"))
     [run] = runs.listed("rank")
     assert read_encoder(run, 0)
     assert read_encoder(run, 1) is None
@@ -140,11 +139,7 @@ def test_proposal_does_not_use_the_dev_set(monkeypatch: pytest.MonkeyPatch) -> N
 def test_wrong_names_and_unlabelled_entities_are_refused(home: Path, parts: dict[str, str]) -> None:
     for named in (), ("tiny", "tiny"), ("",):
         with pytest.raises(ConfigError, match="name at least one, and each only once"):
-            ranked({**parts, "encoders": named})
+            done("rank", parts, encoders=named)
     plain = Library(home).seal([sentence("nothing here", [])], name="plain", origin={}, labelled=True).fingerprint
     with pytest.raises(CorpusError, match="no entity in the training set"):
-        ranked({**parts, "train": plain, "encoders": ("tiny",)})
-
-
-def ranked(options: Mapping[str, object]) -> Run:
-    return runs.execute("rank", options)
+        done("rank", {**parts, "train": plain}, encoders=("tiny",))

@@ -8,10 +8,10 @@ import pytest
 from core.encoders import embed, vectors
 from core.errors import RunError
 from core.files import save_array_atomic
-from core.projects import runs
 from core.results import Index
 from core.runs.store import Run, RunStore
 from tests.conftest import Seal
+from tests.homes import executed
 
 RNG = np.random.default_rng(3)
 VECTORS, NORMS = RNG.normal(size=(11, 6)).astype(np.float16), RNG.uniform(size=11).astype(np.float32)
@@ -78,7 +78,7 @@ def test_vectors_are_stored_once(seal: Seal, monkeypatch: pytest.MonkeyPatch) ->
     """With 100 million rows, a second copy would take 77 GB."""
     monkeypatch.setattr(embed, "CHUNK", 16)
     corpus = seal([f"sentence number {i}" for i in range(40)])
-    run = runs.execute("embed", {"corpus": corpus.fingerprint, "encoder": "tiny"})
+    run = executed("embed", corpus=corpus.fingerprint, encoder="tiny")
     files = [path for path in run.path.rglob("*.npy") if path.name != "norms.npy"]
     dimension = run.result()["dimension"]
     assert len(files) == 3

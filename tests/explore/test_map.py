@@ -24,7 +24,7 @@ from core.runs.run import Run
 from core.selection import insights
 from core.selection import view as selections
 from tests.conftest import Command, Seal, sentence
-from tests.homes import SELECTION, Names
+from tests.homes import SELECTION, Names, done
 from tests.planted import contracts
 
 
@@ -40,10 +40,6 @@ def select(selected: Names) -> str:
 @pytest.fixture
 def map_run(selected: Names) -> str:
     return selected["map"]
-
-
-def selection(options: Mapping[str, object]) -> Run:
-    return runs.execute("select", {**SELECTION, **options})
 
 
 def test_map_holds_every_sentence_and_equals_its_file(select: str, map_run: str) -> None:
@@ -105,8 +101,8 @@ def test_existing_map_is_drawn_with_another_selection(selected: Names, select: s
     assert regions.kept_region(laid_over) == {"kind": "topic", "value": 1}
     assert mapped(maps.config(laid_over)).id == maps.of(other)  # from now on its own map
     seal([*contracts(60, seed=5)], "elsewhere")
-    assert maps.of(selection({"domain": "elsewhere", "strategy": "random"}).id) is None
-    assert maps.of(selection({"max_length": 64, "strategy": "random"}).id) is None
+    assert maps.of(done("select", {**SELECTION, "domain": "elsewhere"}, strategy="random")) is None
+    assert maps.of(done("select", SELECTION, max_length=64, strategy="random")) is None
 
 
 def test_cancelled_map_resumes_with_its_stored_layout(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +290,7 @@ def test_two_selections_are_compared(selected: Names) -> None:
 @pytest.mark.parametrize("how", ["quota", "mmr"])
 def test_diversity_changes_only_the_order(select: str, how: str) -> None:
     options = {"strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
-    diverse = selection(options).id
+    diverse = done("select", SELECTION, **options)
     assert runs.get(diverse).result()["score_run"] == runs.get(select).result()["score_run"]
     rows = selections.chosen(diverse).rows
     assert len(rows) == 40
@@ -306,14 +302,14 @@ def test_diversity_changes_only_the_order(select: str, how: str) -> None:
     assert before == insights.health(select)
     assert after.variety != before.variety
     with pytest.raises(ConfigError, match="threshold"):
-        selection({**options, "budget": "threshold:9"})
+        done("select", {**SELECTION, **options}, budget="threshold:9")
 
 
 def test_health_counts_tokens_coverage_and_new_entities(select: str, seal: Seal) -> None:
     found = insights.health(select)
     assert found.sentences == 40
     assert None not in (found.coverage, found.variety)
-    bare = insights.health(selection({"max_length": 64, "strategy": "random"}).id)
+    bare = insights.health(done("select", SELECTION, max_length=64, strategy="random"))
     assert (bare.coverage, bare.variety) == (None, None)  # nothing was embedded with windows of this length
     lengths = selections.scored(select).lengths
     rows = selections.chosen(select).rows

@@ -9,9 +9,9 @@ from core.reporter import Silent
 
 
 def clouds(n: int, d: int = 20, k: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    lots = np.random.default_rng(seed)
-    label = lots.integers(0, k, n)
-    return (6 * np.eye(d)[label] + lots.normal(size=(n, d))).astype(np.float32), label
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, k, n)
+    return (6 * np.eye(d)[label] + rng.normal(size=(n, d))).astype(np.float32), label
 
 
 @pytest.mark.parametrize(("n", "q", "k"), [(1, 1, 1), (5, 3, 5), (130, 300, 7), (1000, 50, 15)])

@@ -24,8 +24,8 @@ def crosses(x: float, y: float, polygon: Polygon) -> bool:
 @given(st.lists(st.tuples(GRID, GRID), min_size=3, max_size=12), st.integers(0, 99))
 def test_lasso_equals_a_slow_point_in_polygon_test(polygon: Polygon, seed: int) -> None:
     """Corners on a grid give horizontal edges, repeated corners, crossings, and points on borders."""
-    lots = np.random.default_rng(seed)
-    points = np.concatenate([lots.uniform(-5, 5, (80, 2)), lots.integers(-5, 6, (80, 2))]).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([rng.uniform(-5, 5, (80, 2)), rng.integers(-5, 6, (80, 2))]).astype(np.float32)
     wanted = [i for i, (x, y) in enumerate(points.astype(float).tolist()) if crosses(x, y, polygon)]
     assert inside(points[:, 0], points[:, 1], polygon).tolist() == wanted
 

@@ -20,8 +20,9 @@ from core.models.fingerprint import fingerprint
 from core.models.mlm import MaskedLM
 from core.models.model_files import file_digest
 from core.project_list import shared_home
-from core.projects import runs
+from tests.conftest import Seal
 from tests.fake_models import tiny_mlm
+from tests.homes import executed
 from tests.planted import contracts
 
 PICKLE = "pytorch_model.bin"
@@ -71,14 +72,13 @@ def test_pickle_is_converted_once_with_the_same_weights(folder: Path, older: Pat
     assert {path.name for path in folder.iterdir()} == {path.name for path in older.iterdir()}
 
 
-def test_first_run_notes_the_conversion(folder: Path, home: Path, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("\n".join(contracts(20)), encoding="utf-8")
-    corpus = runs.execute("add", {"path": str(tmp_path / "text.txt")}).result()["corpus"]
-    first = runs.execute("embed", {"corpus": corpus, "encoder": str(folder)})
+def test_first_run_notes_the_conversion(folder: Path, home: Path, seal: Seal) -> None:
+    options = {"corpus": seal(contracts(20)).fingerprint, "encoder": str(folder)}
+    first = executed("embed", options)
     [note] = [note for note in first.state().notes if PICKLE in note]
     for words in (str(folder), file_digest(folder / PICKLE), str(kept(home)[0]), "without running any code"):
         assert words in note
-    second = runs.execute("embed", {"corpus": corpus, "encoder": str(folder), "pooling": "cls"})
+    second = executed("embed", options, pooling="cls")
     assert not [note for note in second.state().notes if PICKLE in note]
 
 

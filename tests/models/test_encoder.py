@@ -26,14 +26,6 @@ def tiny() -> Encoder:
     return Encoder.load("tiny", precision="fp32")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("bert")
-    hub.load_model("tiny").save_pretrained(path)
-    hub.load_tokenizer("tiny").save_pretrained(path)
-    return path
-
-
 def plain(encoder: Encoder, text: str, pooling: Pooling = "mean", layer: int = -1) -> FloatArray:
     """Return the pooled vector of one sentence by the definition; long sentences window by window."""
     first, *pieces, last = encoder.tokenizer(text, verbose=False)["input_ids"]
@@ -131,13 +123,15 @@ def test_bundled_encoder_is_verified_by_its_hash(monkeypatch: pytest.MonkeyPatch
         Encoder.load("minilm")
 
 
-def test_saved_encoder_reloads_and_its_key_follows_the_content(tiny: Encoder, folder: Path, tmp_path: Path) -> None:
+def test_saved_encoder_reloads_and_its_key_follows_the_content(
+    tiny: Encoder, tiny_folder: Path, tmp_path: Path
+) -> None:
     def load(path: Path, **options: Any) -> Encoder:
         return Encoder.load(str(path), **{"precision": "fp32", **options})
 
-    saved = load(folder)
+    saved = load(tiny_folder)
     assert np.allclose(saved.encode(TEXTS)[0], tiny.encode(TEXTS)[0], atol=2e-3)
-    copy = Path(shutil.copytree(folder, tmp_path / "elsewhere"))
+    copy = Path(shutil.copytree(tiny_folder, tmp_path / "elsewhere"))
     (copy / "README.md").write_text("notes do not change a vector")
     assert load(copy).key == saved.key
     half = load(copy, precision="bf16")
@@ -167,11 +161,11 @@ def test_roberta_uses_its_whole_position_table(tmp_path: Path) -> None:
     assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
 
 
-def test_missing_weights_are_an_error(folder: Path, tmp_path: Path) -> None:
+def test_missing_weights_are_an_error(tiny_folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
+    shutil.copytree(tiny_folder, broken)
     weights = load_file(broken / "model.safetensors")
     del weights["encoder.layer.1.output.dense.weight"]
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})

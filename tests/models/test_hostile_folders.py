@@ -22,17 +22,9 @@ from core.models.mlm import _head_in_file
 from core.models.taggers import load_tagger
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sound")
-    hub.load_model("tiny").save_pretrained(path)
-    hub.load_tokenizer("tiny").save_pretrained(path)
-    return path
-
-
 @pytest.fixture
-def folder(sound: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(sound, tmp_path / "model"))
+def folder(tiny_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_folder, tmp_path / "model"))
 
 
 def changed(folder: Path, name: str, **values: object) -> None:
@@ -122,11 +114,13 @@ def test_damaged_folder_is_refused_without_running_code(
     assert hub_kernels._TRANSFORMERS_USE_HUB_KERNELS == "0"
 
 
-def test_sharded_folder_loads(sound: Path, tmp_path: Path) -> None:
-    hub.load_model(str(sound)).save_pretrained(tmp_path, max_shard_size="100KB")
+def test_sharded_folder_loads(tiny_folder: Path, tmp_path: Path) -> None:
+    hub.load_model(str(tiny_folder)).save_pretrained(tmp_path, max_shard_size="100KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     sharded = hub.load_model(str(tmp_path)).state_dict()
-    assert all(torch.equal(sharded[name], weights) for name, weights in hub.load_model(str(sound)).state_dict().items())
+    assert all(
+        torch.equal(sharded[name], weights) for name, weights in hub.load_model(str(tiny_folder)).state_dict().items()
+    )
 
 
 def test_damaged_language_model_or_tagger_is_refused(folder: Path) -> None:
@@ -191,14 +185,14 @@ def swapped_whole(folder: Path, other: Path) -> Callable[[], object]:
 
 @pytest.mark.parametrize("swap", [replaced_and_put_back, linked, written_over_in_its_own_time, joined, swapped_whole])
 def test_file_replaced_between_check_and_load_is_refused(
-    swap: Callable[[Path, Path], Callable[[], object]], folder: Path, sound: Path, monkeypatch: pytest.MonkeyPatch
+    swap: Callable[[Path, Path], Callable[[], object]], folder: Path, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for kind, load in ((AutoModel, hub.load_model), (AutoTokenizer, hub.load_tokenizer)):
         load(str(folder))
         usual = kind.from_pretrained
 
         def late(*args: object, usual: Callable[..., object] = usual, **kwargs: object) -> object:
-            back = swap(folder, sound)
+            back = swap(folder, tiny_folder)
             loaded = usual(*args, **kwargs)
             back()
             return loaded

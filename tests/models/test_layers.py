@@ -5,16 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import (
-    AlbertConfig,
-    BertConfig,
-    DistilBertConfig,
-    ElectraConfig,
-    ModernBertConfig,
-    MPNetConfig,
-    PreTrainedConfig,
-    RobertaConfig,
-)
 
 from core.errors import ConfigError, ModelError
 from core.models import hub
@@ -23,36 +13,18 @@ from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.text.sentence import Entity
 from tests.conftest import sentence
+from tests.models.test_families import save_random
 
 TYPES = ["LOC", "PER"]
 ROWS = [sentence("Bob met Ann in Rome", [(0, 1, "PER"), (4, 5, "LOC")]), sentence("a b c " * 30, [(0, 2, "PER")])]
-SIZE = {"vocab_size": 193, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48}
-FAMILIES: dict[str, PreTrainedConfig] = {
-    "bert": BertConfig(num_hidden_layers=4, **SIZE),
-    "roberta": RobertaConfig(num_hidden_layers=4, pad_token_id=0, **SIZE),
-    "electra": ElectraConfig(num_hidden_layers=4, embedding_size=16, **SIZE),
-    "mpnet": MPNetConfig(num_hidden_layers=4, pad_token_id=0, **SIZE),
-    "distilbert": DistilBertConfig(vocab_size=193, dim=32, n_layers=4, n_heads=4, hidden_dim=48),
-    "modernbert": ModernBertConfig(num_hidden_layers=4, pad_token_id=0, **SIZE),
-}
+OFTEN = ("BERT", "DistilBERT", "ModernBERT")
+SELDOM = (pytest.param(name, marks=pytest.mark.full) for name in ("RoBERTa", "ELECTRA", "MPNet"))
 
 
-OFTEN = ("bert", "distilbert", "modernbert")
-
-
-@pytest.fixture(params=[pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.full]) for name in FAMILIES])
+@pytest.fixture(params=[*OFTEN, *SELDOM])
 def init(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Save a random encoder with four layers; return its folder."""
-    return saved(FAMILIES[request.param], tmp_path / request.param)
-
-
-def saved(config: PreTrainedConfig, folder: Path) -> str:
-    from transformers import AutoModelForMaskedLM
-
-    torch.manual_seed(3)
-    AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
-    hub.load_tokenizer("tiny").save_pretrained(folder)
-    return str(folder)
+    return str(save_random(request.param, tmp_path / request.param, layers=4))
 
 
 def make(init: str, layers: str, seed: int = 1) -> EncoderTagger:
@@ -84,11 +56,11 @@ def test_unknown_layer_choice_is_refused(text: str) -> None:
 
 
 def test_missing_or_shared_layer_is_refused(tmp_path: Path) -> None:
-    bert = saved(FAMILIES["bert"], tmp_path / "bert")
+    bert = str(save_random("BERT", tmp_path / "bert", layers=4))
     for layers in ("5", "reinit:5"):
         with pytest.raises(ConfigError, match="has 4, so it has no layer 5; give a number from 1 to 4"):
             make(bert, layers)
-    albert = saved(AlbertConfig(num_hidden_layers=4, embedding_size=16, **SIZE), tmp_path / "albert")
+    albert = str(save_random("ALBERT", tmp_path / "albert", layers=4))
     with pytest.raises(ModelError, match="share one set of weights"):
         make(albert, "2")
     assert entities(make(albert, "mix")) is not None

@@ -22,17 +22,17 @@ from core.runs.run import Run
 from core.training.mlm_settings import MlmSettings
 from tests.conftest import Seal
 from tests.fork_server import ForkServer
-from tests.homes import project_in
+from tests.homes import executed, project_in
 
 ROOT = Path(__file__).resolve().parents[2]
-LOTS = np.random.default_rng(0)
-TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(2, 9))) for _ in range(120)]
+RNG = np.random.default_rng(0)
+TEXTS = [" ".join("".join(RNG.choice(list("abcdefg"), 3)) for _ in range(RNG.integers(2, 9))) for _ in range(120)]
 LEAKS = [text for text in TEXTS if len(text.split()) > 4][:5]  # long enough that no other text is near
 
 
 def run(*corpora: Corpus, **options: Any) -> Run:
-    given = {"corpora": tuple(c.fingerprint for c in corpora), "init": "tiny", "batch_size": 16, "epochs": 2} | options
-    return runs.execute("pretrain", given)
+    given = {"corpora": tuple(c.fingerprint for c in corpora), "init": "tiny", "batch_size": 16, "epochs": 2}
+    return executed("pretrain", given, **options)
 
 
 def notes(made: Run) -> str:

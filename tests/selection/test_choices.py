@@ -28,7 +28,7 @@ from core.selection import view as selections
 from core.selection.choice import EDITS, append_edit, edits_spoilt, read_edits
 from tests import finished
 from tests.conftest import Seal, sealer
-from tests.homes import Homes, Names
+from tests.homes import Homes, Names, done
 
 Json = Callable[..., Any]
 
@@ -46,8 +46,7 @@ def chosen(home: Path) -> Names:
 
 def at_random(budget: str, **options: str) -> str:
     """Select at random from the corpora in use."""
-    asked = {**corpora.roles(), "strategy": "random", "budget": budget, "keep": FLAGS, **options}
-    return runs.execute("select", asked).id
+    return done("select", {**corpora.roles(), "strategy": "random", "budget": budget, "keep": FLAGS, **options})
 
 
 @pytest.fixture

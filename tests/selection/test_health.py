@@ -24,10 +24,10 @@ def test_vendi_score_equals_the_entropy_of_the_kernel() -> None:
 
 def test_coverage_equals_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "BLOCK", 7)
-    lots = np.random.default_rng(1)
-    drawn = (lots.normal(size=(n, 4)) for n in (9, 40))
+    rng = np.random.default_rng(1)
+    drawn = (rng.normal(size=(n, 4)) for n in (9, 40))
     task, domain = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)
-    selected = lots.random(40) < 0.3
+    selected = rng.random(40) < 0.3
     monkeypatch.setattr(health, "widened", lambda rows, start: rows[start : start + 7].astype(np.float32))
     wanted = [max(t @ d for d in domain[selected]) >= max(t @ d for d in domain[~selected]) for t in task]
     assert 0 < sum(wanted) < 9

@@ -30,7 +30,7 @@ from core.tagging.predictions import read_spans
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import Seal, sealer, sentence
 from tests.fake_models import found_by_list, tiny_mlm, unigram_mlm
-from tests.homes import Homes, Names, done
+from tests.homes import Homes, Names, done, executed
 from tests.planted import contracts, kitchen
 from tests.untrained import without_training
 
@@ -72,7 +72,7 @@ def tagger(folder: Path) -> SimpleNamespace:
             for s, found in zip(sentences, found_by_list(sentences, NAMES), strict=True)
         ]
 
-    return SimpleNamespace(types=("PARTY", "THING"), predict=predict, crf=SimpleNamespace(), context=0, cut=None)
+    return SimpleNamespace(types=("PARTY", "THING"), predict=predict, crf=SimpleNamespace(), context_pieces=0, cut=None)
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def made(homes: Homes, home: Path) -> Names:
 
 def select(strategy: str, **options: Any) -> Run:
     given = LABELLED if strategy in ("ner-selected", "cos-mlm-ner") else GIVEN
-    return runs.execute("select", {**given, "strategy": strategy, **options})
+    return executed("select", {**given, "strategy": strategy, **options})
 
 
 def scoring(run_id: str) -> Run:

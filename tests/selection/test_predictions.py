@@ -108,12 +108,12 @@ def round_robin(counts: FloatArray, ties: FloatArray) -> list[set[int]]:
 
 
 def test_type_balanced_rank_equals_a_round_robin(seal: Seal) -> None:
-    lots = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     sentences = [sentence(" ".join(["word"] * 20) + f" {i}") for i in range(60)]
     found = []
     for _ in sentences:  # LOC is rare
-        names = ["PER"] * int(lots.integers(0, 6)) + ["LOC"] * int(lots.random() < 0.15) * int(lots.integers(1, 3))
-        found.append(predicted(*((name, float(lots.random())) for name in names)))
+        names = ["PER"] * int(rng.integers(0, 6)) + ["LOC"] * int(rng.random() < 0.15) * int(rng.integers(1, 3))
+        found.append(predicted(*((name, float(rng.random())) for name in names)))
     values = scores(seal, sentences, found, rank="type-balanced")
     plain = scores(seal, sentences, found)
     table = spans(found, TYPES).counts()

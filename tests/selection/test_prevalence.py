@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from core.errors import CorpusError
-from core.projects import runs
 from core.reporter import Silent
 from core.results import Role
 from core.runs.result import read
@@ -16,13 +15,14 @@ from core.selection.base import Batch, Source
 from core.selection.prevalence import PrevalenceResult
 from core.selection.strategies.classifier import ClassifierOptions, CrossFitted
 from tests.conftest import Command, Seal
+from tests.homes import executed
 from tests.planted import bag_vectors, contracts, kitchen
 
 
 def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, PrevalenceResult]:
     """Count in a run; return its id and result."""
-    given = {"task": seal(task, "task").fingerprint, "domain": seal(domain, "domain").fingerprint, "encoder": "tiny"}
-    run = runs.execute("prevalence", given)
+    corpora = {name: seal(texts, name).fingerprint for name, texts in (("task", task), ("domain", domain))}
+    run = executed("prevalence", corpora, encoder="tiny")
     return run.id, read(run, PrevalenceResult)
 
 

@@ -11,6 +11,7 @@ from core.projects import runs as facade_runs
 from core.reporter import Silent
 from tests.conftest import Seal, sentence
 from tests.fake_models import found_by_list
+from tests.homes import executed
 from tests.planted import contracts, kitchen
 
 NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
@@ -33,7 +34,7 @@ def test_strategies_train_their_models_and_score_by_them() -> None:
     given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
     scores, made_by = {}, {}
     for strategy in ("cos-mlm", "ner-selected", "pseudo-perplexity"):
-        run = facade_runs.execute("select", {**given, "strategy": strategy})
+        run = executed("select", given, strategy=strategy)
         assert run.result()["selected"] == 10
         scoring = facade_runs.get(run.result()["score_run"])
         scores[strategy] = np.load(scoring.artifacts / "scores.npy")

@@ -44,14 +44,14 @@ Text = list[list[str]]
 
 def chained(words: Sequence[str], n: int, seed: int, jumps: float = 0.1) -> list[list[str]]:
     """Return sentences in which each word is followed by its neighbour in `words`, except at random jumps."""
-    lots = random.Random(seed)
+    rng = random.Random(seed)
     found = []
     for _ in range(n):
-        at = lots.randrange(len(words))
+        at = rng.randrange(len(words))
         sentence = []
         for _ in range(10):
             sentence.append(words[at % len(words)])
-            at = lots.randrange(len(words)) if lots.random() < jumps else at + 1
+            at = rng.randrange(len(words)) if rng.random() < jumps else at + 1
         found.append(sentence)
     return found
 

@@ -23,6 +23,7 @@ from core.similarity.measures import MEASURES
 from core.similarity.result import closest_first, grid_of
 from core.similarity.worth import Trained, own_outcomes
 from tests.conftest import Command, Seal, sentence
+from tests.homes import executed
 from tests.planted import contracts, kitchen
 from tests.similarity.test_measures import FRUIT, METAL, chained, shuffled
 
@@ -54,8 +55,8 @@ def piles(seal: Seal) -> dict[str, str]:
 
 
 def made(piles: dict[str, str], **options: Any) -> Run:
-    config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, **options}
-    return runs.execute("similarity", config)
+    corpora = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"])}
+    return executed("similarity", {**corpora, **QUICK, **options})
 
 
 def compared(piles: dict[str, str], **options: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from core.training.finetune import Epochs
 from core.training.on_device import _in_words, _SilentContext
 from core.training.settings import TaggerSettings
 from tests.conftest import ROOT, Command, Seal, sentence
-from tests.homes import TAGGER, Names, done
+from tests.homes import TAGGER, Names, executed
 from tests.training.test_finetune import labelled
 
 FAST = TAGGER
@@ -308,7 +308,7 @@ def test_chunk_size_does_not_change_predictions_with_context(
     found = []
     for size in (8192, 4):
         monkeypatch.setattr(predict, "CHUNK", size)
-        run = runs.get(done("tag", corpus=corpus, model=str(tmp_path / "tagger")))
+        run = executed("tag", corpus=corpus, model=str(tmp_path / "tagger"))
         found.append(read_spans(run).records.copy())
         removals.remove_run(run.id)
     assert len(found[0])

@@ -39,6 +39,7 @@ from core.training import finetune as training_loop
 from core.training.settings import Settings
 from tests.assisting.test_assist import AWAY, HOME
 from tests.conftest import Command, Seal, sentence
+from tests.homes import done, executed
 from tests.training.test_finetune import labelled
 
 FAST = {"init": "tiny", "epochs": 3, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "precision": "fp32"}
@@ -54,12 +55,8 @@ def parts(seal: Seal) -> dict[str, Any]:
     return {"train": train, "dev": dev, "test": (dev,), "seeds": (1,)}
 
 
-def made(kind: str, **options: object) -> Run:
-    return runs.execute(kind, options)
-
-
 def tuned(parts: Mapping[str, object], **options: object) -> Run:
-    return made("finetune", **{**FAST, **parts, **options})
+    return executed("finetune", {**FAST, **parts, **options})
 
 
 def card_of(run: Run) -> str:
@@ -72,7 +69,7 @@ def notes(run: Run) -> str:
 
 
 def evaluated(run: Run, test: object) -> list[float]:
-    f1s: list[float] = made("evaluate", model=run.id, test=test).result()["test"]["micro_f1"]
+    f1s: list[float] = executed("evaluate", model=run.id, test=test).result()["test"]["micro_f1"]
     return f1s
 
 
@@ -157,7 +154,7 @@ def test_miner_trains_predicts_and_writes_a_card(parts: dict[str, Any]) -> None:
     assert all(text.startswith("python -m core predict") for text in training.loading(run.id).values())
     assert title(run) == "Fine-tune tiny as MINER on l1"
     assert evaluated(run, parts["dev"]) == list(result.test.micro_f1)
-    made("predict", model=run.id, corpus=parts["dev"])
+    done("predict", model=run.id, corpus=parts["dev"])
     (tagged,) = runs.listed("tag")
     assert (read_spans(tagged).records["end"] - read_spans(tagged).records["start"] <= 4).all()
 
@@ -181,7 +178,7 @@ def test_estimate_includes_copied_sentences_of_miner(parts: dict[str, Any], monk
     assert 1.5 * plain < miner < 2 * plain
     monkeypatch.setattr(calibrate, "SECONDS", 0.001)
     timed = {"encoder": "tiny", "task": parts["dev"], "train": parts["train"], "network": "span"}
-    assert made("calibrate", **timed).result()["tagger"][1] > 0
+    assert executed("calibrate", timed).result()["tagger"][1] > 0
     assert ON_ENCODER == ("encoder", "span")
 
 
@@ -192,7 +189,7 @@ def base(seal: Seal) -> dict[str, object]:
 
 
 def recurrent(base: Mapping[str, object], network: str = "charcnn", **options: object) -> Run:
-    return made("finetune", **{**base, "network": network, **options})
+    return executed("finetune", {**base, "network": network, **options})
 
 
 def loaded(run: Run) -> BiLstmTagger:
@@ -291,7 +288,7 @@ def imported(home: Path, tmp_path: Path) -> Import:
     def make(name: str, *lines: str) -> str:
         path = tmp_path / f"{name}.vec"
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        return made("vectors-import", path=str(path)).id
+        return done("vectors-import", path=str(path))
 
     return make
 
@@ -314,12 +311,12 @@ def test_refused_vector_file_leaves_no_run(imported: Import, tmp_path: Path) -> 
     with pytest.raises(ReadError, match=r"^far.vec line 3: has 1 numbers, expected 2"):
         imported("far", "2 2", "und 1 2", "oder 1")
     with pytest.raises(PathError, match="cannot be opened"):
-        made("vectors-import", path=str(tmp_path / "gone.vec"))
+        done("vectors-import", path=str(tmp_path / "gone.vec"))
     for run in runs.listed("vectors-import"):
         assert run.state().permanent is (run.manifest.config["path"][-8:] == "/far.vec")
         assert not [*run.artifacts.iterdir(), *run.chunks.iterdir()]
     with pytest.raises(ConfigError, match="name: is a run's id or contains a comma"):
-        made("vectors-import", path="x.vec", name="a,b")
+        done("vectors-import", path="x.vec", name="a,b")
 
 
 def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Import, seal: Seal) -> None:
@@ -362,7 +359,7 @@ def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Impo
         ({"imported_assisting_vectors": wide}, "2 numbers per word, but vectors have 3"),
     ):
         with pytest.raises(ConfigError, match=reason):
-            made("finetune", **{**given, "assisting": theirs, **wrong})
+            done("finetune", {**given, "assisting": theirs, **wrong})
     removals.remove_everything(other)
     assert run.id not in [one.id for one in runs.listed()]
 
@@ -376,7 +373,7 @@ def test_nearly_identical_vectors_give_a_warning(home: Path, seal: Seal) -> None
     assert not vectors.alike_words(0.9)
     assert not vectors.alike_words(None)
     text = seal([" ".join(one.tokens) for one in HOME])  # too little text: vectors stay at their random start
-    run = made("vectors", corpus=text.fingerprint, min_count=1, dimension=2, skipgram_epochs=1)
+    run = executed("vectors", corpus=text.fingerprint, min_count=1, dimension=2, skipgram_epochs=1)
     read = vectors.read_words(run)
     assert run.result()["mean_cosine"] == pytest.approx(vectors.mean_cosine(read.values))
 
@@ -415,7 +412,7 @@ def test_raw_text_is_tokenised_like_the_training_set(home: Path, monkeypatch: py
         library.seal([replace(came_cut, entities=())], name="labels", origin={}, labelled=True),
     ]
     for corpus in corpora:
-        run = made("tag", corpus=corpus.fingerprint, model=str(trained.artifacts / "model"))
+        run = executed("tag", corpus=corpus.fingerprint, model=str(trained.artifacts / "model"))
         (entity,) = read_spans(run).entities(0)
         (own,) = (one.tokens for one in corpus.take([0]))
         assert "".join(own[entity.start : entity.end]) == "U.S.-based"

@@ -24,7 +24,7 @@ from core.runs.worker import execute
 from core.tagging.evaluations import SeedOutcome, SplitScores
 from tests.assisting.test_assist import HOME
 from tests.conftest import Command, Seal, sentence
-from tests.homes import done
+from tests.homes import executed
 from tests.word_search import holding
 
 ONCE = [f"Zyxname{i}" for i in range(6)]
@@ -37,7 +37,7 @@ ROWS = [*HOME, *KNOWN, *(sentence(f"{name} saw {OFTEN} today .", [(0, 1, "PER")]
 def tuned(seal: Seal) -> Run:
     train = seal(ROWS, "notes", labelled=True).fingerprint
     few = {"network": "charcnn", "seeds": (1,), "hidden": 4, "epochs": 1}
-    return runs.get(done("finetune", few, train=train, dev=train))
+    return executed("finetune", few, train=train, dev=train)
 
 
 def test_copy_without_rare_words_predicts_the_same(tuned: Run, command: Command, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_copy_without_rare_words_predicts_the_same(tuned: Run, command: Command,
     ours, theirs = load_tagger(short), load_tagger(whole)
     assert ours.predict(KNOWN) == theirs.predict(KNOWN)
     config, taken = tuned.manifest.config, tmp_path / "taken"
-    assert runs.get(done("evaluate", model=str(short), test=config["dev"])).result()["test"]
+    assert executed("evaluate", model=str(short), test=config["dev"]).result()["test"]
     network = ("--network", "charcnn", "--hidden", 4, "--seeds", 1, "--epochs", 1)
     finetune = ("finetune", *network, "--train", config["train"], "--dev", config["dev"])
     code, _, said = command(*finetune, "--output", taken, "--without-rare-words")

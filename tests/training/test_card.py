@@ -89,7 +89,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield card
 
 
-def on_the_card(module: Any) -> Any:
+def on_gpu(module: Any) -> Any:
     """Move a module's weights to the fake GPU; a tensor that is used twice is moved once."""
     moved: dict[int, torch.Tensor] = {}
     for table in (table for part in module.modules() for table in (part._parameters, part._buffers)):
@@ -105,10 +105,10 @@ def on_the_card(module: Any) -> Any:
     return module
 
 
-def a_tagger(new: Any = new_tagger, **options: Any) -> Any:
+def gpu_tagger(new: Any = new_tagger, **options: Any) -> Any:
     with unset_fake_temporarily():
         tagger = new("tiny", ["ORG"], device="cpu", precision="fp32", **options)
-    return on_the_card(tagger)
+    return on_gpu(tagger)
 
 
 def recurrent(init: str, types: Sequence[str], head: Any, **options: Any) -> BiLstmTagger:
@@ -124,7 +124,7 @@ def trainer_of(lm: MaskedLM, settings: mlm_settings.Settings) -> Any:
     return trainer
 
 
-def learnt(tagger: Any, rows: Sequence[Sentence], n_words: Any = None) -> None:
+def backpropagate(tagger: Any, rows: Sequence[Sentence], n_words: Any = None) -> None:
     """Compute the gradients of one step."""
     batch = send_to_device(tagger.batch(rows), tagger.device, non_blocking=True)  # as accelerate does for a GPU
     tagger(**batch, num_items_in_batch=n_words)["loss"].backward()
@@ -145,12 +145,14 @@ STEPS: list[dict[str, Any]] = [
 )
 def test_fine_tuning_step_does_not_wait_for_the_gpu(card: Card, options: dict[str, Any]) -> None:
     """`card` also raises if tensors of two devices meet."""
-    tagger = a_tagger(**options).train()
+    tagger = gpu_tagger(**options).train()
     rows: list[Any] = ROWS
     if "beta" in options:
         rows = [Paired.of(row, ROWS[0], (((0, 2), (0, 2)),)) for row in ROWS]
     spans = options.get("new") is new_span_tagger
-    learnt(tagger, rows, torch.full((), 36, device="lazy") if spans else None)  # of all parts, as the Trainer counts
+    backpropagate(
+        tagger, rows, torch.full((), 36, device="lazy") if spans else None
+    )  # of all parts, as the Trainer counts
     parts = {name.split(".")[0] for name, weight in tagger.named_parameters() if weight.grad is not None}
     assert {weight.grad.device.type for weight in tagger.parameters() if weight.grad is not None} == {"lazy"}
     assert parts >= ({"span"} if spans else {"towers"} if options.get("new") is recurrent else {"model"})
@@ -167,7 +169,7 @@ def test_pretraining_step_does_not_wait_for_the_gpu(card: Card, accumulation: in
         rows = np.arange(len(examples))
         options: dict[str, Any] = {"batch_size": len(rows), "pieces": 4096, "pad": 0, "total": 1, "stretch": math.inf}
         steps = Steps(examples, Masking.of(lm.tokenizer), lambda epoch: rows, parts=accumulation, **options)
-    on_the_card(lm.model)
+    on_gpu(lm.model)
     micros = steps[0]["micro"]
     assert len(micros) == accumulation  # one padded batch for all lengths
     trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4))
@@ -203,7 +205,7 @@ def test_pretraining_step_on_a_gpu_is_one_padded_batch_and_fully_timed(
     ids=["free", "constrained", "memm", "mix", "span"],
 )
 def test_batch_is_decoded_on_the_gpu_with_one_copy_back(card: Card, asked: str, options: dict[str, Any]) -> None:
-    tagger = a_tagger(**options)
+    tagger = gpu_tagger(**options)
     inputs = [x for x in tree_leaves(tagger.features(ROWS)) if isinstance(x, Tensor)]
     assert len(getattr(tagger, asked)(ROWS)) == len(ROWS)
     assert not card.waits
@@ -216,7 +218,7 @@ def test_pseudo_perplexity_does_not_wait_for_the_gpu(card: Card, method: str, se
     with unset_fake_temporarily():
         task = Source(corpus=seal(["a b"], "t"), model=tiny_mlm(tmp_path))
         strategy.prepare({Role.TASK: task}, Silent())
-    on_the_card(strategy._lm.model)  # type: ignore[attr-defined]
+    on_gpu(strategy._lm.model)  # type: ignore[attr-defined]
     texts = [sentence(text) for text in ("Acme Ltd pays", "Acme Ltd pays 1", "a much longer text than the other two")]
     scores = strategy.score(Batch(ids=np.arange(3, dtype=np.uint64), sentences=texts))
     assert scores.shape == (3,)
@@ -228,13 +230,13 @@ def test_classifier_and_pseudo_perplexity_wait_only_for_reported_losses(card: Ca
     with unset_fake_temporarily():
         model, lm = new_classifier("tiny", 2, device="cpu", precision="fp32"), MaskedLM.load("tiny", device="cpu")
     inputs, losses = [model.context(row.tokens[:2], row.tokens[3:]) for row in ROWS], list[float]()
-    on_the_card(model)
+    on_gpu(model)
     settings = ClassifySettings(epochs=3, batch_size=3, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
     log = lambda bits, step: losses.append(bits)
     classify.train(model, inputs, np.arange(len(inputs)) % 2, settings, seed=1, report=Silent(), log=log)
     assert card.waits == {"to cpu": len(losses)}
     card.waits.clear()
-    on_the_card(lm.model)
+    on_gpu(lm.model)
     rows = [np.array([2, *range(10, 10 + n), 3], dtype=np.int32) for n in (2, 5, 9)]
     _, n = pseudo_perplexity(lm, rows, pieces=24, report=Silent())
     assert n == len(rows)
@@ -246,7 +248,7 @@ def test_embedding_does_not_wait_for_the_gpu(card: Card) -> None:
         encoder = Encoder.load("tiny", device="cpu", precision="fp32")
     for layer in encoder.model.modules():
         layer.__dict__.pop("forward", None)  # the packed version is for CPUs only
-    on_the_card(encoder.model)
+    on_gpu(encoder.model)
     encoder.encode([row.text for row in ROWS])
     assert not card.waits
     assert card.copies["to cpu"] >= 1
@@ -301,7 +303,7 @@ def test_calibration_works_on_a_gpu(card: Card, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     with unset_fake_temporarily():
         lm = MaskedLM.load("tiny", device="cpu")
-    on_the_card(lm.model)
+    on_gpu(lm.model)
     steps = list[tuple[float, int]]()
 
     class Seen(Steps):
@@ -313,7 +315,7 @@ def test_calibration_works_on_a_gpu(card: Card, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("core.training.steps.Steps", Seen)
     assert calibrate._time_mlm(lm, ROWS, Silent())[1] > 0
     assert set(steps) == {(math.inf, 1)}  # one padded batch per step, as in training
-    assert calibrate._time_tagger(a_tagger(), ROWS, Silent())[1] > 0
+    assert calibrate._time_tagger(gpu_tagger(), ROWS, Silent())[1] > 0
 
 
 @pytest.mark.parametrize("kind", ["fine-tuning", "pre-training"])

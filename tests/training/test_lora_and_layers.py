@@ -19,7 +19,7 @@ from core.training.pretrain import pretrain
 from core.training.settings import TaggerSettings
 from tests.models.test_families import assert_same_language_model
 from tests.training import test_pretrain as mlm
-from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make, train
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, largest_difference, make, train
 
 PRESETS: tuple[Literal["quick", "paper", "custom"], ...] = ("quick", "paper", "custom")
 FASTER = replace(SETTINGS, learning_rate=1e-2)
@@ -30,24 +30,24 @@ def with_lora(seed: int = 1) -> tuple[EncoderTagger, Lora]:
     return tagger, Lora(tagger.model, 4, seed)
 
 
-def assert_same_files(calm: EncoderTagger, resumed: EncoderTagger, folder: Path) -> None:
+def assert_same_files(undisturbed: EncoderTagger, resumed: EncoderTagger, folder: Path) -> None:
     """Write two taggers to `one` and `other` in `folder`; assert equal bytes, and equal predictions after loading."""
-    calm.write(folder / "one")
+    undisturbed.write(folder / "one")
     resumed.write(folder / "other")
     for file in sorted((folder / "one").iterdir()):
         assert file.read_bytes() == (folder / "other" / file.name).read_bytes(), file.name
-    assert load_tagger(folder / "one", "cpu", "fp32").predict(DEV) == calm.predict(DEV)
+    assert load_tagger(folder / "one", "cpu", "fp32").predict(DEV) == undisturbed.predict(DEV)
 
 
 def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     """Without checkpointing and undisturbed, the same files result; transformers can read them."""
-    (calm, lora), begun = with_lora(), make()
-    epochs, _ = train(tmp_path / "calm", tagger=calm, settings=FASTER, checkpoint_seconds=float("inf"))
+    (undisturbed, lora), begun = with_lora(), make()
+    epochs, _ = train(tmp_path / "undisturbed", tagger=undisturbed, settings=FASTER, checkpoint_seconds=float("inf"))
     for name, weight in begun.model.base_model.state_dict().items():
-        assert torch.equal(weight, calm.model.base_model.state_dict()[name]), f"{name} was trained"
-    assert not torch.equal(begun.last_layer.weight, calm.last_layer.weight)
+        assert torch.equal(weight, undisturbed.model.base_model.state_dict()[name]), f"{name} was trained"
+    assert not torch.equal(begun.last_layer.weight, undisturbed.last_layer.weight)
     lora.merge()
-    assert apart(begun, calm) > 0.01  # raises if the parameters are not the same
+    assert largest_difference(begun, undisturbed) > 0.01  # raises if the parameters are not the same
 
     cut, _ = with_lora()
     checkpoint_layers(cut.model, "tiny")
@@ -58,11 +58,11 @@ def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Pa
     again, _ = train(tmp_path / "cut", tagger=resumed, settings=FASTER, checkpoint_seconds=0.0)
     lora.merge()
     assert again.dev_f1 == epochs.dev_f1
-    assert_same_files(calm, resumed, tmp_path)
+    assert_same_files(undisturbed, resumed, tmp_path)
     plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "one").eval()
-    ids = torch.tensor([calm.tokenizer(DEV[0].text)["input_ids"]])
+    ids = torch.tensor([undisturbed.tokenizer(DEV[0].text)["input_ids"]])
     with torch.inference_mode():
-        torch.testing.assert_close(plain(ids).logits, calm.model(ids).logits)
+        torch.testing.assert_close(plain(ids).logits, undisturbed.model(ids).logits)
 
 
 def test_frozen_encoder_freezes_lora_matrices(tmp_path: Path) -> None:
@@ -90,24 +90,26 @@ def test_cancelled_language_model_with_checkpointing_resumes_to_the_same_weights
     tmp_path: Path,
 ) -> None:
     settings = replace(mlm.SETTINGS, lora=4, learning_rate=1e-2)
-    calm_model, begun = mlm.model(), mlm.model()
+    undisturbed_model, begun = mlm.model(), mlm.model()
     names = list(begun.model.state_dict())
-    calm = pretrain(calm_model, mlm.piles(calm_model), settings, folder=tmp_path / "calm", report=Silent())
-    assert calm.dev_loss[-1] < calm.before["dev_loss_task"]
-    assert list(calm_model.model.state_dict()) == names
+    undisturbed = pretrain(
+        undisturbed_model, mlm.piles(undisturbed_model), settings, folder=tmp_path / "undisturbed", report=Silent()
+    )
+    assert undisturbed.dev_loss[-1] < undisturbed.before["dev_loss_task"]
+    assert list(undisturbed_model.model.state_dict()) == names
     for name, weight in begun.model.base_model.named_parameters():
-        same = torch.equal(weight, calm_model.model.base_model.get_parameter(name))
+        same = torch.equal(weight, undisturbed_model.model.base_model.get_parameter(name))
         assert same == (weight.dim() == 1 or "embed" in name), name  # only linear layers changed
-    assert all(weight.requires_grad for weight in calm_model.model.parameters())
+    assert all(weight.requires_grad for weight in undisturbed_model.model.parameters())
 
     checkpointed = replace(settings, checkpointing=True)
     with pytest.raises(Cancelled):
-        pretrain(mlm.model(), mlm.piles(begun), checkpointed, folder=tmp_path / "storm", report=mlm.Stopping(at=3))
+        pretrain(mlm.model(), mlm.piles(begun), checkpointed, folder=tmp_path / "resumed", report=mlm.Stopping(at=3))
     torch.manual_seed(99)
     resumed = mlm.model()
-    storm = pretrain(resumed, mlm.piles(resumed), checkpointed, folder=tmp_path / "storm", report=Silent())
-    assert storm.dev_loss == calm.dev_loss
-    for name, weight in calm_model.model.state_dict().items():
+    again = pretrain(resumed, mlm.piles(resumed), checkpointed, folder=tmp_path / "resumed", report=Silent())
+    assert again.dev_loss == undisturbed.dev_loss
+    for name, weight in undisturbed_model.model.state_dict().items():
         assert torch.equal(weight, resumed.model.state_dict()[name]), name
     assert_same_language_model(resumed, tmp_path)
 
@@ -137,16 +139,16 @@ def test_lora_has_its_own_learning_rate_and_a_note_for_small_encoders() -> None:
 
 @pytest.mark.parametrize("layers", ["mix", *(pytest.param(name, marks=pytest.mark.full) for name in ("1", "reinit:1"))])
 def test_resumed_training_with_other_layers_equals_an_undisturbed_one(tmp_path: Path, layers: str) -> None:
-    epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_seconds=float("inf"))
-    if calm.mix:
-        assert calm.mix.weights.detach().abs().max() > 0.01  # the mix is learnt
-        assert calm.mix.gamma.detach() != 1
+    epochs, undisturbed = train(tmp_path / "undisturbed", tagger=make(layers=layers), checkpoint_seconds=float("inf"))
+    if undisturbed.mix:
+        assert undisturbed.mix.weights.detach().abs().max() > 0.01  # the mix is learnt
+        assert undisturbed.mix.gamma.detach() != 1
     with pytest.raises(Killed):
         train(tmp_path / "cut", Listener(5, Killed()), make(layers=layers), checkpoint_seconds=0.0)
     again, resumed = train(tmp_path / "cut", tagger=make(seed=99, layers=layers), checkpoint_seconds=0.0)
     assert again.dev_f1 == epochs.dev_f1
-    assert apart(calm, resumed) == 0.0
-    assert_same_files(calm, resumed, tmp_path)
+    assert largest_difference(undisturbed, resumed) == 0.0
+    assert_same_files(undisturbed, resumed, tmp_path)
 
 
 def test_layer_mix_trains_under_a_frozen_encoder(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from core.reporter import Reporter, Silent
 from core.training import finetune as stages
 from core.training.events import CHECKPOINT_SECONDS, HEAD
 from core.training.finetune import Epochs, frozen_encoder, lpft
-from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, largest_difference, make
 
 Weights = list[Tensor]
 Trained = tuple[Epochs, EncoderTagger, Listener, tuple[Weights, Weights], tuple[Weights, Weights]]
@@ -76,7 +76,7 @@ def test_encoder_is_frozen_in_the_first_stage(undisturbed: Trained) -> None:
     assert all(parameter.requires_grad for parameter in killed.parameters())
 
 
-class Second(Listener):
+class RaiseInStage(Listener):
     """Raise after `after` steps, counted over both stages of 12 steps each."""
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
@@ -91,8 +91,8 @@ class Second(Listener):
 def test_training_resumes_exactly_from_either_stage(undisturbed: Trained, tmp_path: Path, after: int) -> None:
     error = Killed() if after % 2 else Cancelled("stop")
     with pytest.raises(type(error)):
-        train(tmp_path, Second(after, error), checkpoint_seconds=0.0)
+        train(tmp_path, RaiseInStage(after, error), checkpoint_seconds=0.0)
     assert (tmp_path / HEAD).exists() == (after > 12)
     epochs, tagger = train(tmp_path, tagger=make(seed=99) if after > 12 else make(), checkpoint_seconds=0.0)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
-    assert apart(tagger, undisturbed[1]) == 0.0
+    assert largest_difference(tagger, undisturbed[1]) == 0.0

@@ -45,7 +45,7 @@ from core.training.settings import TaggerSettings
 from tests.conftest import Seal
 from tests.experiment.test_experiment import fill
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
-from tests.homes import done
+from tests.homes import done, executed
 from tests.tagging.test_finetune import FAST
 from tests.training.test_finetune import labelled
 
@@ -272,7 +272,7 @@ def test_memory_is_freed_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyP
         gc.enable()
     assert alive == [0, 0]
     assert taggers[-1]() is None
-    state = runs.get(done("predict", model=tuned, corpus=dev.fingerprint)).state()
+    state = executed("predict", model=tuned, corpus=dev.fingerprint).state()
     assert (state.device or "").startswith("cpu (")  # the device of its child run
     assert state.machine == cards.processor()
 

@@ -18,8 +18,8 @@ from core.training.pretrain import Piles, Pretraining, pretrain
 from core.training.steps import Examples, Steps, near_equal, packed, pieces_until, tokenised
 from tests.reporters import Recorder
 
-LOTS = np.random.default_rng(0)
-TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(1, 12))) for _ in range(60)]
+RNG = np.random.default_rng(0)
+TEXTS = [" ".join("".join(RNG.choice(list("abcdefg"), 3)) for _ in range(RNG.integers(1, 12))) for _ in range(60)]
 SETTINGS = Settings(epochs=2, batch_size=8, learning_rate=1e-3)
 
 
@@ -218,19 +218,21 @@ def same(lm: MaskedLM, other: MaskedLM) -> None:
 
 
 def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
-    calm_model, stormy_model, ear = model(), model(), Recorder()
-    calm = pretrain(calm_model, piles(calm_model), SETTINGS, folder=tmp_path / "calm", report=Silent())
+    undisturbed_model, resumed_model, ear = model(), model(), Recorder()
+    undisturbed = pretrain(
+        undisturbed_model, piles(undisturbed_model), SETTINGS, folder=tmp_path / "undisturbed", report=Silent()
+    )
     with pytest.raises(Cancelled):
-        pretrain(model(), piles(model()), SETTINGS, folder=tmp_path / "storm", report=Stopping(at=3))
-    checkpoint = last_checkpoint(tmp_path / "storm")
+        pretrain(model(), piles(model()), SETTINGS, folder=tmp_path / "resumed", report=Stopping(at=3))
+    checkpoint = last_checkpoint(tmp_path / "resumed")
     assert checkpoint is not None
     assert checkpoint.name == "checkpoint-4"  # of 14 steps, 7 an epoch
     torch.manual_seed(99)
-    storm = pretrain(stormy_model, piles(stormy_model), SETTINGS, folder=tmp_path / "storm", report=Silent())
-    assert (storm.dev_loss, storm.pseudo_perplexity) == (calm.dev_loss, calm.pseudo_perplexity)
-    assert len(calm.dev_loss) == 2
-    assert calm.dev_loss[-1] < calm.before["dev_loss_task"]
-    same(calm_model, stormy_model)
+    resumed = pretrain(resumed_model, piles(resumed_model), SETTINGS, folder=tmp_path / "resumed", report=Silent())
+    assert (resumed.dev_loss, resumed.pseudo_perplexity) == (undisturbed.dev_loss, undisturbed.pseudo_perplexity)
+    assert len(undisturbed.dev_loss) == 2
+    assert undisturbed.dev_loss[-1] < undisturbed.before["dev_loss_task"]
+    same(undisturbed_model, resumed_model)
     fast, last = replace(SETTINGS, epochs=4, learning_rate=0.3), model()
     found = pretrain(last, piles(last), fast, folder=tmp_path / "last", report=ear)
     assert len(found.dev_loss) == 4  # without patience, the last epoch is kept and a note names a better epoch
@@ -241,18 +243,26 @@ def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
 def test_training_cancelled_at_early_stopping_resumes_exactly(tmp_path: Path) -> None:
     """Dev loss rises after the first epoch; the run is cancelled in the evaluation that ends the training."""
     rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
-    calm_model, stormy_model, ear = model(), model(), Recorder()
-    calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=ear)
-    best = int(np.argmin(calm.dev_loss))
-    assert len(calm.dev_loss) == best + 3 < 8
-    assert calm.steps < 56
+    undisturbed_model, resumed_model, ear = model(), model(), Recorder()
+    undisturbed = pretrain(
+        undisturbed_model, one_text(undisturbed_model), rising, folder=tmp_path / "undisturbed", report=ear
+    )
+    best = int(np.argmin(undisturbed.dev_loss))
+    assert len(undisturbed.dev_loss) == best + 3 < 8
+    assert undisturbed.steps < 56
     assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in ear.notes)
     own: dict[str, Any] = {"events": EventCallback(Silent()), "rate": 0.0, "report": Silent()}
-    laid, given = steps(examples(calm_model), pieces=2048), one_text(calm_model)
-    trainer = Pretraining(calm_model, laid, rising, piles=given, folder=tmp_path / "again", **own)
-    assert trainer.dev_loss(given.task) == pytest.approx(calm.dev_loss[best], rel=1e-5)  # the best epoch's weights
+    laid, given = steps(examples(undisturbed_model), pieces=2048), one_text(undisturbed_model)
+    trainer = Pretraining(undisturbed_model, laid, rising, piles=given, folder=tmp_path / "again", **own)
+    assert trainer.dev_loss(given.task) == pytest.approx(
+        undisturbed.dev_loss[best], rel=1e-5
+    )  # the best epoch's weights
     with pytest.raises(Cancelled):
-        pretrain(model(), given, rising, folder=tmp_path / "storm", report=Stopping(at=calm.steps))
-    storm = pretrain(stormy_model, one_text(stormy_model), rising, folder=tmp_path / "storm", report=Silent())
-    assert (storm.steps, storm.dev_loss, storm.pseudo_perplexity) == (calm.steps, calm.dev_loss, calm.pseudo_perplexity)
-    same(calm_model, stormy_model)
+        pretrain(model(), given, rising, folder=tmp_path / "resumed", report=Stopping(at=undisturbed.steps))
+    resumed = pretrain(resumed_model, one_text(resumed_model), rising, folder=tmp_path / "resumed", report=Silent())
+    assert (resumed.steps, resumed.dev_loss, resumed.pseudo_perplexity) == (
+        undisturbed.steps,
+        undisturbed.dev_loss,
+        undisturbed.pseudo_perplexity,
+    )
+    same(undisturbed_model, resumed_model)

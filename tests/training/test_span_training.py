@@ -19,8 +19,7 @@ from core.training.finetune import Epochs, finetune
 from core.training.rows import PRIMARY, Contrasted, OneCorpus, in_parts
 from core.training.threads import Threads
 from tests.conftest import sentence
-from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener
-from tests.training.test_finetune import apart as farthest
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, largest_difference
 
 COPY = OtherNames(TRAIN).copy
 LAST = replace(SETTINGS, last=True)  # every step influences the final weights
@@ -53,7 +52,7 @@ def test_resumed_training_equals_an_undisturbed_one(
         train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
     epochs, tagger = train(tmp_path, tagger=make(seed=99), checkpoint_seconds=0.0)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
-    assert farthest(tagger, undisturbed[1]) == 0.0
+    assert largest_difference(tagger, undisturbed[1]) == 0.0
 
 
 def test_number_of_threads_does_not_change_miner_and_the_critic_learns(
@@ -65,7 +64,7 @@ def test_number_of_threads_does_not_change_miner_and_the_critic_learns(
         epochs, alone = train(tmp_path)
     finally:
         torch.set_num_threads(before)
-    assert farthest(alone, undisturbed[1]) == 0.0
+    assert largest_difference(alone, undisturbed[1]) == 0.0
     assert max(epochs.dev_f1) > 30
     assert alone.contrast
     began = make().contrast
@@ -115,7 +114,7 @@ def test_contrastive_loss_compares_copies_of_a_name_in_proportion() -> None:
     plain = make(beta=0.0, gamma=0.0).eval()
     whole = [COPY(one, 3) for one in TRAIN[:6]]
     words = sum(len(one.tokens) for one in whole)
-    assert farthest(plain.span, tagger.span) == 0.0  # type: ignore[arg-type]
+    assert largest_difference(plain.span, tagger.span) == 0.0  # type: ignore[arg-type]
     with torch.no_grad():
         batch = tagger.batch(whole)
         added = float(tagger(**batch)["loss"] - plain(**plain.batch(TRAIN[:6]))["loss"])
