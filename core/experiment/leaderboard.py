@@ -286,7 +286,7 @@ def _judgements(
         )
         for cell in judged
     }
-    judge = partial(verdicts, claim=str(claim), bound=bound, effect=effect, seed=seed)
+    judge = partial(verdicts, claim=str(claim), bound=bound, effect=effect, seed=seed, same_seeds=True)
     verdict_by_arm = judge(pairs, tables[arms.NONE]) if pairs else {}
     judgements = []
     for line in lines:
@@ -304,7 +304,7 @@ def _judgements(
         elif cell.arm.name == arms.NONE:
             judgements.append(Judgement(word="baseline", why="What every other variant is measured against."))
         else:
-            gap = compare(tables[str(cell)], baselines[cell], seed=seed)
+            gap = compare(tables[str(cell)], baselines[cell], seed=seed, same_seeds=True)
             if cell.arm.judged:
                 judgement = Judgement(word="not tested", why=changed_of(line).why, none=gap)
             else:
@@ -475,7 +475,7 @@ def further_tests(
     for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
         table = _of_runs(finetunes, number, crossed=crossed)
         f1s = [one.f1() for one in table]
-        difference = compare(table, _of_runs(none, number, crossed=crossed), seed=seed)
+        difference = compare(table, _of_runs(none, number, crossed=crossed), seed=seed, same_seeds=True)
         rows.append(
             FurtherTest(
                 test=library.find(reference).name,
@@ -514,7 +514,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     seeds = collapsed_seeds(lines)
     if no_line_learnt(lines, seeds):
         return None
-    gap = resample(evaluations_of(line), evaluations_of(other), DRAWS, config.draw_seed)
+    gap = resample(evaluations_of(line), evaluations_of(other), DRAWS, config.draw_seed, same_seeds=True)
     look = Look(
         delta=np.array(gap.delta),
         p=np.array(gap.p),

@@ -10,12 +10,13 @@ one test over all.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 
 import numpy as np
 
 from core.results import BoolArray, FloatArray, IntArray
 from core.stats import sequential
-from core.stats.bootstrap import replicates_part, seeds_part
+from core.stats.bootstrap import PAIRED_FROM, replicates_part, seeds_part
 from core.stats.pooled import Mean, fixed_effects, random_effects
 from core.stats.spread import Spread
 from core.stats.verdict import POWER
@@ -60,9 +61,14 @@ class Simulated:
 class _World:
     """Simulated effects of one corpus's replicates and test sentences, in each of `d` studies."""
 
-    def __init__(self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator, *, shared: float = 0.0
+    ) -> None:
         m, self.spread = spread.n_sentences, spread
         self.f1 = rng.normal(size=(2, replicates, d)) * spread.each
+        if shared:
+            common = rng.normal(size=(1, replicates, d)) * spread.each
+            self.f1 = sqrt(1 - shared) * self.f1 + sqrt(shared) * common
         # Draw the effect of the test sentences on the difference, which is the same at all interim analyses, and its
         # estimated variance.
         self.sample = effect + rng.normal(size=d) * spread.sentences
@@ -75,7 +81,7 @@ class _World:
         f1, both = self.f1[:, :n], np.full(len(self.sample), 2 * self.spread.both**2 / n)
         delta = self.sample + f1[0].mean(axis=0) - f1[1].mean(axis=0)
         sentences, m = self.fixed + both, self.spread.n_sentences
-        if self.spread.swapped:
+        if self.spread.swapped or n >= PAIRED_FROM:
             both = sentences if n == 2 else both  # with two replicates, no sentence is tested twice
             gaps = (f1[0] - f1[1]).var(axis=0, ddof=1) / n
             seeds, dof = replicates_part(gaps, both, sentences, n, m)
@@ -102,16 +108,18 @@ def simulate(
     *,
     planned: float,
     between: float = 0.0,
+    shared: float = 0.0,
     experiments: int = EXPERIMENTS,
     seed: int = 0,
 ) -> Simulated:
     """Simulate experiments on two variants that differ by `effect`.
 
     spread: of one corpus, or of each corpus of a study. looks: replicates at each analysis, at least 2. planned: effect
-    for which futility is judged. between: sd of the true effect between corpora.
+    for which futility is judged. between: sd of the true effect between corpora. shared: share of the variance between
+    replicates that both variants have in common, because they share seeds; forecasts assume 0, which is cautious.
     """
     at, rng, spreads = tuple(looks), np.random.default_rng(seed), (spread,) if isinstance(spread, Spread) else spread
-    worlds = [_World(one, effect, at[-1], experiments, rng) for one in spreads]
+    worlds = [_World(one, effect, at[-1], experiments, rng, shared=shared) for one in spreads]
     own = rng.normal(size=(len(worlds), experiments)) * between
     ended = _Ended(experiments)
     for number, n in enumerate(at):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, sqrt
 from typing import Literal
 
@@ -124,8 +125,9 @@ def verdicts(
     draws: int = DRAWS,
     seed: int = 0,
     level: float = 0.95,
+    same_seeds: bool = False,
 ) -> dict[str, Verdict]:
-    """Judge all variants of an experiment, by name; all intervals are at `level`.
+    """Judge all variants of an experiment, by name; all intervals are at `level`. same_seeds: as for `compare`.
 
     claim: variant of the planned test, which is not adjusted for the others. bound: significance level of this test,
     against the control if there is one. effect: gain to detect, points, in sentences on what an open verdict lacks.
@@ -133,11 +135,12 @@ def verdicts(
     `random`. "Improves" needs both tests. If no variant has an effect, the chance that any is called an improvement is
     therefore at most 1 - level.
     """
-    baselines = {name: resample(arm.system, arm.none or none, draws, seed) for name, arm in arms.items()}
+    compared = partial(resample, draws=draws, seed=seed, same_seeds=same_seeds)
+    baselines = {name: compared(arm.system, arm.none or none) for name, arm in arms.items()}
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
     against_none = _tested(baselines, level, {claim: ALPHA if claim in controlled else bound})
     # A separate family: an improvement needs both tests, so neither is adjusted for the other's comparisons.
-    pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
+    pairs = {name: compared(arms[name].system, random) for name, random in controlled.items()}
     against_random = _tested(pairs, level, {claim: bound})
     return {name: _judge(arm, against_none[name], against_random.get(name), effect) for name, arm in arms.items()}
 
@@ -299,7 +302,7 @@ def needed(
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
-        if gap.paired:  # the half and its labels are common to both, so they cancel
+        if gap.paired:  # what both have in common, such as a seed or a half and its labels, cancels
             sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         # The number is only given by the finding, from the spread of all taggers on these labels.

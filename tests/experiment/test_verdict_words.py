@@ -73,7 +73,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Helped, but the selection is not shown to", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 9 repetitions"),
+        ("Helped, but the selection is not shown to", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 10 repetitions"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from core.stats.bootstrap import PAIRED_FROM
 from core.stats.power import simulate
 from core.stats.sequential import Look, adjusted_interval, bounds, conditional_power, ending
 from core.stats.spread import Spread
@@ -44,6 +45,18 @@ def test_intervals_hold_the_truth_and_choosing_is_rarely_called_helpful_where_it
     for effect, ended in ((0.0, idle), (1.0, simulate(spread(lots), looks, 1.0, planned=1.0, experiments=8000))):
         # Two seeds know too little of their spread, so their interval is wider than necessary if seeds differ little.
         assert 0.93 <= ended.covers(effect).mean() <= (0.995 if looks == (2,) else 0.97)
+
+
+@pytest.mark.parametrize("looks", [(2,), (3,), (4,), (6,), (2, 4, 6), (3, 6)])
+def test_intervals_include_the_truth_if_seeds_affect_both_variants_alike(looks: tuple[int, ...]) -> None:
+    """Half of the variance between replicates is common to both variants."""
+    for effect in (0.0, 1.0):
+        ended = simulate(spread(0.8), looks, effect, planned=1.0, shared=0.5, experiments=8000)
+        # From four replicates on they are compared as pairs. Fewer stay unpaired, so their interval is too wide.
+        assert 0.93 <= ended.covers(effect).mean() <= (0.97 if looks[0] >= PAIRED_FROM else 0.995)
+        assert effect or (ended.sign > 0).mean() <= 0.035
+    alone, alike = (simulate(spread(0.8), (6,), 0.0, planned=1.0, shared=shared) for shared in (0.0, 0.5))
+    assert alike.se.mean() < 0.9 * alone.se.mean()
 
 
 def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_where_something_is() -> None:

@@ -100,6 +100,25 @@ def test_the_interval_holds_the_truth_in_95_of_100(seeds: int, spread: float, se
     assert above / (experiments / 2) <= 0.05
 
 
+def test_four_common_seeds_are_compared_as_pairs_and_fewer_are_not() -> None:
+    rng, m = np.random.default_rng(6), 400
+    gold = np.full(m, 3)
+    hard = rng.normal(size=m)
+    luck = 0.4 * rng.normal(size=5)  # of each seed, common to both variants
+
+    def arm(skill: float, seeds: int) -> list[Evaluation]:
+        found = [np.clip(np.round(1.5 + skill + hard + move + 0.1 * rng.normal(size=m)), 0, 3) for move in luck[:seeds]]
+        return [evaluation(tp.astype(int), gold, gold) for tp in found]
+
+    five, others = arm(0.2, 5), arm(0.0, 5)
+    paired, apart = (compare(five, others, same_seeds=same) for same in (True, False))
+    assert paired.delta == pytest.approx(apart.delta)
+    assert paired.paired
+    assert paired.hi - paired.lo < 0.5 * (apart.hi - apart.lo)
+    for n, other in ((3, 3), (5, 4)):
+        assert not compare(five[:n], others[:other], same_seeds=True).paired
+
+
 def test_interval_of_two_seeds_against_five_includes_the_truth_although_their_spreads_differ() -> None:
     rng, n, d = np.random.default_rng(4), (2, 5), 4000
     arms = [rng.normal(size=(size, d)) * sd for size, sd in zip(n, (1.2, 0.5), strict=True)]

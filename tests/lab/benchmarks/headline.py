@@ -5,6 +5,7 @@
 Each row: mean test F1 of both variants, difference with its 95% interval, p, and the chance that its plan had to detect
 a true gain of 1 point at the spread that was then observed. For the three domains together also: the interval that
 allows for the looks, and the interval in which the difference of one new domain is expected (prediction interval).
+Differences are computed as planned then: variants of the grounds bio and news are not compared as pairs of seeds.
 """
 
 import json
