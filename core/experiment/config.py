@@ -28,6 +28,7 @@ from core.runs.store import RunStore
 from core.selection import STRATEGIES, strategy_options
 from core.selection.select import SelectOptions
 from core.similarity.wvv import WvvOptions
+from core.stats.bootstrap import PAIRED_FROM
 from core.tagging.network import MULTILINGUAL
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
@@ -198,7 +199,7 @@ class ExperimentConfig(Config):
 
     imports: tuple[str, ...] = option((), "Runs that imported the word vectors.", hidden=True)
     weights: str = option("", "Hash of the encoder.", hidden=True)
-    edition: str = option("", "Edition of the methods that rebuild the labels.", hidden=True)
+    edition: str = option("", "Edition of the analysis and of the methods that rebuild labels.", hidden=True)
 
     def settled(self) -> Self:
         """Return the options with the encoders' hashes, the edition of rebuilding methods, and the imported vectors.
@@ -213,7 +214,8 @@ class ExperimentConfig(Config):
         methods = {arms.find(name).rebuild for name in self.arms}
         # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
-        edition = edition.strip()
+        # Pairs of seeds are a newer analysis; experiments on fewer seeds keep their run keys.
+        edition = f"{edition}{' pairs' * (len(self.seeds) >= PAIRED_FROM)}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
 
     def _imports(self) -> Options:

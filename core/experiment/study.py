@@ -54,6 +54,7 @@ EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per
 # Added to the seeds of each further task. With equal seeds, tasks that share a domain corpus would share nearly all of
 # their random text, so their differences would not be independent, which the pooled variance assumes.
 SEEDS_APART = 1000
+EDITION = "2"  # raise it if the same options give another result
 
 
 def _same(name: str) -> Any:
@@ -97,6 +98,7 @@ class StudyConfig(Config):
     allow_download: bool = _same("allow_download")
 
     weights: str = _same("weights")
+    edition: str = option("", "Edition of the study's seeds and analysis.", hidden=True)
 
     def settled(self) -> Self:
         """Return the options normalised as in an experiment, with the encoder's hash.
@@ -104,7 +106,8 @@ class StudyConfig(Config):
         Errors: ModelError if the encoder is not here and may not be fetched.
         """
         settled = self.experiment(0, len(self.seeds)).settled()
-        return self.model_copy(update={name: getattr(settled, name) for name in self._shared() - {"looks"}})
+        own = {name: getattr(settled, name) for name in self._shared() - {"looks"}}
+        return self.model_copy(update=own | {"edition": EDITION})
 
     @classmethod
     def _shared(cls) -> set[str]:
@@ -144,7 +147,7 @@ class StudyConfig(Config):
         shared["seeds"] = tuple(seed + SEEDS_APART * number for seed in self.seeds)
         if replicates:
             shared |= {"seeds": shared["seeds"][:replicates], "looks": ()}
-        return ExperimentConfig.parse({**shared, "repeat": "pipeline", "weights": ""})
+        return ExperimentConfig.parse({**shared, "repeat": "pipeline", "weights": "", "edition": ""})
 
     def _of(self, name: str, number: int) -> str:
         values: tuple[str, ...] = getattr(self, name)
