@@ -1,9 +1,9 @@
 """`assist`: test if borrowing helps. Train a tagger on the primary corpus alone, and with parts of an assisting corpus.
 
-The variants (arms): alone, with all of the assisting corpus, with the sentences that each threshold keeps, and with as
-many random sentences as the chosen threshold keeps. The threshold is chosen on the dev set. Test F1 of the
-other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test set
-are left out.
+One variant (arm) uses no assisting sentences, one uses all, and one per threshold uses the sentences that it keeps. The
+random variants draw as many sentences as the chosen threshold keeps. The threshold is chosen on the dev set. Test F1 of
+the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test
+set are left out.
 
 All variants take the same steps on the same primary batches, with a network of one size, and end together. Variants
 differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et al.: one sentence per

@@ -9,8 +9,8 @@ sentence have the same types, and its contexts are all high. The copy gets the n
 size and the types of the set stay the same. If no retained sentence fits, single mentions exchange the words around
 them (`stretches`; SOURCES.md, Rebuilding).
 
-DataAug (Dai and Adel 2020), as Ma et al. 2023 take it from MINER's code: each sentence with an entity gets one copy,
-either with typos in one entity, or with another entity of the same type and similar spelling (SOURCES.md, DataAug).
+DataAug (Dai and Adel 2020) follows MINER's code, as in Ma et al. 2023. Each sentence with an entity gets one copy. The
+copy has typos in one entity, or another entity of the same type and similar spelling (SOURCES.md, DataAug).
 """
 
 import unicodedata

@@ -1,7 +1,7 @@
-"""Training sentences to rebuild: their mentions, the PVI of each, and held-out sentences that must not be added.
+"""Training sentences to rebuild, with the PVI of each mention, and held-out sentences that must not be added.
 
-It also makes and reads names: known names of the training sentences, and new names that were generated, found by a
-tagger, or misspelt (SOURCES.md, Robustness sets).
+The module also makes and reads names: known names of the training sentences, and new names that were generated, found
+by a tagger, or misspelt (SOURCES.md, Robustness sets).
 """
 
 import string

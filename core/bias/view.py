@@ -359,8 +359,8 @@ def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
 def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
     """Return `frontier` rows of runs with the same test sets.
 
-    One corpus decides which slots are ambiguous for all runs with these test sets, so that the scores of a tagger do
-    not depend on which others are shown.
+    One corpus decides which slots are ambiguous for all runs with these test sets. A tagger's scores therefore do not
+    depend on the other taggers shown.
     """
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
     alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)

@@ -107,7 +107,7 @@ def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
 def log_me(states: FloatArray, labels: IntArray) -> float:
     """Return LogME (You et al. 2021) of states `(n, d)` for classes `(n,)`.
 
-    It is the log of the highest evidence per row of a Bayesian linear model that predicts one class against the rest,
+    A Bayesian linear model predicts one class against the rest. LogME is the log of its highest evidence per row,
     averaged over the classes.
     """
     features = np.asarray(states, dtype=np.float64)

@@ -140,8 +140,8 @@ def read_points(run: Run) -> tuple[FloatArray, FloatArray, IntArray]:
 def inside(x: FloatArray, y: FloatArray, polygon: Sequence[tuple[float, float]]) -> IntArray:
     """Return the indices of the points in a polygon, ascending, by the even-odd rule.
 
-    An edge includes its lower end but not its upper end, so no corner counts twice. Points are sorted by y, so that
-    each edge is compared with a slice of them: a million points and hundreds of edges take a fraction of a second.
+    An edge includes its lower end but not its upper end, so no corner counts twice. Each edge is compared only with a
+    slice of the points, sorted by y. A million points and hundreds of edges take a fraction of a second.
     x, y: shape (n,). A polygon with fewer than three corners is empty.
     """
     corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)

@@ -1,7 +1,7 @@
 """The map of a selection as pages and commands use it. Points are indices into the map's arrays.
 
-A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as `of`
-returns it, `<map run>@<selection>`: the map of that run, shown with the classes of another saved selection.
+A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or
+`<map run>@<selection>` (see `of`): the map of the run, shown with the classes of another saved selection.
 
 Predicted entities come from finished `tag` runs of D_C.
 """
@@ -59,8 +59,8 @@ def finished(selection: str | None = None) -> list[Run]:
 def of(selection: str) -> str | None:
     """Return the newest map that fits a selection (`alike`); None if there is none.
 
-    This is a map of the selection's own run, or else a map of another run on the same corpora with the same encoder,
-    shown with this selection's classes.
+    Maps of the selection's own run come first. A map of another run must show the same corpora with the same encoder;
+    it is drawn with the classes of this selection.
     """
     return next(alike(selection), None)
 

@@ -195,7 +195,7 @@ def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Orphaned:
-    """What remains of a finished `select` run after D_C or T_C was removed.
+    """Stored results of a finished `select` run whose D_C or T_C was removed.
 
     bins: histogram of all scores. chosen: scores of the selection, best first, shape (k,). drawn: x, y and class (see
     `explore.result.CLASSES`) of its latest map's points, each of shape (m,), or None. corpus: S_C, or None.

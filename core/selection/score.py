@@ -236,8 +236,8 @@ def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
 def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: object) -> Run:
     """Train B1: continued pre-training on T_C without the sentences of `held_out` (SOURCES.md, Leaks).
 
-    training: further options of `pretrain`. If T_C has test leaks, its other sentences are stored as a separate corpus,
-    so that the run's inputs name exactly the sentences that it trained on.
+    training: further options of `pretrain`. If T_C has test leaks, its other sentences are stored as a separate corpus.
+    The run's inputs then name exactly the sentences that it trained on.
     """
     corpus = learnable(task, held_out, job)
     given = {"init": encoder.encoder, "allow_download": encoder.allow_download, **training}

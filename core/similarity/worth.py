@@ -73,7 +73,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """How well the measures predict F1 of one kind of model.
+    """Quality of the measures as predictors of F1 of one kind of model.
 
     correlations: {measure: {convention: r}}. chance: permutation test; None if no r can be computed. sentence: the
     result in words.
@@ -93,7 +93,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How well the measures of a table predict F1.
+    """Quality of the measures of a table as predictors of F1.
 
     conventions: {convention of correlation: its definition}. rule: None unless there are both word vectors and language
     models.

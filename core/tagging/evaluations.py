@@ -246,7 +246,7 @@ def file_suffix(split: str, seed: int) -> str:
 
 
 def write(run: Run, suffix: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
-    """Write a tagger's results on one split. suffix: see `file_suffix`; only the split for an `evaluate` run."""
+    """Write a tagger's results on one split. suffix: see `file_suffix`; the split alone for an `evaluate` run."""
     table.save(_table(run, suffix))
     write_predictions(run, suffix, predictions)
 

@@ -316,7 +316,7 @@ class Seeds:
         return [seed for seed in self.own if seed not in finished]
 
     def leads(self, seed: int, dev_f1: float) -> bool:
-        """Return True if this seed is the best on dev of all finished ones; the first in the list wins a tie."""
+        """Return True if no finished seed is better on dev than this one; the first in the list wins a tie."""
         score = dev_f1, -self.numbers.index(seed)
         others = self.finished().items()
         return all(score > (other.dev.micro_f1, -self.numbers.index(at)) for at, other in others)

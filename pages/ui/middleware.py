@@ -139,7 +139,7 @@ class Preload:
 def preload_chart() -> None:
     """Let the browser run the chart's script, for a third of a second, while the server still computes the page."""
     if script := _script(CHART):
-        with st.sidebar:  # where its height shifts no content
+        with st.sidebar:  # in the sidebar, its height shifts no content
             _run(key="ahead", data={"script": f"/static/js/{script}"}, height=1)
 
 

@@ -448,7 +448,7 @@ def training(one: Walk) -> None:
     one.open(LARGER)
     settled(page)
     expect(one.button("training.fetch")).to_be_disabled()
-    tick(page, "I agree that mpnet is fetched from there")
+    tick(page, "I agree that mpnet is fetched from these hosts")
     one.press("training.fetch", starts="fetch")
     file = one.server.data / "few.vec"
     file.write_text("of 1 2\n", encoding="utf-8")

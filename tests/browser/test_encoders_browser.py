@@ -46,7 +46,7 @@ def test_a_larger_encoder_is_fetched_only_if_the_user_agrees(
         assert not runs.listed("fetch")
         assert talked(guard) == ""
         expect(page.get_by_text("index.example")).to_be_visible()
-        tick(page, "I agree that mpnet is fetched from there")
+        tick(page, "I agree that mpnet is fetched from these hosts")
         press(page, "Get mpnet")
         expect(page.get_by_text("could not be fetched").first).to_be_visible()
         until(lambda: "getaddrinfo ('index.example', 443" in talked(guard), "who agrees is obeyed")

@@ -217,8 +217,8 @@ def _grams_of_buckets(text: str, n: int) -> dict[int, str]:
 class CrossFitted(DomainClassifier):
     """Scores sentences of both corpora by models trained without the sentence and its block (SOURCES.md, Prevalence).
 
-    Folds consist of blocks of rows. Sentences of one document share rare words, so a model trained on part of a T_C
-    document would score the rest higher than any sentence of D_C.
+    Folds consist of blocks of rows. Sentences of one document share rare words. A model trained on part of a T_C
+    document would therefore score the rest of the document higher than any sentence of D_C.
     """
 
     name: ClassVar[str] = "prevalence"

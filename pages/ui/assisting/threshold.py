@@ -1,6 +1,6 @@
-"""The threshold of scores: choose it on a slider and export what it keeps, or train at every threshold and compare.
+"""The threshold of scores: choose it on a slider and export the kept sentences, or train at each threshold.
 
-Training answers the question if borrowing helps (F1 by threshold: Murthy et al. 2018, Fig. 2).
+Training shows if borrowing helps (F1 by threshold: Murthy et al. 2018, Fig. 2).
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """Draw everything that depends on the threshold. It needs only stored scores, so it follows the slider."""
+    """Draw everything that depends on the threshold, quickly from stored scores, because the slider redraws it."""
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
         top = max(float(assisted.scores.max()), 9.0) + 0.5

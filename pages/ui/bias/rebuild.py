@@ -147,7 +147,7 @@ def _holdout(place: Any, own: str) -> list[str]:
 
 
 def _none_held_out(own: str) -> bool:
-    """Ask if there is no held-out set; without it, test sentences could enter the training set."""
+    """Ask the user to confirm that there is no held-out set, because its sentences could enter the new set."""
     name = plain(results.corpus_name(own))
     st.warning(
         f"The dev and test sets of {name} are not known. Pick them above, so that none of their sentences enters the"

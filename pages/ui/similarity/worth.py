@@ -1,4 +1,4 @@
-"""What the measures predict: the cost of following each, and its correlation with the score (Dai et al. 2019, 7.2)."""
+"""Measures as predictors of the score: the cost of following each, and its correlation (Dai et al. 2019, 7.2)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -64,7 +64,7 @@ def _ask(wanted: Encoder) -> None:
         "on disk. Nothing in it is installed or run. Each file is checked against its published sha256."
     )
     agreed = st.checkbox(
-        f"I agree that {wanted.name} is fetched from there",  # a screen reader would spell escaped names
+        f"I agree that {wanted.name} is fetched from these hosts",  # a screen reader would spell escaped names
         key=AGREED,
         help="The hosts learn what is fetched, and the Python and system of this machine, which pip sends. None of "
         "your text is sent.",
