@@ -1,4 +1,4 @@
-"""Two nodes of Ray on this host, behind a token, which stand for a cluster of two machines."""
+"""Two Ray nodes on this host, with a token, in place of a cluster of two machines."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""What several tests share: a home of its own for each, real data where it is, corpora from words."""
+"""Fixtures of all tests: an empty home per test, real data if available, and corpora from words."""
 
 import gc
 import os
@@ -28,17 +28,17 @@ from tests.homes import biased, experimented, homes, project_in, selected, train
 
 __all__ = ["biased", "experimented", "homes", "selected", "trained"]  # fixtures
 
-settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of what is tested
+settings.register_profile("winnow", deadline=None)  # a busy machine must not fail a test
 settings.load_profile("winnow")
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
-LONG = {"recipes", "training", "torture", "stats"}  # rooms that hold the longest tests
-IMPORTED = pytest.StashKey[int]()  # how many modules there were when their objects were set aside
+LONG = {"experiment", "pretraining", "stats", "tagging", "torture", "training"}  # folders with the longest tests
+IMPORTED = pytest.StashKey[int]()  # number of modules at the last gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Long ones first: where they come last, one core waits for the other's.
+    # Long tests run first; at the end, one core would wait for the other.
     items.sort(key=lambda item: item.path.parent.name not in LONG)
     if not REAL_DATA.is_dir():
         for item in items:
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """One look at what is installed serves every page that is drawn: streamlit's AppTest takes .3 s for one each time."""
+    """Scan the installed components once; AppTest of streamlit scans them for each page, which takes 0.3 s."""
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
 
@@ -55,9 +55,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What libraries leave in memory as they are imported is not looked through again and again.
+    """Exclude objects of imported libraries from garbage collection.
 
-    A run collects garbage after each seed; here that took .3 s each time, most of it among the objects of libraries.
+    A run collects garbage after each seed, which took 0.3 s each time, most of it for objects of libraries.
     """
     if len(sys.modules) > item.config.stash.get(IMPORTED, 0) + 200:
         item.config.stash[IMPORTED] = len(sys.modules)
@@ -66,7 +66,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How many tests were left out, and why: nobody takes them for passed."""
+    """Print how many tests were skipped and why, so that nobody takes them for passed."""
     skipped = terminalreporter.stats.get("skipped", [])
     for reason, count in Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped).items():
         terminalreporter.write_line(f"{count} test{'s' * (count > 1)} left out: {reason}", yellow=True)
@@ -77,7 +77,7 @@ def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: 
     """Return the folder of the only project of an empty home; no test may touch the user's own home."""
     path = project_in(tmp_path / "home")
     monkeypatch.setenv("WINNOW_HOME", str(shared_home(path)))
-    monkeypatch.setenv("WINNOW_CONFINED", "0")  # a page that is drawn here confines this process; a test's end frees it
+    monkeypatch.setenv("WINNOW_CONFINED", "0")  # a drawn page confines this process until the test ends
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path_factory.getbasetemp()))
     return path
 
@@ -93,14 +93,14 @@ def elsewhere(home: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    """A driver that shows the cards that a test gives it."""
+    """Yield a fake driver of GPUs."""
     yield Driver(monkeypatch, tmp_path / "driver")
     cards.forget()
 
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
-    """Processes without the seconds of their imports."""
+    """Start a process that forks others, which need no seconds for imports."""
     with ForkServer() as fork_server:
         yield fork_server
 
@@ -116,7 +116,7 @@ def sentence(text: str, entities: Sequence[tuple[int, int, str]] | None = None) 
 
 
 def entities_of(sentence: Sentence) -> tuple[Entity, ...]:
-    """Those of a sentence that must be labelled."""
+    """Return the entities of a labelled sentence."""
     assert sentence.entities is not None
     return sentence.entities
 
@@ -157,7 +157,7 @@ def seal(home: Path) -> Seal:
 
 
 def sealer(home: Path) -> Seal:
-    """`seal` for any home."""
+    """Return `seal` for any home."""
 
     def make(texts: Sequence[str | Sentence], name: str = "corpus", labelled: bool = False) -> Corpus:
         rows = [text if isinstance(text, Sentence) else sentence(text) for text in texts]

@@ -1,4 +1,4 @@
-"""A driver that shows cards which are not here: a stub `nvidia-smi`, or a module in the place of NVIDIA's library."""
+"""A fake driver of GPUs: a stub of `nvidia-smi`, or a module in place of the NVIDIA library."""
 
 import os
 import sys
@@ -19,19 +19,19 @@ Row = tuple[str, str, str, str]  # UUID, name, driver, capability
 
 
 class Driver:
-    """`shows(H100, T4)`: what the driver shows from now on. torch: the CUDA that torch is then built for."""
+    """`shows(H100, T4)` sets the cards. torch: CUDA version that torch is built for."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self._patch, self._folder = monkeypatch, folder
         folder.mkdir()
         for name in (cards.DEVICE, cards.VISIBLE):
-            monkeypatch.setenv(name, "")  # put back in the end, whatever is done to it
+            monkeypatch.setenv(name, "")  # restored after the test
             monkeypatch.delenv(name)
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setitem(sys.modules, "pynvml", None)  # no such module
 
     def shows(self, *rows: Row, torch: str | None = "13.0", knows_capability: bool = True) -> None:
-        """By `nvidia-smi` alone."""
+        """Show cards by `nvidia-smi` only."""
         known = "" if knows_capability else "case $1 in *compute_cap*) exit 2;; esac\n"
         fields = 4 if knows_capability else 3
         identities = "\n".join(", ".join(row[:fields]) for row in rows)
@@ -43,7 +43,7 @@ class Driver:
         self._ready(torch)
 
     def tells(self, *rows: Row, busy: Callable[[], int] = lambda: 37, torch: str | None = "13.0") -> None:
-        """By NVIDIA's library."""
+        """Show cards by the NVIDIA library."""
         nvml = ModuleType("pynvml")
 
         class NVMLError(Exception): ...
@@ -73,12 +73,12 @@ class Driver:
 
     def _ready(self, torch: str | None) -> None:
         cards.forget()
-        machine._load.cache_clear()  # it keeps what another driver said some seconds ago
+        machine._load.cache_clear()  # it caches the values of another driver for seconds
         self._patch.setattr(cards, "built_for", lambda: torch)
 
 
 def seen_by_torch(monkeypatch: pytest.MonkeyPatch, names: Sequence[str] = ("NVIDIA H100",)) -> None:
-    """Torch says that it has a card and can compute on it; nothing is computed there."""
+    """Make torch report cards that it can compute on; nothing is computed there."""
     import torch
 
     from core.models import devices

@@ -1,4 +1,4 @@
-"""Models that know the answer without having been trained: fast stand-ins where the real ones take minutes."""
+"""Models that know the answer without training, because real ones take minutes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from core.text.sentence import Entity, Prediction, Sentence
 
 
 def tiny_mlm(folder: Path) -> Path:
-    """`tiny` with its random head, saved: every piece of a sentence changes every probability."""
+    """Save `tiny` with a random head; every piece of a sentence changes every probability."""
     from transformers import AutoModelForMaskedLM
 
     hub.load_model("tiny", AutoModelForMaskedLM).save_pretrained(folder)
@@ -21,9 +21,9 @@ def tiny_mlm(folder: Path) -> Path:
 
 
 def unigram_mlm(folder: Path, texts: Iterable[str], others: Iterable[str]) -> Path:
-    """A masked language model that gives every word its share of `texts` (add one), wherever it stands.
+    """Save a masked language model that predicts words by their frequency in `texts` (add one), at any position.
 
-    others: texts whose words it knows, too.
+    others: texts whose words are in the vocabulary too.
     """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -60,7 +60,7 @@ def unigram_mlm(folder: Path, texts: Iterable[str], others: Iterable[str]) -> Pa
 
 
 def found_by_list(sentences: Sequence[Sentence], names: dict[str, str], confidence: float = 0.75) -> list[Prediction]:
-    """Every word of the list is an entity of its type."""
+    """Predict every word of the list as an entity of its type."""
     return [
         Prediction(
             entities=tuple(

@@ -1,4 +1,4 @@
-"""Finished runs without the hours behind them: an experiment and its taggers whose spans are drawn by lot."""
+"""Finished runs without training: an experiment, its taggers and a study, with random predictions."""
 
 import json
 import os
@@ -62,7 +62,7 @@ TIMED = CalibrateResult(
 
 
 def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
-    """Sentences of ten words, two of them entities; some of their words are `prefix`'s own."""
+    """Make n sentences of ten words with two entities each; about half of the words have the prefix."""
     rng, found = np.random.default_rng(seed), []
     for i in range(n):
         tokens = [f"{prefix if rng.random() < 0.5 else 'both'}{rng.integers(30)}" for _ in range(9)] + [f"{prefix}{i}."]
@@ -75,28 +75,28 @@ def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
 
 
 def random_predictions(gold: Sequence[Sentence], skill: float, seed: int) -> list[Prediction]:
-    """Each entity is found with probability `skill`, else read as another type or not at all; below 0 nothing is."""
+    """Predict each entity with probability `skill`, otherwise a random type or none; nothing if `skill` is below 0."""
     rng = np.random.default_rng(seed)
 
     def one(sentence: Sentence) -> Prediction:
         found = []
         for entity in sentence.entities or ():
-            luck = rng.random()
-            kind = entity.type if luck < skill else TYPES[rng.integers(3)]
-            found += [Entity(start=entity.start, end=entity.end, type=kind)] if luck < 0.9 and skill >= 0 else []
+            draw = rng.random()
+            kind = entity.type if draw < skill else TYPES[rng.integers(3)]
+            found += [Entity(start=entity.start, end=entity.end, type=kind)] if draw < 0.9 and skill >= 0 else []
         return Prediction(entities=tuple(found), confidence=(1.0,) * len(found))
 
     return [one(sentence) for sentence in gold]
 
 
 def without(read: Prediction, kind: str) -> Prediction:
-    """What was found but for one type."""
+    """Return a prediction without the entities of one type."""
     found = tuple(entity for entity in read.entities if entity.type != kind)
     return Prediction(entities=found, confidence=(1.0,) * len(found))
 
 
 def corpora(home: Path) -> dict[str, Corpus]:
-    """T_C, D_C and L_C in three parts, with their roles."""
+    """Seal T_C, D_C, training set, dev set and test set, and set their roles."""
     library, made = Library(home), dict[str, Corpus]()
     for role, n, seed in (("train", 60, 1), ("dev", 40, 2), ("test", 150, 3)):
         rows = labelled(n, seed, role)
@@ -117,7 +117,7 @@ SELECTED = SelectResult(
 
 
 def imported(corpus: Corpus) -> AddResult:
-    """What the import of a corpus came to: every row was kept."""
+    """Return the result of an import that kept every row."""
     n = len(corpus)
     return AddResult(
         corpus=corpus.fingerprint,
@@ -146,19 +146,19 @@ def imported(corpus: Corpus) -> AddResult:
 
 
 def constant(result: object) -> Callable[[RunContext], object]:
-    """Work that comes to `result`."""
+    """Return work whose result is `result`."""
     return lambda context: result
 
 
 def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], object]) -> Run:
-    """A run of `kind` whose work is done by `work`, which returns its result."""
+    """Finish a run of `kind`; `work` returns its result."""
     run = register(KINDS[kind], KINDS[kind].config.parse(dict(options)), RunStore(home), run_anyway=True)
     worker.execute(run, lambda context: as_json(work(context)))
     return run
 
 
 def returned(run: Run, result: object) -> None:
-    """A finished run's result becomes another, in JSON, as though it had been so from the beginning."""
+    """Replace the result of a finished run by another JSON value, with a valid checksum."""
     run.result_file.write_text(json.dumps(result), encoding="utf-8")
     data = run.result_file.read_bytes()
     with EventLog(run.events_file) as log:
@@ -167,7 +167,7 @@ def returned(run: Run, result: object) -> None:
 
 @contextmanager
 def as_running(run: Run) -> Iterator[Run]:
-    """A run that somebody (this process) works on, for as long as the block lasts."""
+    """Let this process hold a run during the block, so that the run counts as running."""
     assert run.lock.acquire(run.id)
     try:
         with EventLog(run.events_file) as log:
@@ -178,19 +178,19 @@ def as_running(run: Run) -> Iterator[Run]:
 
 
 def split_scores(table: Evaluation) -> SplitScores:
-    """What a `finetune` run says of one seed's table."""
+    """Return the scores of one seed, as in a `finetune` run."""
     return SplitScores(
         micro_f1=table.f1(), precision=table.precision(), recall=table.recall(), by_type={}, decodings={}
     )
 
 
 def seed_outcome(seed: int, best_epoch: int, dev: SplitScores, *tests: SplitScores) -> SeedOutcome:
-    """One seed of a `finetune` run."""
+    """Return the outcome of one seed of a `finetune` run."""
     return SeedOutcome(seed=seed, best_epoch=best_epoch, epochs=5, seconds=9.0, dev=dev, tests=tests, settings={})
 
 
 def over_seeds(f1s: Sequence[float], by_type: Mapping[str, float] | None = None) -> OverSeeds:
-    """Scores of all seeds on one split. f1s: one a seed."""
+    """Return the scores of all seeds on one set. f1s: one per seed."""
     spread = float(np.std(f1s, ddof=1)) if len(f1s) > 1 else None
     return OverSeeds(micro_f1=f1s, mean=float(np.mean(f1s)), sd=spread, by_type=by_type or {}, decodings={})
 
@@ -198,7 +198,7 @@ def over_seeds(f1s: Sequence[float], by_type: Mapping[str, float] | None = None)
 def fine_tuned(
     *tests: Sequence[float], dev: Sequence[float] = (60.0,), model: str = "", by_type: Mapping[str, float] | None = None
 ) -> FinetuneResult:
-    """What a `finetune` run comes to. tests, dev: F1 of every seed. by_type: of the first test set."""
+    """Return the result of a `finetune` run. tests, dev: F1 of every seed. by_type: F1 on the first test set."""
     scores = [over_seeds(f1s, None if i else by_type) for i, f1s in enumerate(tests)]
     return FinetuneResult(
         model=model,
@@ -215,7 +215,7 @@ def fine_tuned(
 def pretrained(
     sentences: int = 40, before: float = 90.5, after: float = 30.25, *, head_fitted: bool = False
 ) -> PretrainResult:
-    """What a `pretrain` run comes to. before, after: pseudo-perplexity."""
+    """Return the result of a `pretrain` run. before, after: pseudo-perplexity."""
     return PretrainResult(
         model="/nowhere",
         sentences=sentences,
@@ -239,16 +239,16 @@ def tuned(
     never: str = "",
     **settings: Any,
 ) -> Run:
-    """A finished `finetune` run. seed_effects: what each seed adds to `skill`. never: a type that it does not know."""
+    """A finished `finetune` run. seed_effects: what each seed adds to `skill`. never: a type that is never found."""
     gold = {name: list(next(made[name].batches(0, 1000))) for name in ("dev", "test")}
 
     def work(context: RunContext) -> FinetuneResult:
         scores: dict[str, list[SplitScores]] = {"dev": [], "test": []}
-        for seed, luck in zip(SEEDS, seed_effects, strict=True):
+        for seed, effect in zip(SEEDS, seed_effects, strict=True):
             for name, sentences in gold.items():
                 read = [
                     without(one, never)
-                    for one in random_predictions(sentences, skill + luck, seed * 100 + int(1000 * skill))
+                    for one in random_predictions(sentences, skill + effect, seed * 100 + int(1000 * skill))
                 ]
                 table = evaluate(sentences, read, sorted(TYPES))
                 for step in (1, 2) if name == "dev" else ():
@@ -256,7 +256,7 @@ def tuned(
                 evaluations.write(context.run, evaluations.file_suffix(name, seed), table, read)
                 scores[name].append(split_scores(table))
         model = context.run.artifacts / "model"
-        model.mkdir(exist_ok=True)  # the run of an experiment that was cancelled may have begun it
+        model.mkdir(exist_ok=True)  # a cancelled experiment may have created it
         (model / "config.json").write_text(json.dumps({"skill": skill}))
         outcomes = zip(SEEDS, (3, 4, 3)[: len(SEEDS)], scores["dev"], scores["test"], strict=True)
         tables = [evaluations.read(context.run)]
@@ -267,7 +267,7 @@ def tuned(
 
 
 def rebuilt(home: Path, made: Mapping[str, Corpus], arm: str, changed: int, wanted: int, *, seed: int = 1) -> Run:
-    """A finished `rebuild` run of an arm, of which nothing but these numbers is there."""
+    """Finish a `rebuild` run of an arm that has only these numbers and no files."""
     result = RebuildResult(
         corpus=made["train"].fingerprint,
         sentences=len(made["train"]),
@@ -292,7 +292,7 @@ def experiment(
     changed: Mapping[str, tuple[int, int]] | None = None,
     claim: Cell | None = None,
 ) -> Run:
-    """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows.
+    """Finish an experiment. lines: (arm, budget, sentences of MLM). never: a type that no arm finds.
 
     seed_effects: what each seed adds to an arm's skill, by arm. changed: {arm: mentions that its L_C changed, was to}."""
     store, finished = RunStore(home), []
@@ -302,10 +302,12 @@ def experiment(
             options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
             pretrain = finish(home, "pretrain", options, constant(pretrained(sentences)))
         skill = SKILL.get(arm, 0.6) + sentences / 1e3
-        luck = (seed_effects or {}).get(arm, (0, 0.02, -0.02))
-        own = {"epochs": number} if changed and arm in changed else {}  # in place of other labels: a run of its own
-        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never, **own)}
-        every = Replicate(draw=0, seeds=SEEDS, number=1)  # as if all of the arm had been made anew for each of them
+        effect = (seed_effects or {}).get(arm, (0, 0.02, -0.02))
+        own = (
+            {"epochs": number} if changed and arm in changed else {}
+        )  # another option makes a separate run, as other labels would
+        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, effect, never=never, **own)}
+        every = Replicate(draw=0, seeds=SEEDS, number=1)  # as if each seed had its own selection and pre-training
         labels = (rebuilt(home, made, arm, *changed[arm]),) if changed and arm in changed else ()
         chain = FinishedChain(replicate=every, select=None, pretrain=pretrain, tuned=sizes, labels=labels)
         finished.append(FinishedLine(cell=Cell(arm=find(arm), budget=budget), chains=(chain,)))
@@ -338,7 +340,7 @@ def experiment(
 
 
 def html_report(run_id: str) -> str:
-    """The report of a finished run as HTML."""
+    """Return the report of a finished run as HTML."""
     return deliver.report(run_id).decode()
 
 
@@ -386,8 +388,10 @@ LINES = (
 def study(
     home: Path, deltas: Sequence[float], *, choosing: bool = True, replicates: int = 6, idle: Sequence[int] = ()
 ) -> Run:
-    """A finished study of so many tasks, the claim's differences to its control by task; nothing stands behind them.
-    idle: numbers of the tasks on which no tagger learnt anything."""
+    """Finish a study without runs. deltas: difference between claim and control per task.
+
+    idle: numbers of the tasks on which no tagger learnt anything.
+    """
     library, splits = Library(home), dict[str, list[str]]()
     for split, n in (("train", 9), ("dev", 6), ("test", 40)):
         made = [labelled(n, 50 + number, f"{split}{number}") for number in range(len(deltas))]
@@ -427,7 +431,7 @@ def study(
 
 
 def _task(name: str, delta: float, *, choosing: bool) -> TaskRow:
-    """One of a study's. delta: to the control, or to `none` where it has none."""
+    """Return a task of a study. delta: difference from the control, or from `none` without a control."""
     gap = Estimate(delta=delta, falling=0.12, fixed=0.05, dof=12.0)
     more = replace(gap, delta=delta + 4) if choosing else gap
     interval, wider = (delta - 0.9, delta + 0.9), (more.delta - 0.9, more.delta + 0.9)

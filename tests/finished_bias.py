@@ -1,4 +1,4 @@
-"""A finished `difficulty` run without the training behind it: what each mention tells follows a rule of its words."""
+"""Finished `difficulty` runs without training: bits follow a rule or are drawn at random."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ TYPES = ("PARTY", "DATE", "<b>RARE</b>")
 
 
 def contracts(home: Path, n: int = 60, name: str = "my labels") -> Corpus:
-    """n sentences with a PARTY and a DATE each, the first three with a rare type too; markup among the words."""
+    """Seal n sentences with a PARTY and a DATE each; the first three also have a rare type, and one has markup."""
 
     def one(i: int) -> Sentence:
         tokens = (f"Acme{i % 7}", "pays", NASTY if i == 0 else f"sum{i}", "on", f"day{i % 5}", "in", f"Oslo{i}", ".")
@@ -36,8 +36,26 @@ def contracts(home: Path, n: int = 60, name: str = "my labels") -> Corpus:
     return Library(home).seal(map(one, range(n)), name=name, origin={}, labelled=True)
 
 
+def mention(row: int, sentence: Sentence, e: Entity, bits: tuple[float, float], fold: int = 0) -> Mention:
+    """Return a measured mention. bits: PVI of name and context."""
+    name, context = bits
+    return Mention(
+        row=row,
+        sentence=sentence.id,
+        start=e.start,
+        end=e.end,
+        type=e.type,
+        surface=" ".join(sentence.tokens[e.start : e.end]),
+        pvi_entity=name,
+        pvi_context=context,
+        ceim=name - context,
+        bin=bin_of(name - context),
+        fold=fold,
+    )
+
+
 def bits_of(row: int, kind: str) -> tuple[float, float]:
-    """(name, context): a DATE's name gives it away, a PARTY's context does; every tenth PARTY looks wrong."""
+    """Return bits of (name, context): names reveal a DATE, contexts a PARTY; every tenth PARTY looks wrong."""
     if kind == "PARTY":
         return (-2.0 - row / 100, -1.0 - row / 100) if row % 10 == 0 else (0.2, 0.95 + row / 1000)
     return (0.9 + row / 100, 0.1) if kind == "DATE" else (0.3, 0.3)
@@ -51,24 +69,12 @@ def measured(
     folds: int = 5,
     **options: Any,
 ) -> Run:
-    """A finished run over all mentions of `corpus`. rule: (name, context) of a row and type."""
+    """Finish a run over all mentions of a corpus. rule: bits of (name, context) by row and type."""
     sentences: Sequence[Sentence] = list(next(corpus.batches()))
 
     def work(context: RunContext) -> DifficultyResult:
         found = [
-            Mention(
-                row=row,
-                sentence=sentence.id,
-                start=e.start,
-                end=e.end,
-                type=e.type,
-                fold=row % folds,
-                surface=" ".join(sentence.tokens[e.start : e.end]),
-                pvi_entity=(bits := rule(row, e.type))[0],
-                pvi_context=bits[1],
-                ceim=bits[0] - bits[1],
-                bin=bin_of(bits[0] - bits[1]),
-            )
+            mention(row, sentence, e, rule(row, e.type), fold=row % folds)
             for row, sentence in enumerate(sentences)
             for e in sentence.entities or ()
         ]
@@ -87,20 +93,8 @@ def measured_at_random(home: Path, corpus: Corpus, types: Sequence[str] = PLANTE
 
     def work(context: RunContext) -> DifficultyResult:
         found = [
-            Mention(
-                row=int(drawn.rows[m]),
-                sentence=sentences[int(drawn.rows[m])].id,
-                start=e.start,
-                end=e.end,
-                type=e.type,
-                surface=" ".join(drawn.names[m]),
-                pvi_entity=float(drawn.entity[m]),
-                pvi_context=float(drawn.context[m]),
-                ceim=float(drawn.entity[m] - drawn.context[m]),
-                bin=bin_of(float(drawn.entity[m] - drawn.context[m])),
-                fold=0,
-            )
-            for m, e in enumerate(e for sentence in sentences for e in ordered(sentence))
+            mention(row, sentences[row], e, (float(drawn.entity[m]), float(drawn.context[m])))
+            for m, (row, e) in enumerate((row, e) for row, each in enumerate(sentences) for e in ordered(each))
         ][::every]
         write_mentions(found, context.run.artifacts / "mentions.parquet")
         return summary(found, 100, 1, Trained(corpus=corpus.fingerprint, seconds=1.0))

@@ -1,10 +1,10 @@
-"""Processes without the seconds of their imports: one that has done them becomes another whenever it is asked.
+"""A server that has done the imports and forks a process on each request.
 
 python -m tests.fork_server SOCKET
 
-It imports and never computes, so that what it becomes has no state of anybody before it, and no thread is lost but that
-of pyarrow's allocator, which begins another. Whoever compares what such processes end with has the undisturbed one
-begun afresh: those that are forked share the seed of their hashes.
+The server only imports and never computes, so forked processes share no state. Only the thread of pyarrow's allocator is
+lost, and pyarrow starts another. Forked processes share the seed of their hashes, so a test that compares results starts
+the undisturbed process without the server.
 """
 
 import gc
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, NoReturn, Self
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = (  # what a worker that trains or embeds, and the command line, import
+PARTS = (  # imports of the command line and of workers that train or embed
     "core.cli.main",
     "core.work",
     "core.training.finetune",
@@ -36,11 +36,11 @@ PARTS = (  # what a worker that trains or embeds, and the command line, import
     "transformers.models.bert.tokenization_bert",
     "sklearn.linear_model",
 )
-POLL = 0.02  # seconds between two looks at whether a process has ended
+POLL = 0.02  # seconds between two checks if a process ended
 
 
 class ForkedProcess:
-    """A process that the fork_server became, asked as if it were a `subprocess.Popen`."""
+    """A forked process, with the methods of `subprocess.Popen`."""
 
     def __init__(self, fork_server: "ForkServer", pid: int) -> None:
         self.pid = pid
@@ -48,16 +48,16 @@ class ForkedProcess:
         self._forge = fork_server
 
     def poll(self) -> int | None:
-        """Its exit status; None as long as it runs."""
+        """Return the exit status; None while the process runs."""
         if self.returncode is None:
             try:
                 self.returncode = self._forge.ask({"poll": self.pid})
-            except OSError:  # the fork_server was closed, and with it ended what it had made
+            except OSError:  # the server was closed, which ends its processes
                 self.returncode = -signal.SIGKILL
         return self.returncode
 
     def wait(self, timeout: float = float("inf")) -> int:
-        """Its exit status. Errors: subprocess.TimeoutExpired."""
+        """Wait for the exit status. Errors: subprocess.TimeoutExpired."""
         deadline = time.monotonic() + timeout
         while (status := self.poll()) is None:
             if time.monotonic() > deadline:
@@ -71,7 +71,7 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """As a context it ends with its block. module: whose `main` does the imports."""
+    """A context that starts the server and ends it. module: its `main` does the imports."""
 
     def __init__(self, module: str = __name__) -> None:
         self._mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -96,14 +96,14 @@ class ForkServer:
         env: Mapping[str, str] | None = None,
         **as_always: object,
     ) -> ForkedProcess:
-        """`subprocess.Popen` of `python -m ...` in the project's folder, a session of its own, with no input."""
+        """Start `python -m ...` like `subprocess.Popen`, in the project folder, in a new session, without input."""
         _, dash, *words = command
         assert dash == "-m"
         order = {"words": words, "environment": dict(os.environ if env is None else env)}
         return ForkedProcess(self, self.ask(order, (stdout.fileno(), stderr.fileno())))
 
     def ask(self, order: Mapping[str, object], ends: Sequence[int] = ()) -> int:
-        """Its answer to an order."""
+        """Send an order; return the answer."""
         with self._one_by_one:
             socket.send_fds(self._mine, [json.dumps(order).encode()], ends)
             answer = self._mine.recv(64)
@@ -112,7 +112,7 @@ class ForkServer:
 
 
 def main(parts: Sequence[str] = PARTS) -> None:
-    """Do the imports, then become what is asked for, until nobody is left to ask."""
+    """Do the imports, then fork processes until the socket is closed."""
     control = socket.socket(fileno=int(sys.argv[1]))
     for name in parts:
         importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""A home in which every page has something to show: of each kind a finished run, most of them without training."""
+"""A home with a finished run of each kind that pages show, most of them without training."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.similarity.test_measures import FRUIT, METAL, chained
 
 
 def furnish(home: Path) -> dict[str, str]:
-    """{page: its address, query and all}, on a WINNOW_HOME that is `home`."""
+    """Fill the current home; return {page: its address with query}."""
     made, library = finished.corpora(home), Library(home)
     finished.experiment(home, made, finished.LINES)
     measured = finished_bias.measured(home, finished_bias.contracts(home))

@@ -1,4 +1,4 @@
-"""Prepared homes: built once per session, whatever the number of workers, and copied for each test that asks for one.
+"""Prepared homes: built once per session by one of its workers, and copied for each test that asks for one.
 
 `homes.copy(build, home)` fills the home of project `home` with what `build(project)` left and returns the names that
 `build` returned: {name: run id or fingerprint}. Four builds serve many tests and have a fixture each:
@@ -155,7 +155,7 @@ def done(kind: str, options: Mapping[str, object] = {}, /, **more: object) -> st
 
 
 def build_selected(home: Path) -> Names:
-    """T_C of 40 contracts; D_C of 120 contracts, 120 recipes, a short sentence and one with markup."""
+    """Build T_C of 40 contracts, and D_C of 120 contracts, 120 recipes, a short sentence and one with markup."""
     from core.explore import view as maps
     from core.importing import view as corpora
     from tests.conftest import sealer
@@ -173,7 +173,7 @@ def build_selected(home: Path) -> Names:
 
 
 def build_trained(home: Path) -> Names:
-    """L_C of 24, 12 and 12 sentences with PER and LOC; the second tagger's steps are too small to learn."""
+    """Build L_C of 24, 12 and 12 sentences with PER and LOC; the second tagger learns nothing."""
     from core.importing import view as corpora
     from tests.conftest import sealer
     from tests.training.test_finetune import labelled
@@ -189,7 +189,7 @@ def build_trained(home: Path) -> Names:
 
 
 def build_experimented(home: Path) -> Names:
-    """The corpora of `fill` and the experiment EXPERIMENT, repeated by tagger and, without training, by pipeline."""
+    """Build the corpora of `fill` and EXPERIMENT, repeated by tagger and, without training, by pipeline."""
     from tests.experiment.test_experiment import fill
     from tests.untrained import without_training
 
@@ -200,7 +200,7 @@ def build_experimented(home: Path) -> Names:
 
 
 def build_biased(home: Path) -> Names:
-    """A training set of 60 sentences whose measured bits are drawn at random, and a test set of 24."""
+    """Build a training set of 60 sentences with bits drawn at random, and a test set of 24."""
     from tests.bias.planted import sentences
     from tests.conftest import sealer
     from tests.finished_bias import measured_at_random

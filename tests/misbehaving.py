@@ -1,4 +1,4 @@
-"""What a forged file may make of the process that reads it; see test_isolated.py."""
+"""Answers and failures of a separate process that reads a file; for test_isolated.py."""
 
 import ctypes
 import os

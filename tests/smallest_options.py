@@ -1,4 +1,4 @@
-"""Options of a run of every kind, the smallest that is a real one: in two waves, and what these ask for themselves."""
+"""The smallest options of a real run of every kind, in two groups; the second uses runs of the first."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ Wave = Mapping[str, Mapping[str, Any]]
 
 
 def piles() -> dict[str, list[str]]:
-    """The texts of the corpora that `first` asks for, by name; all but `task` and `domain` are to be labelled."""
+    """Return the texts of the corpora for `first`, by name; all except `task` and `domain` must be labelled."""
     texts = contracts(110, seed=1)
     return {
         "task": texts[:36],
@@ -28,7 +28,7 @@ def piles() -> dict[str, list[str]]:
 
 
 def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
-    """{kind: options}. made: fingerprints of a task's five corpora; again: of a labelled one more; file: to be added."""
+    """Return {kind: options}. made: fingerprints of five corpora; again: another labelled corpus; file: to import."""
     return {
         "add": {"path": str(file)},
         "intake": {"path": str(several()), "domain": ("one.txt", "two.txt")},
@@ -75,7 +75,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
 
 
 def several() -> Path:
-    """A folder of two files, in the home itself: a copy of it has them too."""
+    """Write a folder of two files in the home, so that copies of the home have them."""
     folder = home() / "several"
     folder.mkdir(parents=True, exist_ok=True)
     for i, name in enumerate(("one.txt", "two.txt")):
@@ -84,7 +84,7 @@ def several() -> Path:
 
 
 def vectors_file() -> Path:
-    """Word vectors, in the home itself: a copy of it has them too."""
+    """Write word vectors in the home, so that copies of the home have them."""
     folder = home() / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "few.vec"
@@ -93,14 +93,14 @@ def vectors_file() -> Path:
 
 
 def fetched() -> str:
-    """An encoder that was fetched already, so that nobody is asked for it."""
+    """Return an encoder that counts as fetched, so that nothing is downloaded."""
     [name, *_] = OFFERS
     kept(name).mkdir(parents=True)
     return name
 
 
 def second(made: Mapping[str, str]) -> Wave:
-    """Those that read what the first wave has made."""
+    """Return {kind: options} of kinds that use runs of the first group."""
     select, tagger = runs.listed("select")[0].id, runs.listed("finetune")[0].id
     return {
         "map": maps.options(select, sample=60, clusters=2),

@@ -1,4 +1,4 @@
-"""The audit log: one line an action, by page and by command line; no text and no name in it; its place and switch."""
+"""The audit log: one line per action of pages and commands, without text and names; its place and switch."""
 
 import json
 import logging
@@ -92,10 +92,10 @@ def holds_no_name(home: Path) -> bool:
     return not any(name.lower() in written for name in MARKED)
 
 
-def test_imports_runs_exports_and_removals_of_a_page(
+def test_imports_runs_exports_and_removals_of_a_page_are_logged(
     files: dict[str, Path], new: New, home: Path, tmp_path: Path
 ) -> None:
-    facade_corpora.open_sample("legal")  # one import
+    facade_corpora.open_sample("legal")  # logged as one import
     ((action, corpora),) = [(each["action"], set(each["corpora"])) for each in new()]
     assert (action, corpora) == ("import", {each.fingerprint for each in facade_corpora.listed()})
     marks = {}
@@ -104,7 +104,7 @@ def test_imports_runs_exports_and_removals_of_a_page(
         marks[role] = added.result()["corpus"]
         assert new() == [line("import", runs=added.id, corpora=marks[role])]
     for begun in (True, False):
-        select = done("select", marks, **RANDOM)  # the second time nothing begins
+        select = done("select", marks, **RANDOM)  # the second call starts no run
         started = [{**each, "corpora": sorted(each["corpora"])} for each in new()]
         assert started == [line("start", runs=select, corpora=" ".join(sorted(marks.values())))] * begun
     selections.export(select, "20%", [], tmp_path / "S_C.txt")
@@ -116,7 +116,7 @@ def test_imports_runs_exports_and_removals_of_a_page(
     assert holds_no_name(home)
 
 
-def test_a_removal_with_everything_is_one_line_that_names_it_all(patients: Names, new: New, home: Path) -> None:
+def test_a_removal_with_everything_is_one_line_with_all_ids(patients: Names, new: New, home: Path) -> None:
     gone = removals.remove_everything(patients["domain"])
     (told,) = new()
     assert told["action"] == "remove"
@@ -129,7 +129,9 @@ def test_a_removal_with_everything_is_one_line_that_names_it_all(patients: Names
     assert holds_no_name(home)
 
 
-def test_start_cancel_and_resume_of_a_page(patients: Names, new: New, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_cancel_and_resume_of_a_page_are_logged(
+    patients: Names, new: New, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(launch, "start", lambda run: None)  # without a worker
     run_id = facade_runs.start("select", {**RANDOM, "task": patients["task"], "domain": patients["domain"], "seed": 9})
     assert [(each["action"], each["runs"]) for each in new()] == [("start", [run_id])]
@@ -139,13 +141,13 @@ def test_start_cancel_and_resume_of_a_page(patients: Names, new: New, monkeypatc
     assert new() == [line("resume", runs=run_id)]
 
 
-def test_an_import_by_a_worker_is_noted_as_the_pages(files: dict[str, Path], new: New) -> None:
+def test_an_import_by_a_worker_is_logged_for_the_page(files: dict[str, Path], new: New) -> None:
     run_id = facade_runs.start("add", {"path": str(files["task"])})
     until(lambda: not facade_runs.state(run_id).active)
     assert new() == [line("import", runs=run_id, corpora=facade_runs.get(run_id).result()["corpus"])]
 
 
-def test_every_action_of_the_command_line(
+def test_every_action_of_the_command_line_is_logged(
     patients: Names, new: New, home: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def did(*words: object) -> list[tuple[str, str]]:
@@ -182,7 +184,7 @@ def test_every_action_of_the_command_line(
     assert holds_no_name(home)
 
 
-def test_a_look_counts_once_per_visit_and_corpus(patients: Names, new: New, home: Path) -> None:
+def test_a_look_is_logged_once_per_visit_and_corpus(patients: Names, new: New, home: Path) -> None:
     looks = {role: line("look", corpora=patients[role]) for role in ("task", "domain")}
     facade_corpora.set_role("task", patients["task"])
     app = opened("pages/1_Corpora.py")
@@ -203,10 +205,10 @@ def test_a_look_counts_once_per_visit_and_corpus(patients: Names, new: New, home
 
 
 HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report"}
-HANDS_NOTHING_OUT = {"take_share", "take_up"}  # a part in a run; a choice
+HANDS_NOTHING_OUT = {"take_share", "take_up"}  # they take part in a run, or make a selection
 
 
-def test_whatever_hands_something_out_writes_a_line() -> None:
+def test_every_function_that_exports_writes_a_line() -> None:
     modules = [
         import_module(source.path.removesuffix(".py").replace("/", "."))
         for source in Repository(ROOT).under(*(f"core/{name}" for name in CAPABILITIES))
@@ -225,7 +227,7 @@ def test_whatever_hands_something_out_writes_a_line() -> None:
     assert [name for name, function in functions.items() if not hasattr(function, "__wrapped__")] == []
 
 
-def test_a_line_has_time_and_account_is_its_owners_alone_and_survives_a_torn_one(home: Path) -> None:
+def test_a_line_has_time_and_account_and_survives_an_incomplete_one(home: Path) -> None:
     before = os.umask(0)
     try:
         audit.note_look(["a" * 24])
@@ -244,7 +246,7 @@ def test_a_line_has_time_and_account_is_its_owners_alone_and_survives_a_torn_one
     assert [each["corpora"] for each in list(audit_log.lines())] == [["a" * 24], ["b" * 24]]
 
 
-def test_two_processes_write_whole_lines(home: Path) -> None:
+def test_two_processes_write_complete_lines(home: Path) -> None:
     program = "from core.projects import audit\nfor i in range(100): audit.note_look([str(i) * 24])"
     workers = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
@@ -269,7 +271,7 @@ def test_the_log_can_be_off_or_in_another_place(
         audit.note_look(["f" * 24])
 
 
-def test_without_the_administrators_log_nothing_is_done(
+def test_without_the_configured_log_no_action_is_done(
     files: dict[str, Path], patients: Names, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run_id, marks = patients["20%"], {role: patients[role] for role in ("task", "domain")}
@@ -296,7 +298,7 @@ def test_without_the_administrators_log_nothing_is_done(
     assert [error.value for error in app.error if "audit log" in error.value]
 
 
-def test_a_usual_log_that_cannot_be_written_is_a_warning(
+def test_a_default_log_that_cannot_be_written_is_a_warning(
     seal: Seal, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mark = seal(["a sentence ."], "mine").fingerprint
@@ -307,7 +309,7 @@ def test_a_usual_log_that_cannot_be_written_is_a_warning(
     assert "audit log cannot be written" in caplog.text
 
 
-def test_the_list_is_from_a_day_on_and_keeps_the_terminal_clean(home: Path, command: Command) -> None:
+def test_the_list_starts_at_a_day_and_prints_no_control_characters(home: Path, command: Command) -> None:
     audit.note_look(["a" * 24])
     with (shared_home(home) / "audit.jsonl").open("ab") as file:
         old = {"time": "2020-01-01T00:00:00.000Z", "uid": 1, "account": "a\x07b\rc", "action": "look", "origin": "page"}

@@ -1,4 +1,4 @@
-"""Which card is meant, whatever number it goes by; what keeps torch from one, and the way out."""
+"""GPUs: one lock per card under any number, reasons why torch cannot use a card, and remedies."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tests.fake_cards import GB, H100, T4, V100, Driver
 OLD = (*H100[:2], "550.54.15", H100[3])
 
 
-def test_a_card_has_one_lock_by_whatever_number_it_goes(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_has_one_lock_under_any_number(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.shows(H100, T4)
     h100, t4 = (card.lock for card in cards.usable())
     assert h100 != t4
@@ -27,9 +27,9 @@ def test_a_card_has_one_lock_by_whatever_number_it_goes(driver: Driver, monkeypa
         "1": [t4],
         "1,0": [t4, h100],
         "GPU-bbbb": [t4],
-        "0,7,1": [h100],  # CUDA sees none of those behind one that it does not know
+        "0,7,1": [h100],  # CUDA ignores all cards after an unknown one
         "": [],
-        "MIG-1/2,MIG-3": ["mig-1-2", "mig-3"],  # parts of a card are cards
+        "MIG-1/2,MIG-3": ["mig-1-2", "mig-3"],  # MIG instances count as cards
     }.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", asked)
         assert [card.lock for card in cards.usable()] == locks
@@ -45,7 +45,7 @@ def test_a_card_has_one_lock_by_whatever_number_it_goes(driver: Driver, monkeypa
         (OLD, None, r"built for processors only; install .*\+cu126"),
     ],
 )
-def test_what_torch_cannot_use_is_told_with_the_way_out(
+def test_a_card_that_torch_cannot_use_is_named_with_the_remedy(
     driver: Driver, row: tuple[str, str, str, str], torch: str | None, said: str
 ) -> None:
     driver.shows(row, torch=torch)
@@ -60,7 +60,7 @@ def test_cards_are_listed_by_the_library_and_by_nvidia_smi(driver: Driver, monke
     assert (cards.usable(), cards.hindrance()) == ((), "")
     assert cards.machine() == cards.processor() != ""
     driver.shows(V100, T4)
-    assert [card.name for card in cards.usable()] == ["Tesla T4"]  # the one that torch can use
+    assert [card.name for card in cards.usable()] == ["Tesla T4"]  # torch can use only this one
     assert cards.hindrance() == ""
     driver.shows(T4, knows_capability=False)  # an old nvidia-smi
     assert [(card.name, card.capability) for card in cards.usable()] == [("Tesla T4", None)]
@@ -84,7 +84,7 @@ def test_cards_are_listed_by_the_library_and_by_nvidia_smi(driver: Driver, monke
     assert cards.hindrance() == "This machine has a GPU (NVIDIA H100), but CUDA_VISIBLE_DEVICES hides it."
 
 
-def test_a_device_can_be_asked_for_by_variable_and_by_command(
+def test_a_device_is_chosen_by_variable_or_option(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     driver.shows(H100, T4)
@@ -106,10 +106,10 @@ def test_a_device_can_be_asked_for_by_variable_and_by_command(
     assert code == 2
     assert "device: cuda:3 is not available; the driver lists no GPU on this machine (nvidia-smi); give cpu." in said
     assert command("--device", "cpu", "runs", "list")[0] == 0
-    assert os.environ["WINNOW_DEVICE"] == "cpu"  # which workers inherit
+    assert os.environ["WINNOW_DEVICE"] == "cpu"  # workers inherit it
 
 
-def test_memory_is_that_of_the_card_that_is_used(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_measured_on_the_used_card(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.shows(H100, T4)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     asked: list[str] = []
@@ -124,16 +124,16 @@ def test_memory_is_that_of_the_card_that_is_used(driver: Driver, monkeypatch: py
     assert asked == [f"--id={T4[0]}"]
 
 
-def test_doctor_says_what_a_run_would_say(driver: Driver, home: Path) -> None:
-    """Of a torch for processors, which is the one that tests run on."""
+def test_doctor_tells_why_a_card_is_not_used(driver: Driver, home: Path) -> None:
+    """Tests run with a torch that is built for processors only."""
     driver.shows(H100, torch=None)
     told = str(machine.doctor()["device"])
     assert told.startswith("cpu (")
     assert cards.hindrance() in told
 
 
-def test_doctor_asks_of_the_cards_that_a_run_may_take_alone(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else torch would tell of the first, also where it cannot use that one."""
+def test_doctor_checks_only_cards_that_a_run_may_use(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise torch would describe the first card, which it cannot use."""
     driver.shows(V100, T4, H100)
     shown: list[str] = []
     cards.installed()
@@ -147,7 +147,7 @@ def test_doctor_asks_of_the_cards_that_a_run_may_take_alone(driver: Driver, monk
     assert shown == [f"{T4[0]},{H100[0]}"]
 
 
-def test_to_know_the_cards_no_torch_is_loaded(driver: Driver) -> None:
+def test_listing_the_cards_loads_no_torch(driver: Driver) -> None:
     driver.shows(H100)
     script = "import sys; from core.projects import machine; print(machine.device(), 'torch' in sys.modules)"
     asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

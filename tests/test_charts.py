@@ -27,11 +27,11 @@ from tests.tagging.test_plot import line
 
 THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
 KINDS = ("selected", "filtered")
-GROUNDS = {False: ("#ffffff", "#f8f8f7"), True: ("#0e1117", "#22211e")}  # a page's, and its lightest or darkest part
+GROUNDS = {False: ("#ffffff", "#f8f8f7"), True: ("#0e1117", "#22211e")}  # the page, and its lightest or darkest area
 
 
 def light(colour: str) -> float:
-    """WCAG's relative luminance."""
+    """Return the relative luminance by WCAG."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
@@ -43,13 +43,13 @@ def contrast(one: str, other: str) -> float:
 
 
 def informed(name: str) -> bias_plot.Informed:
-    """A corpus of that name with bits and their intervals."""
+    """Make the bits of a corpus with their intervals."""
     intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
     return bias_plot.Informed(name=name, bits=Bits(entity=1.5, context=1.0), intervals=intervals)
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
+def test_text_of_charts_has_enough_contrast(dark: bool) -> None:
     fig = charts.dressed(figure(100, x="steps", y="F1"), dark=dark)
     drawn: Any = importing_plot.length_histogram(np.arange(1, 9), "S_C", dark=dark)
     live = tagging_plot.curves([line(3, "a"), line(3, "b")], y="F1", height=100, dark=dark).to_dict()["config"]
@@ -71,7 +71,7 @@ def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
     assert all(contrast(bar.error_x.color, ground) >= 3 for bar in bars.data for ground in GROUNDS[dark])
 
 
-def test_on_a_dark_page_charts_have_the_dark_themes_blue() -> None:
+def test_charts_use_the_blue_of_the_theme() -> None:
     blue = THEMES["dark"]["primaryColor"]
     for dark, colour in ((True, blue), (False, "#0072B2")):
         drawn: Any = importing_plot.length_histogram(np.arange(1, 9), "S_C", dark=dark)
@@ -84,7 +84,7 @@ def test_on_a_dark_page_charts_have_the_dark_themes_blue() -> None:
     assert charts.css_colour("#0072B2") == f"light-dark(#0072B2,{blue})"
 
 
-def test_every_mark_and_the_logo_are_seen_on_a_dark_page_and_no_two_marks_are_alike() -> None:
+def test_marks_and_logo_have_enough_contrast_and_marks_differ() -> None:
     marks = {
         *charts.COLOURS.values(),
         *charts.ENTITY_COLOURS,
@@ -100,7 +100,7 @@ def test_every_mark_and_the_logo_are_seen_on_a_dark_page_and_no_two_marks_are_al
         assert all(contrast(one, ground) >= 3 for one in colours for ground in grounds)
 
 
-def test_what_is_called_like_a_colour_keeps_its_name() -> None:
+def test_a_name_that_looks_like_a_colour_is_kept() -> None:
     fig = charts.dressed(bias_plot.v_information_bars([informed("#0072B2")]), dark=True)
     assert "#0072B2" in json.dumps(fig.to_plotly_json(), default=str)
     drawn: Any = importing_plot.type_bars({"#0072B2": 3, "PER": 1}, dark=True)
@@ -108,7 +108,7 @@ def test_what_is_called_like_a_colour_keeps_its_name() -> None:
 
 
 def closeness(source: str, value: float) -> SimilarityRow:
-    """Of a source to a target, by one draw."""
+    """Make a row of similarity to one target, from one draw."""
     read: dict[str, Any] = {"sample_tokens": 10, "target_tokens": 10, "columns": {}, "whole": False, "convention": ""}
     ends: dict[str, Any] = {"draws": [value], "low": value, "high": value}
     return SimilarityRow(
@@ -116,7 +116,7 @@ def closeness(source: str, value: float) -> SimilarityRow:
     )
 
 
-def test_names_that_are_too_long_leave_the_bars_their_place_and_stay_apart() -> None:
+def test_long_names_are_shortened_and_stay_different() -> None:
     names = [f"{'x' * 340} {end}" for end in "ab"]
     rows = [closeness(name, value) for value, name in enumerate(names, 1)]
     fig = similarity_plot.similarity_bars(rows, {"tvc": "TVC"}, {"tvc": 2.0})
@@ -126,7 +126,7 @@ def test_names_that_are_too_long_leave_the_bars_their_place_and_stay_apart() -> 
 
 
 def rows(spec: Any) -> list[dict[str, Any]]:
-    """What the first layer of a figure draws."""
+    """Return the data of the first layer of a figure."""
     return list(spec["layer"][0]["data"]["values"])
 
 
@@ -138,11 +138,11 @@ scores = hnp.arrays(
 
 @settings(max_examples=40)
 @given(lengths)
-def test_a_bar_holds_the_lengths_it_names(values: np.ndarray) -> None:
+def test_bars_count_the_lengths_in_their_range(values: np.ndarray) -> None:
     edges = length_edges(values, 30)
     counts = binned(values, edges)
     assert sum(bar["n"] for bar in rows(importing_plot.length_histogram(values, "T_C"))) == len(values)
-    for i in range(len(counts) - 1):  # the last one takes what is longer
+    for i in range(len(counts) - 1):  # the last bar also counts longer sentences
         low = -1 if i == 0 else edges[i]
         assert counts[i] == sum(1 for value in values if low < value <= edges[i + 1])
 
@@ -175,11 +175,11 @@ def test_scores_over_several_magnitudes_get_equal_bins_of_their_logarithm() -> N
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("left", [False, True])
-def test_the_words_at_the_cut_stand_where_there_is_room(log: bool, left: bool) -> None:
+def test_the_label_of_the_cut_is_on_the_side_with_room(log: bool, left: bool) -> None:
     values = np.geomspace(1, 10_000, 1_000) if log else np.linspace(1, 10_000, 1_000)
     bins = selection_plot.score_bins(values)
     assert bins.log == log
-    cut = values[400 if left else 600]  # in the middle by the logarithm is far left without
+    cut = values[400 if left else 600]  # the middle of a logarithmic axis is far left on a linear one
     drawn: Any = selection_plot.score_histogram(bins, np.array([cut]), "u", "high")
     assert drawn["layer"][1]["layer"][1]["mark"]["align"] == ("left" if left else "right")
 
@@ -209,17 +209,17 @@ def test_roles_keep_their_colour_on_every_figure() -> None:
     assert scored["layer"][0]["encoding"]["color"]["scale"]["range"][0] == colours["selection"]
 
 
-def test_many_types_end_in_one_bar_of_the_rest() -> None:
+def test_rare_types_are_joined_in_one_bar() -> None:
     bars = rows(importing_plot.type_bars({f"T{i}": 100 - i for i in range(30)}, limit=12))
     assert len(bars) == 13
     assert bars[-1]["name"] == "18 more types"
     drawn: Any = importing_plot.type_bars({"PER": 1})
-    assert drawn["layer"][0]["encoding"]["y"]["axis"]["labelOverlap"] is False  # else Vega leaves names out
+    assert drawn["layer"][0]["encoding"]["y"]["axis"]["labelOverlap"] is False  # otherwise Vega leaves names out
     assert sum(bar["n"] for bar in bars) == sum(100 - i for i in range(30))
 
 
 @pytest.mark.parametrize("values", [[], [7], [1, 50]])
-def test_the_median_stands_over_the_bars(values: list[int]) -> None:
+def test_the_median_label_is_above_the_bars(values: list[int]) -> None:
     drawn: Any = importing_plot.length_histogram(np.array(values, dtype=np.int32), "T_C")
     marks = [layer["data"]["values"][0]["words"] for layer in drawn["layer"][1:]]
     assert marks == ([f"median {np.median(values):.0f}"] if values else [])

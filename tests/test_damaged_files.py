@@ -1,4 +1,4 @@
-"""One spoilt file of a home takes no page and no list: the rest is shown, and the file is named."""
+"""One damaged file in a home breaks no page and no list: the rest is shown, and the file is named."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ PAGES = ("home.py", *(f"pages/{path.name}" for path in sorted((ROOT / "pages").g
 
 @pytest.fixture
 def sound(seal: Seal, home: Path) -> tuple[Corpus, Corpus, Run, Run]:
-    """Two corpora with their parts, two finished runs."""
+    """Make two corpora with roles and two finished runs."""
     task, domain = seal(["a sound sentence ."], "sound"), seal(["another sentence ."], "other")
     corpora.set_role("task", task.fingerprint)
     corpora.set_role("domain", domain.fingerprint)
@@ -110,8 +110,8 @@ KINDS = [
 ]
 
 
-def spoil(file: Path, how: str) -> None:
-    """Change one file as a failing disk, another program or a newer version may."""
+def damage(file: Path, how: str) -> None:
+    """Damage one file as a failing disk, another program or a newer version may."""
     match file.name, how:
         case _, "a folder":
             file.unlink()
@@ -130,12 +130,12 @@ def spoil(file: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "how"), KINDS, ids=[f"{name} {how}" for name, how in KINDS])
-def test_a_spoilt_file_is_named_and_the_rest_is_listed(
+def test_a_damaged_file_is_named_and_the_rest_is_listed(
     name: str, how: str, sound: tuple[Corpus, Corpus, Run, Run], home: Path, command: Command
 ) -> None:
-    corpus, other, spoilt, whole = sound
-    file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
-    spoil(file, how)
+    corpus, other, damaged, whole = sound
+    file = {"about.json": corpus.path, "roles.json": home}.get(name, damaged.path) / name
+    damage(file, how)
     assert unreadable() == [file]
     shown = str(file.relative_to(home))
     for words, listed in ((("corpus", "list"), other.fingerprint), (("runs", "list"), whole.id)):
@@ -147,7 +147,7 @@ def test_a_spoilt_file_is_named_and_the_rest_is_listed(
             assert code == 0
             assert listed in json.dumps(json.loads(out))
     if name == "events.jsonl" and how != "a folder":  # the events around it still count
-        assert RunStore(home).get(spoilt.id).state().state == "succeeded"
+        assert RunStore(home).get(damaged.id).state().state == "succeeded"
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ def test_a_spoilt_file_is_named_and_the_rest_is_listed(
         *(pytest.param(name, marks=pytest.mark.full) for name in ("about.json", "events.jsonl", "roles.json")),
     ],
 )
-def test_every_page_is_drawn_and_every_command_says_which_file(
+def test_every_page_is_drawn_and_every_command_names_the_damaged_file(
     name: str, selected: Names, home: Path, command: Command
 ) -> None:
     corpus, other = (corpora.find(role) for role in ("task", "domain"))
-    spoilt, whole = (runs.get(selected[each]) for each in ("select", "random"))
-    file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
-    spoil(file, "zeros")
-    store_of.cache_clear()  # as after a restart: handles remember what they have read
+    damaged, whole = (runs.get(selected[each]) for each in ("select", "random"))
+    file = {"about.json": corpus.path, "roles.json": home}.get(name, damaged.path) / name
+    damage(file, "zeros")
+    store_of.cache_clear()  # as after a restart, because handles remember what they read
     for page in PAGES:
         app = opened(page)
         assert not app.exception
@@ -172,7 +172,7 @@ def test_every_page_is_drawn_and_every_command_says_which_file(
         assert page not in ("home.py", "pages/1_Corpora.py") or str(file.relative_to(home)) in unescape(texts(app))
     asked = {
         "about.json": (("corpus", "show", corpus.fingerprint), ("corpus", "remove", corpus.fingerprint[:8])),
-        "manifest.json": (("runs", "show", spoilt.id), ("runs", "remove", spoilt.id)),
+        "manifest.json": (("runs", "show", damaged.id), ("runs", "remove", damaged.id)),
     }
     for words in asked.get(name, ()):
         code, _, said = command(*words)
@@ -191,15 +191,15 @@ def test_every_page_is_drawn_and_every_command_says_which_file(
         code, _, said = command(*typed)
         assert code == 0, said
         assert (str(file.relative_to(home)) in said) == (typed[0] in ("corpus", "runs"))
-    # What can be read of a run says what it was made from, so that it went too; roles were written anew.
+    # The readable parts of a run name its corpora, so it was removed too; roles were written again.
     assert unreadable() == ([file] if name in ("about.json", "manifest.json") else [])
 
 
-@pytest.mark.parametrize("spoilt", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"half"])
-def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_text(seal: Seal, spoilt: bytes) -> None:
+@pytest.mark.parametrize("damaged", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"half"])
+def test_damaged_sentences_are_named_and_repaired_by_the_same_text(seal: Seal, damaged: bytes) -> None:
     before = seal(["a sound sentence ."], "mine")
     file = before.path / "sentences.parquet"
-    file.write_bytes(file.read_bytes()[:-40] if spoilt == b"half" else spoilt)
+    file.write_bytes(file.read_bytes()[:-40] if damaged == b"half" else damaged)
     for read in (lambda: list(before.batches()), lambda: before.take([0]), before.lengths, before.ids):
         with pytest.raises(CorpusError, match=r"mine: .*sentences\.parquet cannot be read; add the same text again"):
             read()
@@ -212,8 +212,8 @@ def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_t
     assert unreadable() == []
 
 
-def test_a_footer_that_says_it_holds_a_million_things_takes_no_memory_for_them(seal: Seal) -> None:
-    """Thrift: a version, then a list of 999,999 columns, of which none comes; room for them would be 190 MB."""
+def test_a_forged_footer_with_a_million_columns_takes_no_memory(seal: Seal) -> None:
+    """The Thrift footer announces 999,999 columns and has none; memory for them would be 190 MB."""
     file = seal(["a sound sentence ."], "mine").path / "sentences.parquet"
     footer = b"\x15\x02\x19\xfc\xbf\x84\x3d"
     file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
@@ -234,15 +234,17 @@ def test_a_footer_that_says_it_holds_a_million_things_takes_no_memory_for_them(s
 
 
 @pytest.mark.parametrize("load", [Evaluation.load, read_mentions, lambda file: Audit.load(file.parent)])
-@pytest.mark.parametrize("spoilt", [b"", b"\x93NUMPY\x01\x00v\x00{", b"PAR1"])
-def test_a_spoilt_file_of_a_run_is_a_sentence(load: Callable[[Path], object], spoilt: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [b"", b"\x93NUMPY\x01\x00v\x00{", b"PAR1"])
+def test_a_damaged_file_of_a_run_is_a_clear_error(
+    load: Callable[[Path], object], damaged: bytes, tmp_path: Path
+) -> None:
     for name in ("audit.json", "mask.npy", "cluster.npy"):
-        (tmp_path / name).write_bytes(spoilt)
+        (tmp_path / name).write_bytes(damaged)
     with pytest.raises(RunError, match=r"cannot be read \(\w+\), .*; remove its run and start it again"):
         load(tmp_path / "mask.npy")
 
 
-def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(
+def test_damaged_lines_of_the_audit_log_are_counted_and_the_rest_listed(
     sound: tuple[Corpus, Corpus, Run, Run], home: Path, command: Command
 ) -> None:
     command("corpus", "remove", "other")

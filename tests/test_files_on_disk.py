@@ -1,4 +1,4 @@
-"""Files on disk: readable by their owner alone whatever the umask, and damaged ones are skipped and named."""
+"""Files on disk: readable only by their owner under any umask; fields of newer versions; damaged files."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def wider(folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("wide_mask")
-def test_a_process_of_the_program_narrows_the_mask_and_a_wider_home(home: Path) -> None:
+def test_a_process_narrows_its_umask_and_the_modes_of_the_home(home: Path) -> None:
     home.mkdir(mode=0o755, parents=True)
     private()
     (home / "new").write_text("x")
@@ -61,7 +61,7 @@ def test_damaged_results_are_named_and_damaged_roles_ignored_until_one_is_set(se
     run.result_file.write_bytes(b'{"n_sent')
     with pytest.raises(RunError, match=rf"{run.id}: its result.json cannot be read"):
         run.result()
-    (home / "roles.json").write_bytes(b'{"task": ["x"], "domain": {}}')  # readable, but no roles
+    (home / "roles.json").write_bytes(b'{"task": ["x"], "domain": {}}')  # readable, but without roles
     assert (corpora.roles(), unreadable()) == ({}, [])
     (home / "roles.json").write_bytes(b"[" * 50_000)
     assert corpora.roles() == {}

@@ -1,4 +1,4 @@
-"""A disk that is full, a home that is another's: said in one sentence, and nothing half-made stays."""
+"""A full disk or a home of another account is a clear error, and nothing incomplete stays."""
 
 import errno
 import os
@@ -34,12 +34,12 @@ def full(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("where", ["core.runs.store.write_atomic", "core.runs.store.sync", "pathlib.Path.mkdir"])
-def test_no_run_and_no_upload_begins_on_a_full_disk(
+def test_no_run_and_no_upload_starts_on_a_full_disk(
     where: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     text = tmp_path / "mine.txt"
     text.write_text("A sentence of mine .\n")
-    runs.listed()  # the folder is there, the disk fills up after
+    runs.listed()  # creates the folder before the disk is full
     (shared_home(home) / "locks").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(where, full)
@@ -69,8 +69,8 @@ WRITERS: Mapping[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_every_library_s_way_of_saying_so_is_understood(kind: str, tmp_path: Path) -> None:
-    """Files that may not grow: their writers meet the end at any place, also in the middle of a buffer."""
+def test_a_full_disk_is_recognised_in_the_errors_of_every_library(kind: str, tmp_path: Path) -> None:
+    """Limit the size of files, so that writers fail at any place, also within a buffer."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     for most in range(4_000, 60_000, 3_977):
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
@@ -85,7 +85,7 @@ def test_every_library_s_way_of_saying_so_is_understood(kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".txt", "é" * 300 + ".txt.gz", "名" * 300])
-def test_an_upload_with_a_long_name_is_taken(name: str, home: Path) -> None:
+def test_an_upload_with_a_long_name_is_imported(name: str, home: Path) -> None:
     path = spooled(spool(name, BytesIO(b"A sentence of mine .\n")))
     assert path.suffixes == Path(name).suffixes
     run = runs.execute("add", {"path": str(path), "move": True})
@@ -95,7 +95,7 @@ def test_an_upload_with_a_long_name_is_taken(name: str, home: Path) -> None:
 
 @pytest.fixture
 def anywhere() -> Iterator[Path]:
-    """A folder that every account of the machine can reach, which pytest's own are not."""
+    """Make a folder that every account can reach, unlike the folders of pytest."""
     path = Path(tempfile.mkdtemp())
     path.chmod(0o755)
     yield path
@@ -116,11 +116,11 @@ sys.exit(run_main())
     "barred",
     ["home", *(pytest.param(name, marks=pytest.mark.full) for name in ("home/projects/my-first-project/runs", "."))],
 )
-def test_a_home_of_another_account_is_no_empty_home(barred: str, anywhere: Path) -> None:
+def test_a_home_of_another_account_is_an_error(barred: str, anywhere: Path) -> None:
     home = anywhere / "home"
     project = project_in(home)
     (project / "runs").mkdir(parents=True)
-    root = os.geteuid() == 0  # who may read everything, unless he becomes somebody else
+    root = os.geteuid() == 0  # root may read everything, so the command runs as another account
     for folder in (home, project.parent, project, project / "runs"):
         folder.chmod(0o700)
         if root:

@@ -1,4 +1,4 @@
-"""The app's heap: in how many parts the C library has it."""
+"""The number of heap arenas of the app."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.driver import ROOT
 
-# What 20 threads leave that were at work at once, as those do that draw pages: a line of XML for each part of the heap.
+# Run 20 threads at once, like those that draw pages, then write the heap arenas as XML.
 THREADS = """
 import ctypes, sys, threading
 import app
@@ -30,9 +30,9 @@ library.fclose(file)
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Another C library cuts its heap as it likes.")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such arenas")
 def test_threads_of_the_app_share_the_heap(tmp_path: Path) -> None:
-    """Each part keeps holes of its own, which grew where there was one a thread."""
+    """Each arena keeps its own free memory, which grew with one arena per thread."""
     report = tmp_path / "heap.xml"
     environment = {**os.environ, "WINNOW_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", THREADS, str(report)]

@@ -1,4 +1,4 @@
-"""Work in a process of its own: what comes back, and that it may die of anything without harm."""
+"""Work in a separate process: answers and errors are returned, and the process may die without harm."""
 
 import os
 import select
@@ -38,7 +38,7 @@ def ask(how: str, **request: object) -> Any:
         return made.ask("a.txt", how=how, **request)
 
 
-def test_answers_and_our_errors_come_back_whole_and_a_bug_without_its_message() -> None:
+def test_answers_and_errors_are_returned_and_bugs_lose_their_message() -> None:
     assert ask("echo", value={"a": [1, None, "é\n"]}) == {"a": [1, None, "é\n"]}
     with pytest.raises(EncodingError, match=r"^a\.txt line 7: no text; save it$") as raised:
         ask("error")
@@ -67,13 +67,13 @@ def test_a_reader_writes_nothing_after_a_crash_and_knows_its_limits() -> None:
         ("eat", f"reading it took more than {MEMORY >> 20} MB of memory"),
     ],
 )
-def test_what_kills_it_is_a_sentence(how: str, why: str) -> None:
+def test_a_killed_reader_is_a_clear_error(how: str, why: str) -> None:
     with pytest.raises(ResourceError, match=rf"^a\.txt: {why}; read it elsewhere\.$"):
         ask(how)
 
 
-def test_what_never_ends_is_ended_with_what_it_started(tmp_path: Path) -> None:
-    """The pipe is held by the process and its child; it closes when both are gone."""
+def test_a_reader_without_end_is_killed_with_its_children(tmp_path: Path) -> None:
+    """The process and its child hold the pipe, which closes when both ended."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pipe.open("r+b", buffering=0) as kept:
@@ -81,13 +81,13 @@ def test_what_never_ends_is_ended_with_what_it_started(tmp_path: Path) -> None:
         with apart(8) as made, pytest.raises(ResourceError, match="reading it took more than 8 seconds"):
             made.ask("a.txt", how="hang", pipe=str(pipe))
         kept.write(b".")
-    assert os.read(reader, 100) == b"12."  # both began
-    assert select.select([reader], [], [], 60)[0], "one of them lives"
+    assert os.read(reader, 100) == b"12."  # both started
+    assert select.select([reader], [], [], 60)[0], "a process is still running"
     assert os.read(reader, 100) == b""
     os.close(reader)
 
 
-def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spare_process_uses_the_current_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with apart() as made:
         made.ready()
         spare = made._spare
@@ -100,9 +100,9 @@ def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypa
         assert made._spare
         made._spare.kill()
         made._spare.wait()
-        assert made.ask("a.txt", how="echo", value=1) == 1  # it died while it waited
+        assert made.ask("a.txt", how="echo", value=1) == 1  # the spare process died while it waited
     with apart() as made:
-        thread = threading.Thread(target=made.ready)  # its end must not end the spare, as a parent's death would
+        thread = threading.Thread(target=made.ready)  # the end of the thread must not end the spare process
         thread.start()
         thread.join()
         spare = made._spare
@@ -112,7 +112,7 @@ def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypa
 
 
 @pytest.mark.full
-def test_a_preview_that_is_cut_off_leaves_no_process(
+def test_a_preview_over_its_time_limit_leaves_no_process(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview, "_process", Isolated(preview.__name__, "export it", 6, spare=False))
@@ -139,7 +139,7 @@ def test_a_reader_dies_with_the_process_that_asks(tmp_path: Path) -> None:
 
 
 def within(seconds: float, happens: Callable[[], bool]) -> bool:
-    """Poll until `happens` is true; False if it is not within so many seconds, long before a limit of CPU time."""
+    """Return True once `happens` is true, False after `seconds`, which are fewer than the limit of CPU time."""
     end = time.monotonic() + seconds
     while not happens():
         if time.monotonic() > end:
@@ -149,7 +149,7 @@ def within(seconds: float, happens: Callable[[], bool]) -> bool:
 
 
 def is_running(pid: int) -> bool:
-    """False for a process that is gone, and for one that ended and was not waited for: its command line is empty."""
+    """Return False for a process that ended; the command line of a zombie is empty."""
     try:
         return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
     except OSError:
@@ -157,7 +157,7 @@ def is_running(pid: int) -> bool:
 
 
 def readers_of(home: Path) -> list[int]:
-    """Processes of `core.isolated` that were started for a home."""
+    """Return the processes of `core.isolated` that were started for a home."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Pages load no slow package, and a worker loads neither a page's library nor a command."""
+"""Pages and commands load no slow package; a worker loads neither chart libraries nor commands."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 from tests.lint.repository import Repository
 
 
-def test_what_pages_and_commands_import_loads_nothing_slow() -> None:
+def test_pages_and_commands_load_no_slow_package() -> None:
     sources = [source for source in Repository(ROOT).sources if not source.path.startswith("core/")]
     names = {name for source in sources for name, _ in source.loaded if name.startswith("core.")}
     modules = ", ".join(sorted(filter(_exists, {*names, "core.cli.main"})))

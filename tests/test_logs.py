@@ -1,4 +1,4 @@
-"""No log quotes the user's text: the app's, a worker's, a run's events."""
+"""Neither the app log, a worker log nor the events of a run quote text of the user."""
 
 import logging
 import sys
@@ -23,7 +23,7 @@ from tests.pages.drawing import opened
 from tests.word_search import holding
 
 NAMES = [f"Zyxname{i}" for i in range(20)]
-WORD = NAMES[7]  # a traceback shows lines of code, so the word stands in none
+WORD = NAMES[7]  # a traceback shows code, so no line of code has the word
 
 
 def invalid() -> None:
@@ -53,7 +53,7 @@ QUOTING = (invalid, missing_key, missing_file, no_letter, one_out_of_another)
 
 
 @pytest.mark.parametrize("fails", QUOTING)
-def test_a_bug_is_told_without_what_it_was_about(
+def test_a_bug_is_logged_without_its_text(
     fails: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path))
@@ -64,17 +64,17 @@ def test_a_bug_is_told_without_what_it_was_about(
     assert f"in {fails.__name__}" in told
     assert type(caught.value).__name__ in told
     spoken = {one_out_of_another: "RuntimeError: shapes differ", missing_file: "[Errno 2] No such file or directory"}
-    assert spoken.get(fails, "") in told  # what speaks of code alone stays
+    assert spoken.get(fails, "") in told  # messages without text of the user stay
     monkeypatch.setattr(worker_process, "work", lambda run_id: fails())
     monkeypatch.setattr(sys, "argv", ["core.work", "work", "x", "--home", str(tmp_path)])
-    assert worker_process.main() == 1  # a worker's command line says no more
+    assert worker_process.main() == 1  # the error of a worker's command line is the same
     said = capsys.readouterr().err
     assert f"in {fails.__name__}" in said
     assert "Zyxname" not in said
 
 
 @pytest.mark.parametrize("fails", [*(pytest.param(each, marks=pytest.mark.full) for each in QUOTING[:-1]), QUOTING[-1]])
-def test_neither_log_of_the_home_holds_it(
+def test_no_log_of_the_home_contains_the_text_of_an_error(
     fails: Callable[[], None], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = register(KINDS["add"], KINDS["add"].config.parse({"path": "x.txt"}), RunStore(home))
@@ -116,7 +116,7 @@ def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path, command:
     assert "Zyxname" not in (run.result_file.read_text() if run.result_file.exists() else "")
 
 
-def test_what_looks_like_a_tag_is_named(tmp_path: Path) -> None:
+def test_an_invalid_tag_is_named_but_a_word_is_not(tmp_path: Path) -> None:
     file = tmp_path / "x.conll"
     for tag, reason in (
         ("X-PER", "tag 'X-PER' is not a valid IOB2 tag; expected O or B-, I- before a type"),

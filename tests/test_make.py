@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-# Replaces python, ruff and mypy: it records how it was called and fails if the pattern matches its arguments.
+# This program replaces python, ruff and mypy. It records its arguments and fails if the pattern matches them.
 PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esac\n'
 
 
@@ -20,7 +20,7 @@ PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esa
         ("test", " and not full", "*'-m browser'*"),
         ("test", " and not full", "*'-m alone'*"),
         ("test", " and not full", "*tests.lint*"),
-        ("test", " and not full", "''"),  # mypy, which is called without a word
+        ("test", " and not full", "''"),  # mypy, called without arguments
     ],
 )
 def test_make_runs_all_parts_and_fails_if_one_fails(tmp_path: Path, target: str, left_out: str, fails: str) -> None:

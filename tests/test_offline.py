@@ -1,4 +1,4 @@
-"""WINNOW_OFFLINE=1: no page offers a download, no recipe and no command takes one, and no sentence advises one."""
+"""With WINNOW_OFFLINE=1 no page offers a download, no run or command accepts one, and no error advises one."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ DOWNLOADING = {
 
 @pytest.fixture
 def kept_offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was fetched nevertheless."""
+    """Turn on offline mode; return a list of the models that were fetched anyway."""
     fetched: list[str] = []
 
     def fetch(name: str, *, local_files_only: bool, **options: Any) -> str:
@@ -58,12 +58,12 @@ def kept_offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return fetched
 
 
-def test_an_administrator_keeps_the_machine_offline(kept_offline: list[str]) -> None:
+def test_offline_mode_refuses_every_download(kept_offline: list[str]) -> None:
     assert offline()
     for allowed in (True, False):
         with pytest.raises(ModelError, match="WINNOW_OFFLINE") as raised:
             hub.folder_of("somebody/some-bert", allow_download=allowed)
-    assert "download" not in str(raised.value)  # it advises nothing that would be refused
+    assert "download" not in str(raised.value)  # the error must not advise a download
     assert not kept_offline
 
 
@@ -74,8 +74,8 @@ def mark(seal: Seal) -> str:
 
 
 @pytest.mark.parametrize("begin", [runs.start, runs.execute])
-def test_no_recipe_takes_it(begin: Callable[..., Any], kept_offline: list[str], mark: str) -> None:
-    """An encoder that is here is refused too, because the option itself is not allowed."""
+def test_no_kind_of_run_accepts_a_download(begin: Callable[..., Any], kept_offline: list[str], mark: str) -> None:
+    """An available encoder is refused too, because the option itself is not allowed."""
     taking = [kind for kind in KINDS if "allow_download" in KINDS[kind].config.model_fields]
     assert len(taking) > 5
     for kind, encoder in product(taking, ("minilm", "somebody/some-bert")):
@@ -97,8 +97,8 @@ def test_no_recipe_takes_it(begin: Callable[..., Any], kept_offline: list[str], 
 
 
 @pytest.mark.parametrize("kind", ["pretrain", "experiment", "fetch"])
-def test_no_run_that_was_begun_before_is_resumed_to_fetch(kind: str, kept_offline: list[str], mark: str) -> None:
-    """Neither by the pages' function nor by the command line's."""
+def test_no_earlier_run_is_resumed_with_a_download(kind: str, kept_offline: list[str], mark: str) -> None:
+    """Both functions that resume a run refuse, for pages and for the command line."""
     options: dict[str, dict[str, Any]] = {
         "pretrain": {"corpora": (mark,), "init": "somebody/some-bert", "allow_download": True},
         "experiment": {"train": mark, "dev": mark, "test": mark, "pretrain": {"allow_download": True}},
@@ -112,7 +112,7 @@ def test_no_run_that_was_begun_before_is_resumed_to_fetch(kind: str, kept_offlin
     assert not kept_offline
 
 
-def test_no_command_takes_it(kept_offline: list[str]) -> None:
+def test_no_command_accepts_a_download(kept_offline: list[str]) -> None:
     assert {words[-1] for words in DOWNLOADING} >= {"select", "pretrain", "finetune", "difficulty", "experiment"}
     for words, command in DOWNLOADING.items():
         needed = [option for each in command.params if each.required for option in (each.opts[0], "nothing")]
@@ -122,7 +122,7 @@ def test_no_command_takes_it(kept_offline: list[str]) -> None:
     assert not kept_offline
 
 
-def test_the_library_that_fetches_is_told_too() -> None:
+def test_offline_mode_is_passed_to_the_download_library() -> None:
     code = "from core.models import hub; from huggingface_hub import constants; print(constants.HF_HUB_OFFLINE)"
     environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
     for setting, told in {"1": "True", "": "False"}.items():
@@ -138,7 +138,7 @@ def test_the_library_that_fetches_is_told_too() -> None:
 
 
 def states(app: AppTest) -> Iterator[AppTest]:
-    """The page, and with each of its forms opened: what each segmented control shows, and below that the next."""
+    """Yield the page with each form open: each choice of its segmented controls, and of those inside."""
     yield app
     seen = {group.key for group in app.segmented_control}
     for key in sorted(filter(None, seen)):
@@ -152,7 +152,7 @@ def states(app: AppTest) -> Iterator[AppTest]:
 
 
 def offers(app: AppTest) -> bool:
-    """Whether a page offers to fetch a model, in a field, in a field's help or in its words."""
+    """Return True if a page offers to fetch a model in a field, a help text or its text."""
     assert not app.exception
     fields = [*app.toggle, *app.checkbox, *app.selectbox, *app.text_input, *app.multiselect, *app.button]
     said = " ".join([*(f"{field.label} {field.help}" for field in fields), texts(app)]).lower()
@@ -166,10 +166,12 @@ def offers(app: AppTest) -> bool:
         *(pytest.param(page, "1", marks=pytest.mark.full) for page in PAGES if page not in OFFERING),
     ],
 )
-def test_no_page_offers_a_download_then(page: str, setting: str, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_offer_downloads_only_without_offline_mode(
+    page: str, setting: str, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for role, corpus in fill(home).items():
         corpora.set_role(role, corpus.fingerprint)
-    preferences.set_expert(True)  # every field is there
+    preferences.set_expert(True)  # shows every field
     monkeypatch.setenv("WINNOW_OFFLINE", setting)
     offered = [offers(app) for app in states(opened(page))]
     assert any(offered) == (setting == "")

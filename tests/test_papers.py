@@ -1,4 +1,4 @@
-"""The outputs in tests/lab/benchmarks/PAPERS.md are what its commands print today, for all that take under a minute."""
+"""Outputs in tests/lab/benchmarks/PAPERS.md equal those of its commands that take under a minute."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ def test_enough_items_are_compared() -> None:
 @pytest.mark.full
 @pytest.mark.real
 @pytest.mark.parametrize(("paper", "item"), QUICK)
-def test_a_stored_output_is_what_its_command_prints(filled: Path, paper: str, item: str) -> None:
+def test_a_stored_output_equals_that_of_its_command(filled: Path, paper: str, item: str) -> None:
     line: Line = KNOWN[paper, item]
     assert tuple(line["commands"]) == RUNS[paper][item]
     for text, printed in zip(line["commands"], line["printed"], strict=True):

@@ -1,4 +1,4 @@
-"""What a page, and a run that it started, may read: files below the allowed folders, after every link, and no other."""
+"""Pages and their runs may read only files in allowed folders, after links are resolved."""
 
 import json
 import os
@@ -29,7 +29,7 @@ SECRET = "root:x:0:0:root:/root:/bin/bash\n"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The one allowed folder of this process, which is confined from now on."""
+    """Make the only allowed folder, and confine this process."""
     path = tmp_path / "texts"
     path.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -41,14 +41,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """A file that no page may show."""
+    """Write a file outside the allowed folder."""
     path = tmp_path / "outside" / "passwd"
     path.parent.mkdir()
     path.write_text(SECRET, encoding="utf-8")
     return path
 
 
-def test_only_what_lies_under_a_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_files_in_allowed_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, outside = tmp_path / "root", tmp_path / "root2"
     for folder in (root, outside):
         folder.mkdir()
@@ -64,10 +64,10 @@ def test_only_what_lies_under_a_root(tmp_path: Path, monkeypatch: pytest.MonkeyP
             allowed_path(path, [root])
 
 
-def test_neither_the_whole_machine_nor_a_hidden_folder_is_a_root(
+def test_neither_the_whole_disk_nor_a_hidden_folder_can_be_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a service is started: home and working folder `/`."""
+    """A service may start with `/` as home and working folder."""
     hidden = tmp_path / ".ssh"
     hidden.mkdir()
     (hidden / "id_ed25519").write_text("a key")
@@ -80,9 +80,7 @@ def test_neither_the_whole_machine_nor_a_hidden_folder_is_a_root(
             allowed_path(path)
 
 
-def test_nothing_hidden_is_reached_but_what_winnow_keeps(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hidden_files_are_refused_except_uploads(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(root / ".winnow"))
     upload = project_in(root / ".winnow") / "uploads" / "ab" / ".notes.txt"
     for path in (root / ".ssh/id", root / ".winnow/key", root / ".netrc", upload):
@@ -93,11 +91,11 @@ def test_nothing_hidden_is_reached_but_what_winnow_keeps(
         with pytest.raises(PathError, match="outside the allowed folders"):
             allowed_path(root / name)
     assert sniff(upload).rows == ("text of it",)
-    with pytest.raises(PathError):  # typed, not uploaded
+    with pytest.raises(PathError):  # a typed path, not an upload
         allowed_path(str(upload), allowed_roots())
 
 
-def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -> None:
+def test_errors_do_not_tell_if_an_outside_file_exists(root: Path) -> None:
     (root / "out").symlink_to("/etc")
     said = []
     for path in ("/etc/passwd", "/etc/nothing-here", root / "out" / "passwd", root / "out" / "nothing-here"):
@@ -139,7 +137,7 @@ def plant(root: Path, secret: Path, what: str) -> Path:
 @pytest.mark.parametrize("there", [True, False], ids=["there", "nothing there"])
 @pytest.mark.parametrize("what", ["text", "notes", "notes in a folder", "folder", "card", "description above"])
 def test_no_link_leads_out(root: Path, secret: Path, what: str, there: bool) -> None:
-    """Nor does a companion that a reader looks for; the error does not tell if the link's end exists."""
+    """This includes companion files of readers; the error does not tell if the target of a link exists."""
     path = plant(root, secret, what)
     if not there:
         secret.unlink()
@@ -163,7 +161,7 @@ def test_links_among_files_are_skipped_except_for_the_owner_at_the_command_line(
     assert [sentence.text for sentence in read(root / "b.txt")] == [SECRET.strip()]
 
 
-def test_a_data_set_at_the_top_of_a_root_asks_nothing_above_it(root: Path) -> None:
+def test_readers_look_for_no_companion_above_an_allowed_folder(root: Path) -> None:
     path = _numbered(root).rename(root / "train.parquet")
     (root / "dataset_info.json").write_text(json.dumps({"features": {"ner_tags": {"names": ["O", "B-PER"]}}}))
     (root.parent / "README.md").symlink_to("/etc/passwd")
@@ -171,8 +169,8 @@ def test_a_data_set_at_the_top_of_a_root_asks_nothing_above_it(root: Path) -> No
     assert [entity.type for entity in entities_of(found)] == ["PER"]
 
 
-def test_a_name_that_is_no_text_is_a_sentence_and_no_pages_end(root: Path) -> None:
-    """Bytes of latin-1, as an old archive leaves them."""
+def test_a_file_name_that_is_not_text_is_a_clear_error(root: Path) -> None:
+    """Old archives leave names in Latin-1."""
     path = Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt"))
     path.write_text("Ours .\n")
     (root / "a.txt").write_text("Ours .\n")
@@ -182,10 +180,10 @@ def test_a_name_that_is_no_text_is_a_sentence_and_no_pages_end(root: Path) -> No
 
 
 @pytest.mark.parametrize("at", ["file", "folder"])
-def test_what_is_put_in_its_place_while_it_is_opened_is_not_read(
+def test_a_file_replaced_while_it_is_opened_is_not_read(
     root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    """After the look and before the open: a link instead of the file, or of a folder on the way."""
+    """After the check and before the open, a link replaces the file or a folder of its path."""
     path = root / "folder" / "passwd"
     path.parent.mkdir()
     path.write_text("harmless\n")
@@ -208,10 +206,8 @@ def test_what_is_put_in_its_place_while_it_is_opened_is_not_read(
         opened(path)
 
 
-def test_a_run_that_a_page_started_is_confined_as_the_page_is(
-    root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between Import and the worker's start the file becomes a link."""
+def test_a_run_that_a_page_started_is_confined(root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file becomes a link before the worker starts."""
     monkeypatch.setenv("WINNOW_CONFINED", "0")
     app = opened_page("pages/1_Corpora.py")
     path = root / "mine.txt"
@@ -237,8 +233,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("what", ["pipe", "endless", "link", "dangling"])
-def test_an_encoder_of_pipes_and_links_is_a_sentence(root: Path, secret: Path, what: str) -> None:
-    """None of them is opened: a pipe would be waited for, and /dev/zero has no end."""
+def test_an_encoder_of_pipes_and_links_is_refused(root: Path, secret: Path, what: str) -> None:
+    """None of them is opened, because a pipe would block and /dev/zero has no end."""
     folder = root / "model"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -253,7 +249,7 @@ def test_an_encoder_of_pipes_and_links_is_a_sentence(root: Path, secret: Path, w
     assert isinstance(raised.value, PathError) == (what != "pipe")
 
 
-def test_an_encoder_is_a_path_like_any_other(root: Path, sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_of_encoders_are_checked_too(root: Path, sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "out").symlink_to("/etc")
     said = []
     for name in ("/etc/ssl", "/etc/nothing-here", str(sound), "/proc/self", str(root / "out" / "ssl"), "../../etc/ssl"):
@@ -261,7 +257,7 @@ def test_an_encoder_is_a_path_like_any_other(root: Path, sound: Path, monkeypatc
             fingerprint(name)
         said.append(str(raised.value).removeprefix(repr(name)))
     assert len(set(said)) == 1
-    assert _weights_gb("/etc/ssl", store()) is None  # an estimate does without the encoder that is refused
+    assert _weights_gb("/etc/ssl", store()) is None  # an estimate ignores a refused encoder
     with pytest.raises(PathError, match="no such file"):
         fingerprint("~nobody-at-all/x")
     with pytest.raises(ModelError, match="not on this machine"):

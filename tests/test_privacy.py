@@ -1,4 +1,4 @@
-"""Nothing leaves the machine: a worker that embeds opens no connection and asks for no host's address."""
+"""Nothing leaves the machine: a selection opens no connection and resolves no host name."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from tests.test_files_on_disk import wide_mask, wider  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Loaded by every Python process before anything else: writes down whoever wants to talk, and refuses. What the door asks
-# the kernel goes through a socket too, of no network; at the start it connects to itself.
+# Every Python process loads this first. It records and refuses network calls. Sockets to the kernel and connections to
+# this machine are allowed, because the door uses them.
 GUARD = """
 import os, socket
 def refuse(name):
@@ -36,7 +36,7 @@ for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"
 
 
 def guarded(folder: Path, *words: object) -> tuple[subprocess.CompletedProcess[str], str]:
-    """A command in a process that may not talk; and what it tried to say."""
+    """Run a command in a process without network; return the process and the calls that it tried."""
     (folder / "guard").mkdir(exist_ok=True)
     (folder / "guard" / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
     talked = folder / "talked"
@@ -49,7 +49,7 @@ def guarded(folder: Path, *words: object) -> tuple[subprocess.CompletedProcess[s
 
 
 @pytest.mark.usefixtures("wide_mask")
-def test_a_selection_talks_to_nobody_and_writes_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_selection_opens_no_connection_and_writes_for_its_owner_alone(tmp_path: Path) -> None:
     task, domain = tmp_path / "task.txt", tmp_path / "domain.txt"
     task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
     domain.write_text("\n".join([*contracts(60, seed=2), *kitchen(60)]), encoding="utf-8")
@@ -68,7 +68,7 @@ def test_a_selection_talks_to_nobody_and_writes_for_its_owner_alone(tmp_path: Pa
     assert wider(home) == []
 
 
-def test_an_encoder_that_is_not_here_is_told_not_fetched(tmp_path: Path) -> None:
+def test_a_missing_encoder_is_an_error_and_not_fetched(tmp_path: Path) -> None:
     task = tmp_path / "task.txt"
     task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
     words = ("-m", "core", "select", "--task", task, "--domain", task, "--encoder", "somebody/some-bert")
@@ -78,8 +78,8 @@ def test_an_encoder_that_is_not_here_is_told_not_fetched(tmp_path: Path) -> None
     assert talked == ""
 
 
-def test_the_guard_bites(tmp_path: Path) -> None:
-    """A download that was asked for is the one thing that may talk; here it is seen to try."""
+def test_the_guard_notices_a_requested_download(tmp_path: Path) -> None:
+    """A requested download is the only permitted connection; the guard must record the attempt."""
     task = tmp_path / "task.txt"
     task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
     words = ("-m", "core", "select", "--task", task, "--domain", task, "--encoder", "somebody/some-bert")

@@ -1,4 +1,4 @@
-"""`doctor --privacy`: each check is good on a sound home and says so when it is not."""
+"""`doctor --privacy`: each check passes in a sound home and reports each problem."""
 
 import json
 import os
@@ -19,7 +19,7 @@ Verdict = Callable[[str], str]
 
 @pytest.fixture
 def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A home as the program makes it, an account without settings of its own, a disk and swap that are encrypted."""
+    """Make a home as the program does, for an account without settings, on an encrypted disk."""
     for name in ("WINNOW_DOOR", "WINNOW_AUDIT", *(name for name in os.environ if name.startswith("STREAMLIT_"))):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -35,11 +35,11 @@ def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def verdict(sound: None) -> Verdict:
-    """`verdict("modes")` -> the verdict and the sentence of a check, in one string."""
+    """Return a function: `verdict("modes")` -> the verdict and the sentence of a check."""
     return lambda name: next(f"{each.verdict}: {each.says}" for each in privacy.checks() if each.name == name)
 
 
-def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_door_is_checked(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode, due in (("open", "bad: WINNOW_DOOR=open"), ("ajar", "bad: WINNOW_DOOR: 'ajar'"), ("key", "ok")):
         monkeypatch.setenv("WINNOW_DOOR", mode)
         assert verdict("door").startswith(due)
@@ -48,7 +48,7 @@ def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verdict("door").startswith("look: This system does not show who connects")
 
 
-def test_modes_are_checked_for_all_but_links(verdict: Verdict, home: Path, tmp_path: Path) -> None:
+def test_modes_of_all_files_except_links_are_checked(verdict: Verdict, home: Path, tmp_path: Path) -> None:
     (home / "link").symlink_to(tmp_path)
     for wide in ("", "runs", "runs/a.json"):
         mode = (home / wide).stat().st_mode
@@ -71,7 +71,9 @@ def test_the_owner_the_offline_switch_and_the_allowed_folders_are_checked(
     assert verdict("roots").startswith("bad: Pages may read the whole disk")
 
 
-def test_the_audit_log(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path) -> None:
+def test_the_audit_log_is_checked(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path
+) -> None:
     assert verdict("audit") == f"ok: The audit log is {shared_home(home) / 'audit.jsonl'}."
     for setting, due in (("off", "look: The audit log is off"), ("here.jsonl", "bad: WINNOW_AUDIT")):
         monkeypatch.setenv("WINNOW_AUDIT", setting)
@@ -88,7 +90,7 @@ def test_the_audit_log(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert verdict("audit").startswith(f"bad: {place}: the audit log cannot be written")
 
 
-def test_settings_of_streamlit(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_settings_of_streamlit_are_checked(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in {
         "BROWSER_GATHER_USAGE_STATS": "true",
         "CLIENT_ALLOWED_ORIGINS": '["https://*.streamlit.app"]',
@@ -99,21 +101,19 @@ def test_settings_of_streamlit(verdict: Verdict, monkeypatch: pytest.MonkeyPatch
             patch.setenv(f"STREAMLIT_{name}", value)
             assert verdict("streamlit").startswith("bad")
             assert value in verdict("streamlit")
-    monkeypatch.setattr(privacy, "ROOT", tmp_path / "project")  # one without settings: Streamlit's own hold
+    monkeypatch.setattr(privacy, "ROOT", tmp_path / "project")  # without settings, the defaults of Streamlit apply
     assert verdict("streamlit").startswith("bad: browser.gatherUsageStats is True; client.allowedOrigins is")
     for folder in (tmp_path, tmp_path / "project"):
         (folder / ".streamlit").mkdir(parents=True)
     (tmp_path / ".streamlit" / "config.toml").write_text("[browser]\ngatherUsageStats = true\n")
     config = tmp_path / "project" / ".streamlit" / "config.toml"
     config.write_bytes((ROOT / ".streamlit" / "config.toml").read_bytes())
-    assert verdict("streamlit").startswith("ok")  # the project's word is the last one
+    assert verdict("streamlit").startswith("ok")  # settings of the project take precedence
     config.write_text("[browser\n")
     assert verdict("streamlit").startswith("bad: A config.toml of Streamlit cannot be read")
 
 
-def test_disk_and_swap_are_fine_only_if_known_to_be_encrypted(
-    verdict: Verdict, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_and_swap_pass_only_if_known_to_be_encrypted(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     for encrypted in (True, False, None):
         monkeypatch.setattr(privacy, "encrypted", lambda path, encrypted=encrypted: encrypted)
         assert verdict("disk").startswith("ok" if encrypted else "look")
@@ -125,7 +125,7 @@ def test_disk_and_swap_are_fine_only_if_known_to_be_encrypted(
 
 
 def device(folder: Path, name: str, *below: Path, uuid: str = "") -> Path:
-    """A block device as /sys shows it."""
+    """Make a block device as in /sys."""
     made = folder / name
     (made / "slaves").mkdir(parents=True)
     for part in below:
@@ -136,14 +136,12 @@ def device(folder: Path, name: str, *below: Path, uuid: str = "") -> Path:
     return made
 
 
-def test_disks_below_others_and_swap_are_encrypted_only_if_all_below_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_is_encrypted_only_if_all_disks_below_it_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     number = os.stat(tmp_path).st_dev
     name = f"{os.major(number)}:{os.minor(number)}"
     bare, other = device(tmp_path, "sda2"), device(tmp_path, "sdb2")
     luks = device(tmp_path, "dm-0", bare, uuid="CRYPT-LUKS2-0123-luks")
-    monkeypatch.setattr(privacy, "_mounted", lambda path: number)  # where the tests run on no device of their own
+    monkeypatch.setattr(privacy, "_mounted", lambda path: number)  # the folder of the tests may have no device
     for below, due in (((), False), ((luks,), True), ((luks, other), False), ((bare,), False)):
         monkeypatch.setattr(privacy, "BLOCK", tmp_path / str(len(list(tmp_path.iterdir()))))
         device(privacy.BLOCK, name, *below, uuid="LVM-0123" if below else "")
@@ -165,7 +163,7 @@ def test_disks_below_others_and_swap_are_encrypted_only_if_all_below_are(
 
 
 @pytest.mark.usefixtures("sound")
-def test_the_command_ends_well_only_if_nothing_is_bad(
+def test_the_command_exits_0_only_if_no_check_is_bad(
     home: Path, monkeypatch: pytest.MonkeyPatch, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = command("doctor", "--privacy")
@@ -173,7 +171,7 @@ def test_the_command_ends_well_only_if_nothing_is_bad(
     assert code == 0
     assert [line.split()[:2] for line in out.splitlines()] == [["ok", name] for name in privacy.CHECKS]
     monkeypatch.delenv("WINNOW_OFFLINE")
-    assert command("doctor", "--privacy")[0] == 0  # to be looked at, not bad
+    assert command("doctor", "--privacy")[0] == 0  # a check to look at is not bad
     monkeypatch.setenv("WINNOW_DOOR", "open")
     with pytest.raises(SystemExit) as end:
         command("doctor", "--privacy", "--json")
@@ -187,4 +185,4 @@ def test_the_command_ends_well_only_if_nothing_is_bad(
 
     shared_home(home).chmod(0o755)
     monkeypatch.setattr(Path, "chmod", refuse)
-    private()  # a home of another account can be asked about
+    private()  # must not fail in a home of another account

@@ -1,4 +1,4 @@
-"""Every regular expression of the project takes less than a second on 50 KB of any text."""
+"""Every regular expression of the project takes less than a second on 50 KB of hostile text."""
 
 import ast
 import importlib
@@ -23,26 +23,26 @@ from tests.lint.repository import Repository
 
 N = 50_000
 LETTERS = ["a", "1", " ", "\n", ".", ",", '"', "[", ":", ";", "+", "。"]
-SPITE = {f"{a}{b}": (a + b) * (N // 2) for a, b in product(LETTERS, LETTERS)}
-SPITE |= {
+HOSTILE = {f"{a}{b}": (a + b) * (N // 2) for a, b in product(LETTERS, LETTERS)}
+HOSTILE |= {
     f"{a}...{sign}{a}...{end!r}": a * (N // 2) + sign + a * (N // 2) + end
     for a in ("1", " ", "a")
     for sign in ("±", " ±  ", "-", "/")
     for end in ("x", "(")
 }
-SPITE |= {f"{a}... {end!r}": a * N + end for a in LETTERS for end in ("!", "x")}
-SPITE |= {f"{a}{b}... x": a + b * N + "x" for a, b in product(LETTERS, LETTERS) if a != b}
+HOSTILE |= {f"{a}... {end!r}": a * N + end for a in LETTERS for end in ("!", "x")}
+HOSTILE |= {f"{a}{b}... x": a + b * N + "x" for a, b in product(LETTERS, LETTERS) if a != b}
 
 
 WINDOW = 40  # characters: the splitter applies these to the word before a full stop only
 WINDOWED = {"core.corpora.split._WORD", "core.corpora.split._INITIALS", "core.corpora.split._ENUMERATION"}
 ANCHORED = {"match", "fullmatch"}
 METHODS = {*ANCHORED, "compile", "findall", "finditer", "search", "split", "sub", "subn"}
-SOURCES = Repository(ROOT).sources  # tests/lint keeps `re` under its own name in them
+SOURCES = Repository(ROOT).sources  # tests/lint forbids other names for `re`
 
 
 def held() -> dict[str, re.Pattern[str]]:
-    """{module and name: expression} of those that modules hold."""
+    """Return {module and name: expression} of all expressions that modules define."""
     names = [source.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for source in SOURCES]
     return {
         f"{name}.{key}": value
@@ -54,7 +54,7 @@ def held() -> dict[str, re.Pattern[str]]:
 
 
 def searching() -> set[str]:
-    """Names of held expressions that may meet a text anywhere, not only at its beginning."""
+    """Return the names of expressions that search a text anywhere, not only at its beginning."""
     anchored, loads = Counter[str](), Counter[str]()
     for node in (node for source in SOURCES for node in source.nodes):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in ANCHORED:
@@ -67,7 +67,7 @@ def searching() -> set[str]:
 
 
 def calls(in_functions: bool = False) -> dict[str, ast.Call]:
-    """{place and name: call} of every function of `re` that takes an expression; or of those in functions alone."""
+    """Return {place and name: call} of all calls of `re` with an expression. in_functions: only those in functions."""
     inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return {
         f"{source.path}:{node.lineno}:{node.col_offset} {ast.unparse(node.func)}": node
@@ -80,7 +80,7 @@ def calls(in_functions: bool = False) -> dict[str, ast.Call]:
 
 
 def written_out(call: ast.Call) -> re.Pattern[str] | None:
-    """The expression of a call with its flags; None if it is put together at run time."""
+    """Return the expression of a call with its flags; None if it is built at run time."""
     match call.args[0]:
         case ast.Constant(value=str(text)):
             given = [ast.unparse(each) for each in (*call.args[1:], *(word.value for word in call.keywords))]
@@ -96,20 +96,20 @@ def seconds(work: Callable[[str], object], text: str) -> float:
 
 
 def quick(work: Callable[[str], object], text: str) -> bool:
-    """True if `work` takes less than a second on 50 KB.
+    """Return True if `work` takes less than a second on 50 KB.
 
     Both ends of a text matter, so shorter texts are cut from both. Short ones catch exponential and cubic time before
-    it hangs. What takes less than a millisecond on 5,000 characters takes less than a second on 50,000 in cubic time.
+    it hangs. Cubic work that takes under a millisecond on 5,000 characters takes under a second on 50,000.
     """
     for n, limit in ((24, 0.05), (N // 100, 0.02), (N // 10, 0.1)):
         part = text[: n // 2] + text[-n // 2 :]
         took = seconds(work, part)
-        if took > limit and seconds(work, part) > limit:  # the first time may hold a collection of garbage
+        if took > limit and seconds(work, part) > limit:  # the first time may include a garbage collection
             return False
     return took < 0.001 or seconds(work, text) < 1
 
 
-def test_no_text_makes_an_expression_slow() -> None:
+def test_no_text_makes_a_regular_expression_slow() -> None:
     known, found = held(), searching()
     spelt = {(pattern.pattern, pattern.flags) for pattern in known.values()}
     written = {where: pattern for where, call in calls().items() if (pattern := written_out(call))}
@@ -127,17 +127,17 @@ def test_no_text_makes_an_expression_slow() -> None:
             pattern.fullmatch(shown)
             pattern.match(shown)
 
-        slow[where] = [name for name, text in SPITE.items() if not quick(work, text)]
+        slow[where] = [name for name, text in HOSTILE.items() if not quick(work, text)]
     assert {where: names for where, names in slow.items() if names} == {}
 
 
 def test_a_slow_expression_is_found() -> None:
-    """In quadratic, cubic and exponential time."""
-    assert not any(quick(re.compile(pattern).search, SPITE["aa"]) for pattern in (r"a+x", r"a*a*x", r"(a+)+x"))
+    """The expressions take quadratic, cubic and exponential time."""
+    assert not any(quick(re.compile(pattern).search, HOSTILE["aa"]) for pattern in (r"a+x", r"a*a*x", r"(a+)+x"))
 
 
 def test_no_text_makes_the_splitter_slow() -> None:
-    assert [name for name, text in SPITE.items() if not quick(split, text)] == []
+    assert [name for name, text in HOSTILE.items() if not quick(split, text)] == []
 
 
 def corpus(name: str) -> Corpus:
@@ -145,20 +145,20 @@ def corpus(name: str) -> Corpus:
 
 
 def named_as_part(text: str) -> None:
-    """Compare corpora named like the text, with the word `train`, which makes an expression of a name, all over it."""
+    """Compare corpora whose names contain `train` many times, because an expression is built from such names."""
     trains = "train ".join(text[i : i + 20] for i in range(0, 400, 20))
     _named_as_part(corpus(trains), corpus(trains.replace("train ", "dev ") + "x"))
     _named_as_part(corpus("train " * 40), corpus(text))
 
 
 def searched(text: str) -> None:
-    """Search for a word of one letter and a long one: each word of a query is an expression of its own."""
+    """Search for a short and a long word, because each word of a query becomes an expression."""
     word = "".join(text[:50].split())
     for query in (word[:1], word):
         matches(pa.chunked_array([[text]]), query, "words")
 
 
-# Functions that put an expression together at run time, by file.
+# Functions that build an expression at run time, by file.
 PUT_TOGETHER = {
     "core/text/words.py": lambda text: nfc("\u0301" * 1000 + text + "\u0301\u0316" * 1000),
     "core/bias/rebuild.py": named_as_part,
@@ -167,11 +167,11 @@ PUT_TOGETHER = {
 
 
 @pytest.mark.full
-def test_no_text_makes_what_is_put_together_slow() -> None:
+def test_no_text_makes_an_expression_built_at_run_time_slow() -> None:
     made = {where.split(":")[0] for where, call in calls(in_functions=True).items() if not written_out(call)}
     arrow = {source.path for source in SOURCES if "_regex(" in source.text}
     assert made | arrow == PUT_TOGETHER.keys()
     slow = {
-        where: [name for name, text in SPITE.items() if not quick(work, text)] for where, work in PUT_TOGETHER.items()
+        where: [name for name, text in HOSTILE.items() if not quick(work, text)] for where, work in PUT_TOGETHER.items()
     }
     assert slow == {where: [] for where in PUT_TOGETHER}

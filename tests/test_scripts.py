@@ -1,4 +1,4 @@
-"""Every language through every station: import, hygiene, select, measures, tagger.
+"""Every language through import, hygiene, selection, measures and tagger.
 
 German, Spanish, Dutch and Portuguese are real text; the others are articles 1 and 3 of the Universal Declaration of
 Human Rights, in the public domain.
@@ -88,7 +88,7 @@ class Language:
 
 
 def real_texts(name: str) -> list[str]:
-    """Different sentences of 8 to 40 words of a labelled corpus's beginning."""
+    """Return different sentences of 8 to 40 words from the beginning of a labelled corpus."""
     with (REAL_DATA / name / "train.conll").open(encoding="utf-8") as file:
         blocks = file.read(400_000).split("\n\n")[:-1]
     texts = (" ".join(line.split("\t")[0] for line in block.split("\n")) for block in blocks)
@@ -96,7 +96,7 @@ def real_texts(name: str) -> list[str]:
 
 
 def param(name: str) -> ParameterSet:
-    """`make test` takes one language per way of writing, `make test-full` all."""
+    """Mark a language: `make test` takes one per writing system, `make test-full` all."""
     marks = [*([pytest.mark.real] * (name in REAL)), *([pytest.mark.full] * (name not in USUAL))]
     return pytest.param(name, marks=marks)
 
@@ -109,23 +109,23 @@ def language(request: pytest.FixtureRequest) -> Language:
 
 
 def dressed(text: str) -> str:
-    """As another publisher might have it: cut into tokens, decomposed, with soft hyphens and zero-width characters."""
+    """Rewrite a text as another publisher may: tokenised, decomposed, with soft hyphens and zero-width characters."""
     return unicodedata.normalize("NFD", " ".join(tokenize(text)).replace("e", "e\u200b").replace("n", "n\u00ad"))
 
 
 def last_word(text: str) -> tuple[int, int]:
-    """Where the last word before the closing mark stands; of one without blanks, its last letters."""
+    """Return start and end of the last word before the closing mark; without blanks, of the last letters."""
     end = len(text.rstrip(".。।။၏ "))
     start = text.rfind(" ", 0, end) + 1
     if end - start > 24:
         start = end - 12
-    while unicodedata.category(text[start]).startswith("M"):  # of the letter before it
+    while unicodedata.category(text[start]).startswith("M"):  # a mark belongs to the letter before it
         start -= 1
     return start, end
 
 
 def spelt(text: str, entity: Entity, tokens: Sequence[str]) -> tuple[int, int]:
-    """Characters of `text` that `entity` covers."""
+    """Return start and end of an entity in characters of `text`."""
     at, borders = 0, []
     for token in tokens:
         at = text.index(token, at)
@@ -158,7 +158,7 @@ def test_hygiene(language: Language, seal: Seal) -> None:
     found = audit(seal([*texts, *changed]), [], Silent())
     n = len(texts)
     assert not found.has("too_short").any()
-    assert found.cluster.tolist()[:n] == list(range(n))  # different sentences stay apart
+    assert found.cluster.tolist()[:n] == list(range(n))  # different sentences are not near duplicates
     assert not found.has("exact_duplicate").any()
     held = audit(seal(texts), [seal([*map(dressed, texts[: n // 2])], "held")], Silent())
     assert held.has("leak").tolist() == [row < n // 2 for row in range(n)]
@@ -186,14 +186,14 @@ def test_select(language: Language, seal: Seal, strategy: str) -> None:
     scores = made.score(Batch(ids=ids, sentences=rows, vectors=np.ones((len(rows), 4), dtype=np.float16) / 2))
     own, other = scores[: len(language.texts)], scores[len(language.texts) :]
     assert own.max() < other.min() if strategy == "ngram-perplexity" else own.min() > other.max()
-    if strategy == "classifier" and language.dense:  # D_C shares no word with T_C: it says so
+    if strategy == "classifier" and language.dense:  # a note tells that D_C shares no word with T_C
         apart = source(seal(kitchen(40), "apart"), 40)
         made.prepare({Role.TASK: of_task, Role.DOMAIN: apart}, ear)
         assert [note for note in ear.notes if "share no word" in note]
 
 
 def test_measures(language: Language, seal: Seal) -> None:
-    """A text is as near to itself cut into tokens as to itself, and a strange one is far."""
+    """A text is as similar to its tokenised version as to itself, and another language is not similar."""
 
     def sampled(texts: Sequence[str], name: str) -> Sample:
         corpus = seal(list(texts), name)
@@ -214,7 +214,7 @@ def test_measures(language: Language, seal: Seal) -> None:
 
 
 def test_tagger(language: Language) -> None:
-    """What is learnt on labelled text is found in plain text, and its characters are the labelled ones."""
+    """A tagger finds its training entities in plain text, at the labelled characters."""
     torch.manual_seed(0)
     train: list[Sentence] = []
     for text in language.texts[:3]:
@@ -241,8 +241,8 @@ def test_tagger(language: Language) -> None:
         assert one.text[low:high] == one.text[slice(*last_word(one.text))]
 
 
-def test_a_text_that_the_encoder_cannot_read_is_warned_of_at_import(language: Language, tmp_path: Path) -> None:
-    """By the bundled encoder's vocabulary, which knows the letters of Hindi and Korean and next to none of these."""
+def test_an_import_warns_of_text_that_the_encoder_cannot_represent(language: Language, tmp_path: Path) -> None:
+    """The vocabulary of the bundled encoder has the letters of Hindi and Korean, and few of the warned scripts."""
     file = tmp_path / "text.txt"
     file.write_text("\n".join(language.texts), encoding="utf-8")
     notes = runs.execute("add", {"path": str(file)}).state().notes
@@ -250,8 +250,8 @@ def test_a_text_that_the_encoder_cannot_read_is_warned_of_at_import(language: La
     assert len(warned) == (language.name in DENSE | {"Tamil"})
 
 
-def test_training_says_what_its_encoder_cannot_read(seal: Seal) -> None:
-    """`tiny` knows ASCII alone."""
+def test_training_warns_of_text_that_its_encoder_cannot_represent(seal: Seal) -> None:
+    """The encoder `tiny` knows only ASCII."""
     texts = [f"{text} {i}" for text in SHORT["Bengali"].split("\n") for i in range(12)]
     for rows, known in ((texts, False), ([f"{text} ." for text in kitchen(36)], True)):
         name = "english" if known else "bengali"

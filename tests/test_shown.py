@@ -1,9 +1,9 @@
-"""Names in a list: equal ones are told apart by date, then by number."""
+"""Equal names in a list get a date, then a number."""
 
 from core.shown import distinct, when
 
 
-def test_equal_names_get_their_date_and_equal_dates_a_number() -> None:
+def test_equal_names_get_a_date_and_equal_dates_a_number() -> None:
     moments = {"a": 30.0, "b": 10.0, "c": 20.0, "d": 86_410.0, "e": 10.0}
     names = {"a": "Train", "b": "Train", "c": "Train", "d": "Train", "e": "Test"}
     assert distinct(names, moments) == {

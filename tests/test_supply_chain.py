@@ -1,4 +1,4 @@
-"""What installs, lists and gathers the packages: .ci/install, .ci/sbom and .ci/bundle, without a network."""
+"""Installing, listing and bundling the packages: .ci/install, .ci/sbom and .ci/bundle, without a network."""
 
 import hashlib
 import importlib.util
@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 
 
 def script(name: str) -> Any:
-    """One of the scripts in .ci as a module."""
+    """Import a script of .ci as a module."""
     loader = SourceFileLoader(f"ci_{name}", str(ROOT / ".ci" / name))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec
@@ -40,7 +40,7 @@ def script(name: str) -> Any:
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "", 1, "is not the locked one", ["--require-hashes"]),
     ],
 )
-def test_the_lock_goes_first_and_another_hash_is_never_installed(
+def test_the_lock_is_tried_first_and_another_hash_is_never_installed(
     pip_says: str | None,
     locked: str,
     code: int,
@@ -65,7 +65,7 @@ def test_the_lock_goes_first_and_another_hash_is_never_installed(
     assert sentence in "".join(capsys.readouterr())
 
 
-def test_a_lock_for_another_platform_is_passed_over() -> None:
+def test_a_lock_for_another_platform_is_ignored() -> None:
     install = script("install")
     first = (ROOT / "requirements.lock").read_text(encoding="utf-8").split("\n", 1)[0]
     made = re.search(r"Python (\d+\.\d+)\.\S*, (\w+) (\w+)\.", first)
@@ -78,7 +78,7 @@ def test_a_lock_for_another_platform_is_passed_over() -> None:
     assert not install.fits(first)
 
 
-def test_the_bill_of_materials_has_what_cyclonedx_asks_for() -> None:
+def test_the_bill_of_materials_follows_cyclonedx() -> None:
     document = script("sbom").bill()
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.5")
     assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", document["serialNumber"])
@@ -98,7 +98,7 @@ def test_the_bill_of_materials_has_what_cyclonedx_asks_for() -> None:
     json.dumps(document)
 
 
-def test_a_bundle_is_whole_and_its_script_asks_no_network(tmp_path: Path) -> None:
+def test_a_bundle_is_complete_and_its_script_uses_no_network(tmp_path: Path) -> None:
     bundle, folder = script("bundle"), tmp_path / "winnow-bundle"
 
     def wheels(into: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.bias.difficulty import DifficultyConfig, Trained, summary
-from core.bias.result import DifficultyResult, Mention, bin_of, write_mentions
+from core.bias.result import DifficultyResult, write_mentions
 from core.bias.training_sentences import ordered
 from core.kind import Job
 from core.kinds import KINDS
@@ -25,6 +25,7 @@ from core.tagging.evaluations import FinetuneResult, SplitScores, all_seeds
 from core.text.sentence import Prediction, Sentence
 from core.training.saved_models import PretrainResult
 from tests.finished import TIMED, pretrained, seed_outcome, split_scores
+from tests.finished_bias import mention
 
 Work = Callable[[Any, Job], object]
 
@@ -42,7 +43,7 @@ def without_training(**others: Work) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for kind, run in work.items():
             patch.setitem(KINDS, kind, replace(KINDS[kind], run=run, here=False, red_items=None))
-        patch.setattr("core.runs.context.CHECK_SECONDS", 0.0)  # else a run ends before it looks whether to stop
+        patch.setattr("core.runs.context.CHECK_SECONDS", 0.0)  # otherwise a run ends before it checks for cancellation
         yield
 
 
@@ -63,14 +64,14 @@ def pretrain(config: PretrainConfig, job: Job) -> PretrainResult:
 
 
 def finetune(config: FinetuneConfig, job: Job) -> FinetuneResult:
-    """Each entity is found with a probability of 0.5 to 0.8, which depends on the options."""
+    """Find each entity with a probability of 0.5 to 0.8, which depends on the options."""
     job.context.check()
     run, splits = job.context.run, {"dev": config.dev}
     splits |= {f"test{i or ''}": reference for i, reference in enumerate(config.test)}
     rows = {split: sentences(job, reference) for split, reference in splits.items()}
     types = sorted(set().union(*(job.corpus(reference).types for reference in (config.train, *splits.values()))))
     options = config.model_dump(mode="json", exclude={"seeds", "test", "dev"})
-    if is_run_id(config.init):  # ids hold the time: the same options must give the same results in every home
+    if is_run_id(config.init):  # ids contain the time, but equal options must give equal results in every home
         before = RunStore(job.home).get(config.init).manifest.config
         options["init"] = {name: before[name] for name in ("corpora", "seed") if name in before}
     number = zlib.crc32(json.dumps(options, sort_keys=True).encode())
@@ -98,25 +99,12 @@ def finetune(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
 
 def difficulty(config: DifficultyConfig, job: Job) -> DifficultyResult:
-    """Bits of names and contexts are drawn from a normal distribution."""
-    rng, found = np.random.default_rng(config.seed), list[Mention]()
-    for row, sentence in enumerate(sentences(job, config.train)):
-        for e in ordered(sentence):
-            name, context = (float(bits) for bits in rng.normal(1, 1, 2))
-            found.append(
-                Mention(
-                    row=row,
-                    sentence=sentence.id,
-                    start=e.start,
-                    end=e.end,
-                    type=e.type,
-                    surface=" ".join(sentence.tokens[e.start : e.end]),
-                    pvi_entity=name,
-                    pvi_context=context,
-                    ceim=name - context,
-                    bin=bin_of(name - context),
-                    fold=0,
-                )
-            )
+    """Draw bits of names and contexts from a normal distribution."""
+    rng = np.random.default_rng(config.seed)
+    found = [
+        mention(row, sentence, e, (float(rng.normal(1, 1)), float(rng.normal(1, 1))))
+        for row, sentence in enumerate(sentences(job, config.train))
+        for e in ordered(sentence)
+    ]
     write_mentions(found, job.context.run.artifacts / "mentions.parquet")
     return summary(found, 100, 1, Trained(corpus=config.train, seconds=1.0))

@@ -1,4 +1,4 @@
-"""Waiting for what other processes do, on a machine that may be crowded: for long, and no longer than it takes."""
+"""Waiting for other processes on a machine that may be busy."""
 
 import os
 import signal
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-WAIT_SECONDS = 240.0  # seconds; who is ready sooner waits no longer
+WAIT_SECONDS = 240.0  # longest wait, in seconds
 Got = TypeVar("Got")
 
 
 def until(true: Callable[[], Got], what: str = "it comes true", pause: float = 0.02) -> Got:
-    """What `true` returns once that is true. Errors: AssertionError when patience ends."""
+    """Wait until `true` returns a true value, and return it. Errors: AssertionError after WAIT_SECONDS."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not (got := true()):
         assert time.monotonic() < deadline, f"waited in vain: {what}"
@@ -23,7 +23,7 @@ def until(true: Callable[[], Got], what: str = "it comes true", pause: float = 0
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Hold a block to a time, where the machine has nothing else to do: a crowded one says nothing about the app."""
+    """Fail if the block takes longer than `seconds`, unless other processes delayed it."""
     stalled, began = _stalled(), time.monotonic()
     yield
     took = time.monotonic() - began
@@ -31,7 +31,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def _stalled() -> float:
-    """Seconds so far in which some process had to wait for a processor; by the load where the system counts no more."""
+    """Return the seconds in which a process waited for a processor; estimated by the load if not counted."""
     try:
         some = Path("/proc/pressure/cpu").read_text(encoding="ascii").splitlines()[0]
     except OSError:
@@ -41,7 +41,7 @@ def _stalled() -> float:
 
 @contextmanager
 def frozen(pid: int) -> Iterator[None]:
-    """A process stopped in the middle, so that no machine is too fast for the block."""
+    """Stop a process during the block."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Looking for words in every file of a folder, whatever it is packed in."""
+"""Search for words in every file of a folder, also in packed files."""
 
 import gzip
 import io
@@ -17,9 +17,9 @@ _ESCAPE = re.compile(rb"\\u([0-9a-fA-F]{4})")
 
 
 def holding(folder: Path, words: Iterable[str]) -> list[str]:
-    """Which files, by content or by name, hold which of some words: ["runs/x/map.parquet: Zyxname17"]."""
+    """Return the words found in names or contents of files, such as ["runs/x/map.parquet: Zyxname17"]."""
     sought = {word: _forms(word) for word in words}
-    common = _forms(_beginning(list(sought)))  # which few files hold: the others are searched once
+    common = _forms(_beginning(list(sought)))  # few files contain it, so most files are searched once
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         where = str(path.relative_to(folder))
@@ -30,7 +30,7 @@ def holding(folder: Path, words: Iterable[str]) -> list[str]:
 
 
 def _beginning(words: list[str]) -> str:
-    """What all of them begin with."""
+    """Return the common prefix."""
     return "".join(
         letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*words, strict=False))
     )
@@ -41,7 +41,7 @@ def _forms(word: str) -> list[bytes]:
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
-    """The bytes as they are, and as text once what packs them is undone."""
+    """Yield the bytes, and their unpacked text."""
     yield data
     yield _ESCAPE.sub(lambda match: chr(int(match[1], 16)).encode("utf-8", "replace"), data)
     if data[:4] == b"PAR1":

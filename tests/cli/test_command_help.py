@@ -36,7 +36,7 @@ from tests.pages.drawing import opened, texts
 
 
 def commands(command: click.Command = main, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Every command and group by its words."""
+    """Yield the words of every command and group, and the command."""
     yield name, command
     for below, child in command.commands.items() if isinstance(command, click.Group) else ():
         yield from commands(child, f"{name} {below}".strip())
@@ -46,7 +46,7 @@ def help_of(command: click.Command) -> str:
     return command.get_help(click.Context(command, info_name="core"))
 
 
-def test_every_help_ends_with_an_example_that_can_be_typed() -> None:
+def test_every_help_ends_with_a_valid_example() -> None:
     for name, shown in commands():
         [example] = re.findall(rf"Example:\n +{CORE} (.*)", help_of(shown))
         words = shlex.split(example)
@@ -55,12 +55,12 @@ def test_every_help_ends_with_an_example_that_can_be_typed() -> None:
             command = command.commands[words.pop(0)]
         assert not isinstance(command, click.Group), name
         parser = command.make_parser(click.Context(command))
-        values, rest, _ = parser.parse_args(list(words))  # NoSuchOption for a wrong one
+        values, rest, _ = parser.parse_args(list(words))  # raises NoSuchOption for an unknown option
         empty = [param.name for param in command.params if param.required and values.get(str(param.name)) in (None, ())]
         assert (empty, rest) == ([], []), name
 
 
-def test_help_shows_types_and_defaults_as_people_write_them() -> None:
+def test_help_shows_types_and_defaults_without_python_syntax() -> None:
     everything = {name: help_of(command) for name, command in commands()}
     for name, text in everything.items():
         assert not re.search(r"default:\s+\(", text), name
@@ -72,7 +72,7 @@ def test_help_shows_types_and_defaults_as_people_write_them() -> None:
     assert "[default: none, random, classifier]" in re.sub(r"\s+", " ", everything["experiment"])
 
 
-def test_options_of_the_program_may_stand_behind_the_command(
+def test_program_options_may_follow_the_command(
     command: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, usual in (("WINNOW_DEVICE", "auto"), ("WINNOW_ON", "local")):
@@ -89,7 +89,11 @@ def test_options_of_the_program_may_stand_behind_the_command(
     assert "no such option" not in said.lower()
     assert "nowhere" in said
     assert _own_first(main, ["runs", "label", "r", "--note", "--on", "--on", "ray"])[:2] == ["--on", "ray"]
-    assert _own_first(main, ["finetune", "--share", "all"]) == ["finetune", "--share", "all"]  # an option of its own
+    assert _own_first(main, ["finetune", "--share", "all"]) == [
+        "finetune",
+        "--share",
+        "all",
+    ]  # the command has an option of this name
 
 
 def test_a_refused_option_is_named_by_its_flag(command: Command, home: Path) -> None:
@@ -110,7 +114,7 @@ def test_a_refused_option_is_named_by_its_flag(command: Command, home: Path) -> 
     assert command("experiment", *parts, "--seeds", "one")[2].strip() == "--seed must be a whole number, not 'one'."
 
 
-def test_runs_are_listed_and_shown_with_their_titles_and_without_braces(command: Command, home: Path) -> None:
+def test_runs_are_listed_and_shown_with_titles_and_without_braces(command: Command, home: Path) -> None:
     made = finished.corpora(home)
     tuned = finished.tuned(home, made, "tiny", 0.6)
     [line] = command("runs", "list")[1].splitlines()
@@ -130,7 +134,7 @@ def test_runs_are_listed_and_shown_with_their_titles_and_without_braces(command:
     assert (code, out.strip()) == (0, f"Winnow {__version__}")
 
 
-def test_an_import_says_what_came_in_and_what_was_left_out(command: Command, tmp_path: Path) -> None:
+def test_an_import_reports_kept_and_rejected_rows(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "loans.conll"
     file.write_text("Acme B-ORG\npays O\n\nBob B-PER\nx\n", encoding="utf-8")
     lines = command("corpus", "add", file)[1].splitlines()
@@ -182,7 +186,7 @@ def test_runs_are_labelled_listed_by_label_and_keep_their_key(home: Path, comman
     assert {row["metric"] for row in rows} == {"dev_f1"}
 
 
-def test_the_diff_has_nested_options_and_corpora_by_name(home: Path, command: Command) -> None:
+def test_differences_name_corpora_and_nested_options(home: Path, command: Command) -> None:
     made = finished.corpora(home)
     one = finished.tuned(home, made, "tiny", 0.6, epochs=3)
     two = finished.tuned(home, {**made, "train": made["dev"]}, "tiny", 0.6, epochs=4)
@@ -200,7 +204,7 @@ def test_the_diff_has_nested_options_and_corpora_by_name(home: Path, command: Co
     assert options["finetune: epochs"][1] == "7"
 
 
-def test_a_removal_frees_the_bytes_that_it_names(home: Path, command: Command) -> None:
+def test_a_removal_frees_the_reported_bytes(home: Path, command: Command) -> None:
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6)
 
@@ -234,7 +238,7 @@ def test_errors_are_counted_by_type_and_shown(tuned: Run, command: Command) -> N
     assert (first.get("labelled") or first["read"])["text"] in answer["shown"][0]["text"]
 
 
-def test_only_the_asked_errors_are_shown_and_logged(tuned: Run, home: Path, command: Command) -> None:
+def test_only_requested_errors_are_shown_and_logged(tuned: Run, home: Path, command: Command) -> None:
     out = run_words(command, "errors", tuned.id, "--show", 0)
     assert "read as" in out.splitlines()[0]
     assert not [line for line in audit_log.lines() if line["action"] == "look"]
@@ -244,7 +248,7 @@ def test_only_the_asked_errors_are_shown_and_logged(tuned: Run, home: Path, comm
     assert f"{len(wanted)} of 150 test sentences have such a mistake." in out
     assert "\n  wrong type: " in out
     assert "missed: " not in out
-    assert "\nPARTY" not in out  # the table holds what was asked for
+    assert "\nPARTY" not in out  # the table has only the requested type
     assert [line for line in audit_log.lines() if line["action"] == "look"]
 
     def work(context: RunContext) -> object:
@@ -275,7 +279,7 @@ def test_errors_of_a_run_without_test_sentences_are_refused(tuned: Run, home: Pa
         assert (code, says in err) == (2, True)
 
 
-def test_ratios_of_sizes_are_those_of_the_papers(home: Path, command: Command) -> None:
+def test_ratios_of_sizes_follow_the_papers(home: Path, command: Command) -> None:
     made = fill(home)
     for role in ("task", "domain", "train"):
         corpora.set_role(role, made[role].fingerprint)

@@ -1,4 +1,4 @@
-"""The command line: what a user types, what comes back, and how wrong input is told."""
+"""The command line: imports, selections and exports, and clear errors for wrong input."""
 
 import errno
 import gzip
@@ -28,16 +28,14 @@ from tests.planted import contracts, kitchen
 
 @pytest.fixture
 def piles(tmp_path: Path) -> tuple[Path, Path]:
-    """T_C and D_C as files: 40 contract sentences; 120 others of which 60 are contracts."""
+    """Write T_C of 40 contracts, and D_C of 60 contracts and 60 recipes."""
     task, domain = tmp_path / "task.txt", tmp_path / "domain.txt"
     task.write_text("\n".join(contracts(40, seed=1)), encoding="utf-8")
     domain.write_text("\n".join([*contracts(60, seed=2), *kitchen(60)]), encoding="utf-8")
     return task, domain
 
 
-def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(
-    command: Command, piles: tuple[Path, Path]
-) -> None:
+def test_a_repeated_import_keeps_its_name_and_names_are_unique(command: Command, piles: tuple[Path, Path]) -> None:
     def answer(*words: object) -> Any:
         return json.loads(command("corpus", *words, "--json")[1])
 
@@ -63,8 +61,8 @@ def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(
     assert command("corpus", "show", "pile")[0] == 2
 
 
-def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: Path, tmp_path: Path) -> None:
-    """From the first block on: whoever waits for a large file sees it move."""
+def test_an_import_reports_its_stages_and_its_progress_in_bytes(home: Path, tmp_path: Path) -> None:
+    """Progress of a large file starts with its first block."""
     large, tagged = tmp_path / "large.txt", tmp_path / "tagged.conll"
     large.write_text("".join(f"The clerk number {n} signs the deed of the house today .\n" for n in range(200_000)))
     tagged.write_text("\n".join(f"Ada{n} B-PER\nsigns O\n" for n in range(600)))
@@ -83,7 +81,7 @@ def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: 
         assert told[-1]["done"] == size
 
 
-def test_a_selection_is_made_once_scored_once_for_all_budgets_and_exported_in_every_format(
+def test_a_selection_reuses_runs_and_scores_and_exports_every_format(
     command: Command, piles: tuple[Path, Path], tmp_path: Path
 ) -> None:
     words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "ngram-perplexity", "--json", "--budget")
@@ -103,7 +101,7 @@ def test_a_selection_is_made_once_scored_once_for_all_budgets_and_exported_in_ev
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
-def test_document_group_and_further_columns_survive_import_selection_export_and_import(
+def test_document_group_and_further_columns_survive_selection_and_export(
     command: Command, home: Path, tmp_path: Path, ending: str
 ) -> None:
     texts = contracts(40, seed=7)
@@ -160,7 +158,7 @@ def test_labels_survive_an_export_of_a_corpus(command: Command, home: Path, tmp_
         ("S_C.txt", "folder", "S_C.txt/selected.parquet"),
     ],
 )
-def test_an_output_may_be_called_anything(
+def test_an_output_may_have_any_name(
     command: Command, piles: tuple[Path, Path], tmp_path: Path, name: str, format: str, wrote: str
 ) -> None:
     (tmp_path / "there.v2").mkdir()
@@ -184,7 +182,7 @@ def test_audit_finds_a_leak(command: Command, piles: tuple[Path, Path], tmp_path
     assert json.loads(out)["flags"]["leak"] == 1
 
 
-BAD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {  # {name: (content, what the sentence must say)}
+BAD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {  # {name: (content, words of the error)}
     "empty.txt": (lambda: b"", "empty.txt"),
     "binary.txt": (lambda: bytes(range(256)) * 40, "binary.txt"),
     "latin.txt": (lambda: "Müller klagt gegen Weiß\n".encode("latin-1") * 30, "latin.txt line 1"),
@@ -197,7 +195,7 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {  # {name: (content, wh
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(
+def test_a_bad_file_is_a_clear_error_and_leaves_nothing(
     command: Command, tmp_path: Path, home: Path, name: str
 ) -> None:
     content, says = BAD_FILES[name]
@@ -229,7 +227,7 @@ def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(
         (("--encoder", "/nowhere/at/all", "--strategy", "knn"), "/nowhere/at/all"),
     ],
 )
-def test_a_wrong_argument_is_refused_in_a_sentence(
+def test_a_wrong_argument_is_a_clear_error(
     command: Command, piles: tuple[Path, Path], words: tuple[str, ...], says: str
 ) -> None:
     strategy = () if "--strategy" in words else ("--strategy", "random")
@@ -241,7 +239,7 @@ def test_a_wrong_argument_is_refused_in_a_sentence(
     assert (code, "larger than the domain corpus" in err) == (2, True)
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(
+def test_a_full_disk_is_a_clear_error_and_leaves_nothing(
     command: Command, piles: tuple[Path, Path], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -267,7 +265,7 @@ def test_cancelling_exits_130(command: Command, piles: tuple[Path, Path], monkey
     monkeypatch.undo()
 
 
-def test_samples_fill_an_empty_home_and_leave_any_other_alone(command: Command, piles: tuple[Path, Path]) -> None:
+def test_samples_fill_only_empty_roles(command: Command, piles: tuple[Path, Path]) -> None:
     assert command("samples")[0] == 0
     names = {row["name"] for row in json.loads(command("corpus", "list", "--json")[1])["corpora"]}
     assert {"legal-task", "legal-domain", "medical-test"} <= names
@@ -278,16 +276,14 @@ def test_samples_fill_an_empty_home_and_leave_any_other_alone(command: Command, 
     assert corpora.find(corpora.roles()["task"]).name == "task"
 
 
-OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 FORGED = "FORGED LINE"
-EVIL = (
-    f"a\x1b]52;c;ZXZpbA==\x07b\x9b2Jc\x1b[2K\x1b[1A\rd\n{FORGED}\u202ee"  # clipboard, clear, go up, a line of its own
-)
+EVIL = f"a\x1b]52;c;ZXZpbA==\x07b\x9b2Jc\x1b[2K\x1b[1A\rd\n{FORGED}\u202ee"  # set the clipboard, clear the screen, move up, start a line
 
 
 @pytest.fixture
 def hostile(seal: Seal) -> Corpus:
-    """A labelled corpus whose name and types a data set chose, as a version without this rule sealed it."""
+    """Make a labelled corpus with a hostile name and type, as a version without this rule sealed it."""
     made = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")]), sentence("Bob pays")], "named later", labelled=False)
     labelled = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")])], "labels", labelled=True)
     for corpus in (made, labelled):
@@ -298,7 +294,7 @@ def hostile(seal: Seal) -> Corpus:
 
 
 def a_run(state: str) -> str:
-    """A run that notes and says hostile things."""
+    """Execute a run whose stage, note and result contain control characters; return its id."""
     made = store().create("audit", {"note": EVIL}, {}, seed=None, versions={}, key=state)
 
     def work(context: RunContext) -> dict[str, object]:
@@ -316,14 +312,14 @@ def a_run(state: str) -> str:
 
 
 def safe(printed: str) -> None:
-    """Carriage returns are our own, where a line begins over what progress left."""
+    """Refuse control characters. A carriage return may start a line, to overwrite the progress."""
     for line in printed.split("\n"):
-        assert not OBEYED.search(line.removeprefix("\r")), repr(line)
+        assert not CONTROL.search(line.removeprefix("\r")), repr(line)
         assert not line.removeprefix("\r").startswith(FORGED)
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
-def test_no_command_hands_a_name_to_the_terminal(
+def test_no_command_prints_control_characters_of_a_name(
     command: Command, hostile: Corpus, tmp_path: Path, as_json: tuple[str, ...]
 ) -> None:
     file = tmp_path / f"f{EVIL}.conll".replace("/", "")
@@ -354,14 +350,14 @@ def test_no_command_hands_a_name_to_the_terminal(
         safe(err)
     if as_json:
         names = {row["name"] for row in json.loads(said[0])["corpora"]}
-        assert f"labels{EVIL}" in names  # whoever parses it gets it as it is
+        assert f"labels{EVIL}" in names  # JSON keeps the name unchanged
         assert json.loads(said[3])["result"]["name"] == EVIL
 
 
-def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Path) -> None:
-    assert not OBEYED.search(seal(["A sentence ."], f"another {EVIL}").name)
+def test_names_are_sealed_without_control_characters(seal: Seal, tmp_path: Path) -> None:
+    assert not CONTROL.search(seal(["A sentence ."], f"another {EVIL}").name)
     file = tmp_path / f"{EVIL.replace('/', '')}.txt"
     file.write_text("Another sentence .\n")
     named = read_result(runs.get(done("add", path=str(file))), AddResult).name
-    assert not OBEYED.search(named)
-    assert named.startswith(proposed_name(file))  # numbered where the name is taken
+    assert not CONTROL.search(named)
+    assert named.startswith(proposed_name(file))  # with a number if the name is taken

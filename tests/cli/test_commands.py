@@ -1,4 +1,4 @@
-"""Every command speaks one way: lists by commas or by repetition, `--json`, and a corpus by its name or its file."""
+"""Every command takes lists by commas or repetition, `--json`, and a corpus by its name or its file."""
 
 import json
 import shlex
@@ -33,7 +33,7 @@ from tests.finished import fine_tuned
 
 
 def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    """("corpus add", the command) of all that a user is shown."""
+    """Yield ("corpus add", the command) for each command that is not hidden."""
     if isinstance(command, click.Group):
         for name, part in command.commands.items():
             yield from walked(part, (*path, name))
@@ -43,7 +43,7 @@ def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 COMMANDS = dict(walked(main))
 CONFIGS = {name: KINDS[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in KINDS}
-BESIDE = {  # what asks for a corpus and is no option of the command's recipe
+BESIDE = {  # corpora that are not options of the command's config
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
     "predict": {"input"},
@@ -57,7 +57,7 @@ def takes_several(param: click.Parameter) -> bool:
     return param.multiple or param.nargs == -1
 
 
-def test_every_command_has_json_asks_first_for_what_is_required_and_marks_corpora() -> None:
+def test_every_command_has_json_and_lists_required_options_first() -> None:
     for name, command in COMMANDS.items():
         assert "--json" in {flag for param in command.params for flag in param.opts}, name
         asked = {param.name for param in command.params if param.type is CORPUS}
@@ -73,7 +73,7 @@ def test_every_command_has_json_asks_first_for_what_is_required_and_marks_corpor
     assert {*SHOWN, *elsewhere} == {name for name, kind in KINDS.items() if kind.command is not None}
 
 
-def test_what_takes_several_takes_commas_and_repetition(home: Path) -> None:
+def test_list_options_take_commas_and_repetition(home: Path) -> None:
     for name, command in COMMANDS.items():
         params = {param.name: param for param in command.params}
         config = CONFIGS.get(name)
@@ -84,7 +84,7 @@ def test_what_takes_several_takes_commas_and_repetition(home: Path) -> None:
             for param in filter(takes_several, params.values()):
                 option = config.model_fields.get(str(param.name)) if config else None
                 pairs = option is not None and isinstance(option.default, dict)
-                one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # a list may be an option's value
+                one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # the value of an option may be a list
                 for typed in ((f"{one},{other}",), (f"{one}, {other},",), (one, other)):
                     assert param.process_value(context, typed) == (one, other), (name, param.name)
                 assert param.process_value(context, ("",)) == (
@@ -92,7 +92,7 @@ def test_what_takes_several_takes_commas_and_repetition(home: Path) -> None:
                 )  # refused by the config, not replaced by the default
 
 
-SHOWN: dict[str, dict[str, Any]] = {  # of each kind that a page shows the command of; not all is as usual
+SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose command a page shows
     "add": {"path": "/data/a.txt", "others": ("/data/b c.txt",), "split": True},
     "assist": {"primary": "a", "assisting": "b", "dev": "c", "test": "d", "seeds": (1, 2)},
     "difficulty": {"train": "a", "seed": 7},
@@ -114,11 +114,11 @@ SHOWN: dict[str, dict[str, Any]] = {  # of each kind that a page shows the comma
 
 
 @pytest.mark.parametrize("kind", SHOWN)
-def test_the_command_that_a_page_shows_begins_the_same_run(
+def test_a_shown_command_starts_the_same_run(
     kind: str, home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Begun(Exception):
-        """What would have been begun."""
+        """Carry the run that would have started."""
 
     def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
         raise Begun(kind, KINDS[kind].config.parse(dict(options)))
@@ -142,7 +142,7 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
 
 
 @pytest.mark.parametrize("network", ["encoder", "bilstm"])
-def test_the_command_that_a_finished_tagger_shows_tags_with_it(
+def test_the_shown_command_of_a_finished_tagger_tags_with_it(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[tuple[str, Any]] = []
@@ -168,12 +168,12 @@ def test_the_command_that_a_finished_tagger_shows_tags_with_it(
     assert (kind, asked.model, asked.corpus, asked.constrained) == ("predict", folder, text, False)
 
 
-def test_a_run_that_no_command_does_again_has_none(home: Path) -> None:
+def test_runs_that_no_command_can_repeat_show_none(home: Path) -> None:
     store = RunStore(home)
     upload, other, foreign = (
         store.create(kind, config, {}, seed=None, versions={}, key=kind)
         for kind, config in (
-            ("add", {"path": "/uploads/a.pdf", "move": True}),  # a copy that is gone
+            ("add", {"path": "/uploads/a.pdf", "move": True}),  # the uploaded copy is deleted
             ("split", {"corpus": "a", "of_another_version": 1}),
             ("dream", {}),
         )
@@ -181,15 +181,15 @@ def test_a_run_that_no_command_does_again_has_none(home: Path) -> None:
     assert [commands.command_of(run) for run in (upload, other, foreign)] == [None] * 3
 
 
-OTHERS = {"output": "tagged.jsonl", "budget": "10", "kind": "oov", "method": "dataaug"}  # the rest may be anything
+OTHERS = {"output": "tagged.jsonl", "budget": "10", "kind": "oov", "method": "dataaug"}  # other options take any value
 
 
 @pytest.mark.parametrize("by", ["file", "name"])
 @pytest.mark.parametrize("name", [n for n, c in COMMANDS.items() if any(p.type is CORPUS for p in c.params)])
-def test_a_corpus_goes_by_its_file_or_its_name(
+def test_a_corpus_is_given_by_its_file_or_its_name(
     name: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One with a comma in its name too. What then reaches the recipe is the fingerprint of each."""
+    """The name has a comma. The run gets the fingerprint of each corpus."""
     words, wanted = name.split(), []
     for i, param in enumerate(COMMANDS[name].params):
         if param.type is CORPUS:
@@ -210,10 +210,10 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     asked: list[Any] = []
 
     def instead(*given: Any, **kw: Any) -> Any:
-        if given[0] == "add":  # a file that an option names
+        if given[0] == "add":  # imports a file that an option names
             return execute(*given, **kw)
         asked.append([given, kw])
-        if given[0] == "audit":  # of D_C, then of T_C
+        if given[0] == "audit":  # for D_C, then for T_C
             return SimpleNamespace(id="")
         raise Cancelled("Nothing is to be done here.")
 
@@ -234,7 +234,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
         assert (fingerprint or corpora.find(path.stem).fingerprint) in reached, path.name
 
 
-def test_what_only_does_something_says_in_json_what_it_did(
+def test_commands_without_a_result_report_their_action_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*words: str) -> Any:

@@ -45,7 +45,7 @@ def found(texts: list[str]) -> set[tuple[int, int]]:
     return ways[0]
 
 
-def true(texts: list[str]) -> set[tuple[int, int]]:
+def expected(texts: list[str]) -> set[tuple[int, int]]:
     """Return the near pairs by the definition. Texts are distinct, because equal ones are found earlier."""
     return {
         (i, j)
@@ -54,7 +54,7 @@ def true(texts: list[str]) -> set[tuple[int, int]]:
     }
 
 
-def spoilt(rng: Random, text: str, n: int, letters: str) -> str:
+def damaged(rng: Random, text: str, n: int, letters: str) -> str:
     chars = list(text)
     for _ in range(n):
         at = rng.randrange(len(chars))
@@ -75,17 +75,17 @@ def test_finds_exactly_the_near_pairs(seed: int, letters: str) -> None:
     bases = ["".join(rng.choices(letters, k=rng.randrange(8, 50))) for _ in range(8)]
     bases.append("".join(rng.choices(letters, k=LONGEST - 20)))
     texts = sorted(
-        {spoilt(rng, base, rng.randrange(0, len(base) // 10 + 3), letters) for base in bases for _ in range(6)}
+        {damaged(rng, base, rng.randrange(0, len(base) // 10 + 3), letters) for base in bases for _ in range(6)}
     )
     rng.shuffle(texts)
-    assert len(true(texts)) > 10
-    assert found(texts) == true(texts)
+    assert len(expected(texts)) > 10
+    assert found(texts) == expected(texts)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("ab", min_size=8, max_size=24), max_size=12, unique=True))
 def test_finds_exactly_the_near_pairs_of_two_letters(texts: list[str]) -> None:
-    assert found(texts) == true(texts)
+    assert found(texts) == expected(texts)
 
 
 @settings(max_examples=100, deadline=None)
@@ -120,8 +120,8 @@ def test_many_near_texts_form_few_clusters_with_few_pairs() -> None:
 
 def test_small_batches_of_candidates_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(9)
-    texts = sorted({spoilt(rng, "the quick brown fox jumps over it", 3, "abc ") for _ in range(30)})
+    texts = sorted({damaged(rng, "the quick brown fox jumps over it", 3, "abc ") for _ in range(30)})
     whole = found(texts)
     monkeypatch.setattr(edit_similarity, "_AT_ONCE", 10)
     monkeypatch.setattr(edit_similarity, "_PAIRS", 3)
-    assert found(texts) == whole == true(texts)
+    assert found(texts) == whole == expected(texts)

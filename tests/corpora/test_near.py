@@ -32,7 +32,7 @@ def found(rows: list[set[int]], threshold: float = 0.8) -> set[tuple[int, int]]:
     return {pair for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
 
 
-def true(rows: list[set[int]], threshold: float = 0.8) -> set[tuple[int, int]]:
+def expected(rows: list[set[int]], threshold: float = 0.8) -> set[tuple[int, int]]:
     return {
         (i, j)
         for (i, a), (j, b) in combinations(enumerate(rows), 2)
@@ -49,7 +49,7 @@ def family(rng: Random, n: int, kept: float) -> list[set[int]]:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 12), max_size=10), max_size=14), st.sampled_from([0.5, 0.6, 0.75, 0.8, 1.0]))
 def test_finds_exactly_the_near_pairs(rows: list[set[int]], threshold: float) -> None:
-    assert found(rows, threshold) == true(rows, threshold)
+    assert found(rows, threshold) == expected(rows, threshold)
 
 
 def test_exact_on_families_of_variants() -> None:
@@ -57,8 +57,8 @@ def test_exact_on_families_of_variants() -> None:
     rng = Random(3)
     rows = [row for _ in range(25) for row in family(rng, 20, rng.choice([0.9, 0.95, 0.99]))]
     rng.shuffle(rows)
-    assert len(true(rows)) > 1000
-    assert found(rows) == true(rows)
+    assert len(expected(rows)) > 1000
+    assert found(rows) == expected(rows)
     rows = [{1, 2, 3}, {1, 2, 3}, {4}, {1, 2, 3}]  # only live rows take part
     pairs = list(near_sets(stored(rows), np.array([0, 2, 3]), 0.8, Silent()))
     assert [(i.tolist(), j.tolist()) for i, j in pairs if len(i)] == [([0], [3])]
@@ -73,7 +73,7 @@ def test_exact_on_families_of_variants() -> None:
 def test_pairs_do_not_depend_on_the_size_of_a_block(parts: int, rows: list[set[int]], threshold: float) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near, "RANGE", -(-len(rows) // parts))
-        assert found(rows, threshold) == true(rows, threshold)
+        assert found(rows, threshold) == expected(rows, threshold)
 
 
 @pytest.mark.parametrize("parts", [4, 7])
@@ -97,7 +97,7 @@ def test_a_full_rarity_table_and_several_passes_lose_no_pair(monkeypatch: pytest
     monkeypatch.setattr(near, "_PAIRS", 5)
     rng = Random(4)
     rows = [row for _ in range(6) for row in family(rng, 12, 0.97)]
-    assert found(rows) == true(rows)
+    assert found(rows) == expected(rows)
 
 
 def test_the_rarity_table_has_a_slot_per_member_up_to_its_limit() -> None:
@@ -128,8 +128,8 @@ def test_large_buckets_join_exactly_their_clusters() -> None:
     rows = [row | common for _ in range(4) for row in family(rng, 150, 0.97)]
     rng.shuffle(rows)
     pairs = found(rows)
-    assert pairs <= true(rows)
-    assert clusters(len(rows), pairs) == clusters(len(rows), true(rows))
+    assert pairs <= expected(rows)
+    assert clusters(len(rows), pairs) == clusters(len(rows), expected(rows))
 
 
 def test_thousands_of_rows_of_one_template_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_a_template_is_near_each_variant_even_if_variants_are_not_near() -> None
     base = [rng.getrandbits(HASH_BITS) for _ in range(30)]
     rows = [set(base), *({*rng.sample(base, 27), *(rng.getrandbits(HASH_BITS) for _ in range(3))} for _ in range(500))]
     pairs = found(rows)
-    assert pairs <= true(rows)
+    assert pairs <= expected(rows)
     assert sum((0, row) in pairs for row in range(1, 501)) >= 490
 
 

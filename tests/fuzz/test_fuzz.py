@@ -1,4 +1,4 @@
-"""A short cut of the fuzzing, and that no reader is left out of it."""
+"""A short run of the fuzzer over all readers, and its detection of faults."""
 
 import os
 import signal
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.full
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_a_seed_is_taken_as_what_it_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "is_isolated", lambda: True)  # a process for each would take minutes
+def test_every_seed_is_read_in_its_format(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "is_isolated", lambda: True)  # a separate process per file would take minutes
     for i, seed in enumerate(SEEDS[name]):
         folder = tmp_path / str(i) / "in"
         monkeypatch.setenv("WINNOW_HOME", str(folder.parent / "home"))
@@ -36,7 +36,7 @@ def test_a_seed_is_taken_as_what_it_is(name: str, tmp_path: Path, monkeypatch: p
         assert sniff(folder / seed.path, options_of(seed)).format == name or name in (*_PACKED.values(), "zip")
 
 
-def test_a_short_cut_of_it() -> None:
+def test_300_inputs_find_no_fault() -> None:
     words = [
         sys.executable,
         "-W",
@@ -56,7 +56,7 @@ def test_a_short_cut_of_it() -> None:
 
 
 class Misbehaving:
-    """Goes wrong in every way that is looked for, by the input's number."""
+    """Fail in every way that the fuzzer detects, by the number of the input."""
 
     name = "misbehaving"
 
@@ -79,7 +79,7 @@ class Misbehaving:
     attempt_apart = attempt
 
 
-def test_whoever_misbehaves_is_caught_and_the_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kind_of_fault_is_found_and_the_hunt_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SECONDS", 0.3)
     monkeypatch.setattr(module, "GROWTH", 30 << 10)
     report = module.hunt(lambda: [Misbehaving()], range(6), seed=0)
@@ -92,7 +92,7 @@ def test_whoever_misbehaves_is_caught_and_the_others_are_tried(monkeypatch: pyte
     }
 
 
-def test_what_is_stored_is_read_whole_before_it_is_spoilt(tmp_path: Path) -> None:
+def test_stored_files_are_read_before_they_are_damaged(tmp_path: Path) -> None:
     targets = {target.name: target for target in stored(tmp_path)}
     assert tuple(targets) == STORED
     for name, patterns in (("home", HOME), ("projects", PROJECTS)):

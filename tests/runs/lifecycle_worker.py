@@ -35,11 +35,11 @@ def crunch(context: RunContext) -> dict[str, object]:
     return {"sum": float(total.sum()), "first": total[:3].tolist(), "n": len(total)}
 
 
-def deaf(context: RunContext) -> dict[str, object]:
+def unresponsive(context: RunContext) -> dict[str, object]:
     """Ignore check() and SIGTERM, and start a helper process."""
     with subprocess.Popen(["sleep", "60"]) as helper:
         context.metric("helper", helper.pid)
-        context.stage("deaf")
+        context.stage("unresponsive")
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             time.sleep(0.05)
@@ -74,7 +74,7 @@ def parts(context: RunContext) -> dict[str, object]:
     return {}
 
 
-RECIPES = {"crunch": crunch, "deaf": deaf, "parent": parent, "parts": parts, "train": train}
+RECIPES = {"crunch": crunch, "unresponsive": unresponsive, "parent": parent, "parts": parts, "train": train}
 
 
 def main() -> int:

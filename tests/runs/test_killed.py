@@ -72,12 +72,12 @@ def finished(kind: str, options: Options) -> Run:
 
 def undisturbed(kind: str, options: Options) -> tuple[Options, str]:
     """Train without a disturbance; return the result and the hash of the weights, and remove the run."""
-    found = told(finished(kind, options))
+    found = comparable(finished(kind, options))
     removals.remove_run(runs.listed(kind)[0].id)
     return found
 
 
-def told(run: Run) -> tuple[Options, str]:
+def comparable(run: Run) -> tuple[Options, str]:
     """Return the result without times and names, and the hash of the weights."""
     result = {name: value for name, value in run.result().items() if name not in ("model", "seconds")}
     result.pop("tokens_per_second", None)
@@ -141,7 +141,7 @@ def test_a_tagger_stopped_and_then_killed_equals_the_undisturbed_one(
     killed_within_an_epoch(run, 60, so_far)
     resumed = finished("finetune", finetune)
     assert (resumed.id, run.state().attempts) == (run.id, 3)
-    assert told(resumed) == calm
+    assert comparable(resumed) == calm
 
 
 def test_an_encoder_killed_within_an_epoch_equals_the_undisturbed_one(
@@ -153,7 +153,7 @@ def test_an_encoder_killed_within_an_epoch_equals_the_undisturbed_one(
     step, so_far = killed_within_an_epoch(run, 57), run.events()[1]
     resumed = finished("pretrain", pretrain)
     assert resumed.id == run.id
-    assert told(resumed) == calm
+    assert comparable(resumed) == calm
     since = [event.data for event in run.events(so_far)[0] if event.kind == "metric"]
     assert (
         min(data["step"] or 0 for data in since if data["name"] == "loss") > step
@@ -241,9 +241,9 @@ def test_a_selection_killed_and_resumed_equals_the_undisturbed_one(tmp_path: Pat
     for name, n in (("task", 50), ("domain", 9_000)):
         lines = (" ".join(draw.choices(words, k=draw.randint(6, 14))) for _ in range(n))
         (tmp_path / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
-    undisturbed = select(tmp_path / "calm", tmp_path)
+    undisturbed = select(tmp_path / "undisturbed", tmp_path)
     assert undisturbed.count(b"\n") == 450
-    stormy = tmp_path / "stormy"
-    kills = [select(stormy, tmp_path, fork_server, kill_after=made) for made in (1, 3)]
+    disturbed = tmp_path / "disturbed"
+    kills = [select(disturbed, tmp_path, fork_server, kill_after=made) for made in (1, 3)]
     assert b"" in kills  # at least one attempt was really killed
-    assert select(stormy, tmp_path, fork_server) == undisturbed
+    assert select(disturbed, tmp_path, fork_server) == undisturbed

@@ -409,8 +409,8 @@ def test_sigterm_cancels_and_a_cancelled_run_can_be_resumed_in_the_foreground(
 @pytest.mark.alone  # it waits for the grace period of one second
 @pytest.mark.full
 def test_a_worker_that_ignores_cancellation_is_killed_after_the_grace_period(store: RunStore) -> None:
-    run = start(create(store, kind="deaf"))
-    until(lambda: run.state().stage == "deaf")
+    run = start(create(store, kind="unresponsive"))
+    until(lambda: run.state().stage == "unresponsive")
     worker, helper, began = worker_of(run), int(run.state().metrics["helper"]), time.monotonic()
     with within(5):
         assert launch.stop(run, grace=1).state == "cancelled"
@@ -422,8 +422,8 @@ def test_a_worker_that_ignores_cancellation_is_killed_after_the_grace_period(sto
 @pytest.mark.alone
 @pytest.mark.full
 def test_cancelling_returns_before_the_worker_is_killed(store: RunStore) -> None:
-    run = start(create(store, kind="deaf"))
-    until(lambda: run.state().stage == "deaf")
+    run = start(create(store, kind="unresponsive"))
+    until(lambda: run.state().stage == "unresponsive")
     worker = worker_of(run)
     with within(0.5):
         assert launch.cancel(run, grace=1)

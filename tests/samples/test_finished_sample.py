@@ -1,4 +1,4 @@
-"""The sample that ships with its answer: small, whole, and one click away."""
+"""The finished sample that is delivered with Winnow: small, complete, and opened with one click."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from tests.pages.test_results import tab
 MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
 
 
-def test_it_is_small_opened_once_and_finished(home: Path) -> None:
+def test_the_finished_sample_is_small_and_opens_once_with_all_steps_done(home: Path) -> None:
     assert FINISHED_SAMPLE.stat().st_size <= MOST
     project = projects.open_finished_sample()
     assert projects.open_finished_sample() == project
@@ -46,8 +46,8 @@ def test_it_is_small_opened_once_and_finished(home: Path) -> None:
 
 
 @pytest.mark.full
-def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
-    """The number of repetitions, minutes and taggers come from one forecast; what was detected from the interval."""
+def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
+    """Repetitions, minutes and taggers come from one forecast; the detected difference comes from the interval."""
     with within(projects.open_finished_sample().slug):
         run = runs.get(home_steps.steps()[2].run)
         same = dict(run.manifest.config)
@@ -74,7 +74,7 @@ def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
         assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"
 
 
-def test_scores_by_type_are_means_over_all_replicates_and_say_of_how_many(home: Path) -> None:
+def test_scores_by_type_are_means_over_all_replicates_and_name_their_number(home: Path) -> None:
     with within(projects.open_finished_sample().slug):
         run = home_steps.steps()[2].run
         [claimed] = [row for row in results.board(run).leaderboard if row.arm == "classifier"]
@@ -103,7 +103,7 @@ def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, 
     assert len(projects.listed()) == 2
 
 
-def test_a_bare_address_opens_an_own_project_even_if_a_sample_is_older_and_was_looked_at_last(home: Path) -> None:
+def test_an_address_without_a_project_opens_an_own_project_before_a_sample(home: Path) -> None:
     sample = projects.open_finished_sample()
     preferences.set_last_project(sample.slug)
     assert {project.name for project in projects.listed()} == {"My first project", sample.name}
@@ -113,7 +113,7 @@ def test_a_bare_address_opens_an_own_project_even_if_a_sample_is_older_and_was_l
     assert app.query_params["project"] == "my-first-project"
 
 
-def test_home_says_what_is_wrong_with_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_shows_the_error_of_a_damaged_sample(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (half := tmp_path / "half.zip").write_bytes(FINISHED_SAMPLE.read_bytes()[:1000])
     monkeypatch.setattr(projects, "FINISHED_SAMPLE", half)
     with pytest.raises(ProjectError), half.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The sample sets: as committed, as promised in ABOUT.md, and varied enough to be worth reading."""
+"""The sample sets equal their generator's output, have the counts of ABOUT.md, and are varied."""
 
 import gzip
 import json
@@ -55,13 +55,13 @@ def loaded(request: pytest.FixtureRequest) -> Loaded:
 
 
 @pytest.mark.parametrize("name", ["legal", pytest.param("medical", marks=pytest.mark.full)])
-def test_what_is_committed_is_what_the_generator_writes(name: sets.Name, tmp_path: Path) -> None:
+def test_committed_samples_equal_those_of_the_generator(name: sets.Name, tmp_path: Path) -> None:
     sets.build(name, tmp_path)
     files = sorted(file.name for file in tmp_path.iterdir())
     assert files == sorted(file.name for file in (SAMPLES / name).iterdir())
     for file in files:
         ours, theirs = tmp_path / file, SAMPLES / name / file
-        assert _lines(ours) == _lines(theirs), file  # unpacked: two builds of zlib may pack differently
+        assert _lines(ours) == _lines(theirs), file  # compare unpacked, because builds of zlib may pack differently
         if file.endswith(".gz"):
             for packed in (ours, theirs):
                 assert packed.read_bytes()[3:8] == bytes(5)  # neither a file name nor a time in the header
@@ -78,7 +78,7 @@ def test_another_seed_gives_other_sentences(loaded: Loaded, monkeypatch: pytest.
     assert len(first & second) < len(first) / 10
 
 
-def test_counts_are_as_planned(loaded: Loaded) -> None:
+def test_counts_equal_the_plan(loaded: Loaded) -> None:
     assert {split: len(rows) for split, rows in loaded.splits.items()} == {"train": 150, "dev": 150, "test": 300}
     assert len(loaded.task) == 500
     assert len(loaded.domain) == len(loaded.truth) >= 6000
@@ -121,8 +121,8 @@ def test_tags_are_iob2_and_every_type_is_common_enough_to_learn(loaded: Loaded) 
         assert min(counts.values()) >= 10, (split, counts)
 
 
-def test_names_of_two_types_are_told_apart_by_context_only(loaded: Loaded) -> None:
-    """The planted bias: one stock of names for two types."""
+def test_names_of_two_types_differ_only_by_context(loaded: Loaded) -> None:
+    """The planted bias is one stock of names for two types."""
     pair = {"legal": ("PARTY", "GUARANTOR"), "medical": ("TEST", "PROBLEM")}[loaded.name]
     words_of: dict[str, set[str]] = {kind: set() for kind in pair}
     for sentences in loaded.splits.values():
@@ -133,7 +133,7 @@ def test_names_of_two_types_are_told_apart_by_context_only(loaded: Loaded) -> No
     assert len(words_of[pair[0]] & words_of[pair[1]]) >= 12
 
 
-def test_copies_and_leaks_are_what_the_truth_says(loaded: Loaded) -> None:
+def test_duplicates_and_leaks_match_the_truth(loaded: Loaded) -> None:
     for row in loaded.truth:
         text = loaded.domain[row["row"]]
         if row["kind"] is None:
@@ -184,8 +184,8 @@ def test_no_other_short_lines_are_near_duplicates(loaded: Loaded) -> None:
                 assert similarity(text, earlier, 0.9) < 0.9, (text, earlier)
 
 
-def test_nothing_of_a_held_out_sentence_is_anywhere_unplanted(loaded: Loaded) -> None:
-    """By the leak rule: 13 words in a row; 8 where either sentence has fewer than 13."""
+def test_held_out_sentences_leak_only_where_planted(loaded: Loaded) -> None:
+    """Apply the leak rule: 13 equal words in a row, or 8 if either sentence has fewer than 13."""
     planted = {row["row"] for row in loaded.truth if row["leak_of"]}
     elsewhere = [text for i, text in enumerate(loaded.domain) if i not in planted] + loaded.texts("train")
     for view in (words, lambda text: tuple(fold(text).split())):

@@ -1,4 +1,4 @@
-"""The promises that every selection strategy keeps."""
+"""Behaviour that every selection strategy must have."""
 
 import pickle
 from dataclasses import replace
@@ -34,7 +34,7 @@ TASK, WANTED, UNWANTED = contracts(60, seed=1), contracts(150, seed=2), kitchen(
 
 @pytest.fixture(autouse=True)
 def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In bf16 the last digits are the third."""
+    """Compute without bf16, which keeps only three digits."""
     monkeypatch.setattr("core.models.devices._has_bf16", lambda device: False)
 
 
@@ -53,7 +53,7 @@ def source(corpus: Corpus, texts: list[str], model: Path | None = None) -> Sourc
 
 
 def names() -> list[Sentence]:
-    """Labelled sentences whose entities are words of contracts."""
+    """Return labelled sentences whose entities are words of contracts."""
     words = ("supplier", "buyer", "party", "lessee", "guarantor", "agreement", "goods", "price", "notices", "premises")
     return [sentence(f"the {word} ends", [(1, 2, "TERM")]) for word in words]
 
@@ -86,7 +86,7 @@ def case(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
     return chosen
 
 
-def test_scores_depend_on_the_sentence_alone_and_a_worker_gives_the_same(
+def test_scores_depend_on_the_sentence_alone_also_in_a_worker(
     case: tuple[str, dict[str, object]], sources: dict[Role, Source]
 ) -> None:
     """The same seed gives the same scores, and topical strategies find T_C.
@@ -103,7 +103,7 @@ def test_scores_depend_on_the_sentence_alone_and_a_worker_gives_the_same(
     np.testing.assert_allclose(together, apart, rtol=1e-5, atol=1e-6)
     short = strategy.score(batch(["", "supplier", *WANTED[:2]]))
     assert short.shape == (4,)
-    assert np.isfinite(short[1:]).all()  # the empty one may be NaN: it could not be scored
+    assert np.isfinite(short[1:]).all()  # an empty sentence may be NaN, because it has no score
     other = make_strategy(*case, 3)
     slow = bool(other.models) and other.reads == "text"
     if not slow:
@@ -118,7 +118,7 @@ def test_scores_depend_on_the_sentence_alone_and_a_worker_gives_the_same(
 
 
 @pytest.mark.parametrize("name", ["random", "length-matched-random"])
-def test_a_control_finds_no_contracts_and_draws_others_by_another_seed(name: str, sources: dict[Role, Source]) -> None:
+def test_a_control_prefers_no_topic_and_depends_on_the_seed(name: str, sources: dict[Role, Source]) -> None:
     assert not STRATEGIES[name].topical
     first, second = (prepared(name, {}, sources, seed) for seed in (3, 1))
     assert 0.4 < contracts_first(first) < 0.6
@@ -126,14 +126,14 @@ def test_a_control_finds_no_contracts_and_draws_others_by_another_seed(name: str
 
 
 def contracts_first(strategy: Strategy) -> float:
-    """AUC of contracts against recipes."""
+    """Return the AUC of contracts against recipes."""
     wanted, unwanted = strategy.score(batch(WANTED)), strategy.score(batch(UNWANTED))
     better = (wanted[:, None] > unwanted) if strategy.prefer == "high" else (wanted[:, None] < unwanted)
     return float((better + 0.5 * (wanted[:, None] == unwanted)).mean())
 
 
-def test_a_cancelled_run_stops(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
-    """Whatever takes its time calls check(); what is over at once need not."""
+def test_a_strategy_can_be_cancelled(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
+    """Slow work calls check(); fast work need not."""
 
     class Stop(Silent):
         def check(self) -> None:
@@ -150,7 +150,7 @@ def test_a_cancelled_run_stops(case: tuple[str, dict[str, object]], sources: dic
             strategy.score(replace(batch(WANTED[:3]), report=Stop()))
 
 
-def test_length_matched_random_follows_task(seal: Seal) -> None:
+def test_length_matched_random_follows_the_lengths_of_the_task_corpus(seal: Seal) -> None:
     task = [" ".join(["word"] * 12) + f" {i}" for i in range(40)]
     domain = [" ".join(["word"] * n) + f" {i}" for n in (4, 12, 30) for i in range(100)]
     sources = {Role.TASK: source(seal(task, "t"), task), Role.DOMAIN: source(seal(domain, "d"), domain)}

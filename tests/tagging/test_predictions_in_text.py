@@ -1,4 +1,4 @@
-"""Predictions at their places in the text that the user gave, whatever an import makes of that text."""
+"""Predictions have offsets in the original text of the user, although an import cleans the text."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ NAMES = [["Mara Lind", "Lyon"], ["Otto\u00a0Barr", "Ines Holm", "Bre\u0301men"]]
 
 
 def predict(home: Path, path: Path) -> Run:
-    """A finished run whose tagger found all names of `NAMES`, by their cleaned text."""
+    """Finish a run whose tagger finds all names of `NAMES` in the cleaned text."""
     corpus = runs.fingerprint_of(str(path))
     sentences = [sentence for batch in library().find(corpus).batches() for sentence in batch]
 
@@ -86,7 +86,7 @@ def conll(path: Path) -> list[str]:
         ("a.conll", conll, [1, 7, 10, 14, 17]),
     ],
 )
-def test_every_entity_is_at_its_place_in_the_files_own_text(
+def test_every_entity_has_its_offsets_in_the_original_file(
     home: Path, tmp_path: Path, name: str, write: Callable[[Path], list[str]], lines: list[int]
 ) -> None:
     path = tmp_path / name
@@ -102,22 +102,24 @@ def test_every_entity_is_at_its_place_in_the_files_own_text(
     assert [entity.line for sentence in sentences for entity in sentence.entities] == lines
 
 
-def test_plain_text_counts_the_characters_of_the_whole_file_too(home: Path, tmp_path: Path) -> None:
+def test_offsets_in_plain_text_also_count_from_the_start_of_the_file(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     plain(path)
     content = path.read_bytes().decode()
     run = predict(home, path)
     found = [entity for sentence in view.found_sentences(run.id, str(path)) for entity in sentence.entities]
     assert [content[entity.file_start : entity.file_end] for entity in found] == [*chain(*NAMES)]
-    # The corpus knows its import, so its name will do as long as the file is there.
+    # The corpus knows its import, so its name is enough while the file exists.
     assert list(view.found_sentences(run.id)) == list(view.found_sentences(run.id, str(path)))
-    path.write_text("Something else.\n", encoding="utf-8")  # the file is gone: places in the cleaned text are left
+    path.write_text(
+        "Something else.\n", encoding="utf-8"
+    )  # the file has changed, so only offsets in the cleaned text remain
     first, _ = view.found_sentences(run.id, str(path))
     assert (first.text, first.line) == (clean(LINES[0]), None)
     assert [first.text[each.start : each.end] for each in first.entities] == NAMES[0]
 
 
-def test_entities_of_a_document_have_a_page(home: Path, tmp_path: Path) -> None:
+def test_entities_of_a_document_have_their_page(home: Path, tmp_path: Path) -> None:
     pages = [documents.lines([clean(LINES[0])]), documents.lines(["Ines Holm pays."])]
     path = tmp_path / "a.pdf"
     path.write_bytes(documents.pdf(pages))
@@ -132,7 +134,7 @@ def test_entities_of_a_document_have_a_page(home: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_token_costs_itself_or_its_sentence_and_is_counted(home: Path, tmp_path: Path) -> None:
+def test_damaged_tokens_are_counted_and_affect_only_their_sentence(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     rows = [["Mara", "Lind"], ["Otto", "", "Barr"], ["Lyon", "\ud83d"], ["in", "Lyon"]]
     path.write_text("".join(json.dumps({"tokens": row, "ner_tags": ["O"] * len(row)}) + "\n" for row in rows))
@@ -149,7 +151,7 @@ def test_a_damaged_token_costs_itself_or_its_sentence_and_is_counted(home: Path,
 
 
 @given(st.text(alphabet=" \t\u00a0ae\u0301\u0323n\u0303각\u1100\u1161\u11a8\u09c7\u09be🙂Å", min_size=1, max_size=30))
-def test_characters_of_the_cleaned_text_are_where_they_came_from(raw: str) -> None:
+def test_characters_of_the_cleaned_text_map_to_their_origin(raw: str) -> None:
     text = clean(raw)
     places = Places(text, Source(text=raw))
     for start, end in (match.span() for match in re.finditer(r"\S+", text)):

@@ -1,4 +1,4 @@
-"""The torture itself, a cut of it: kinds that train nothing, in ways that depend on no machine's speed."""
+"""A short torture test: kinds without training, with disturbances that do not depend on speed."""
 
 import random
 import signal
@@ -35,7 +35,7 @@ def torture(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -
         yield Torture(folder, fork_server, QUICK, WAYS)
 
 
-def test_what_was_disturbed_ends_as_undisturbed(torture: Torture) -> None:
+def test_disturbed_runs_equal_undisturbed_ones(torture: Torture) -> None:
     torture.calm = {kind: undisturbed(torture.fork_server, torture.folder, kind, fresh=False) for kind in QUICK}
     records = [torture.trial(seed, QUICK[seed % 3], way) for seed, way in enumerate(WAYS)]
     assert [record["became"] for record in records] == ["alike"] * len(WAYS), records
@@ -44,8 +44,8 @@ def test_what_was_disturbed_ends_as_undisturbed(torture: Torture) -> None:
     assert all(record["date"] and record["machine"] for record in records)
 
 
-def test_trials_of_several_calls_add_up_in_one_log(torture: Torture, tmp_path: Path) -> None:
-    """Another call, perhaps on another machine, goes on behind the last seed, with what was tried least."""
+def test_trials_of_several_calls_share_one_log(torture: Torture, tmp_path: Path) -> None:
+    """A later call, also on another machine, continues after the last seed with the kinds that were tried least."""
     log = tmp_path / "log.jsonl"
     for _ in range(2):
         again = Torture(torture.folder, torture.fork_server, QUICK[:2], WAYS[:1], log=log)
@@ -57,7 +57,7 @@ def test_trials_of_several_calls_add_up_in_one_log(torture: Torture, tmp_path: P
     )
 
 
-def test_the_table_counts_kills_apart_from_what_only_starves_a_run() -> None:
+def test_the_table_counts_kills_separately() -> None:
     def record(way: str, struck: int, became: str = "alike") -> dict[str, object]:
         return {"kind": "add", "way": way, "struck": struck, "became": became}
 
@@ -68,18 +68,18 @@ def test_the_table_counts_kills_apart_from_what_only_starves_a_run() -> None:
 
 
 def test_every_kind_can_be_tortured() -> None:
-    """Those that a run of another kind begins are named here, all others by `smallest_options` and `kinds`."""
+    """Kinds that other runs start are named here, all others by `smallest_options` and `kinds`."""
     begun = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
     named = {name for name in KINDS if f'"{name}":' in Path(smallest_options.__file__).read_text()}
     assert named | begun == set(KINDS)
 
 
-def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An app that is killed right after it began a worker has told nobody of it."""
+def test_a_run_of_an_unknown_worker_is_not_counted_as_lost(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app that is killed right after it started a worker leaves no record of the worker."""
     calm = undisturbed(torture.fork_server, torture.folder, "robustness", fresh=False)
     trial = Trial(torture.fork_server, torture.folder, "robustness", calm, random.Random(0))
     first = trial.worker(halt=calm.operations // 2)
-    until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it has come half way")
+    until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it is halfway")
     assert trial.again().lock.held()
     rest = trial.rest
 
@@ -91,8 +91,8 @@ def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeyp
     assert trial.ended() == ("alike", "")
 
 
-def test_what_is_different_is_seen(torture: Torture) -> None:
-    """The check of the check."""
+def test_a_different_outcome_is_found(torture: Torture) -> None:
+    """This checks the test itself."""
     calm = undisturbed(torture.fork_server, torture.folder, "robustness", fresh=False)
     torture.calm["robustness"] = replace(calm, outcome={**calm.outcome, "robustness 1 result": "another"})
     assert torture.trial(9, "robustness", "kill-writing")["became"] == "different"

@@ -28,7 +28,7 @@ DISAGREES = (*clauses("Mara [PER Lind] rents hall 7 in [LOC Lyon]."), *ENGLISH[1
 
 
 def _iob1(text: str) -> str:
-    """IOB1: B- only after a mention of the same type."""
+    """Write IOB1, where B- only follows a mention of the same type."""
     return text.replace("B-", "I-")
 
 

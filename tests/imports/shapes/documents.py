@@ -1,4 +1,4 @@
-"""Plain text, documents, wrappings and encodings; and files that are not what their names say."""
+"""Plain text, documents, archives and encodings; files whose content does not fit their name."""
 
 import gzip
 

@@ -9,7 +9,7 @@ NAMED = "#T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|"
 
 
 def webanno(given: Sequence[Clause], *, version: str, features: str, before: str = "", identifier: str = "") -> str:
-    """WebAnno TSV 3: numbers on mentions of several tokens. before: cells of earlier layers. identifier: of a mention."""
+    """Write WebAnno TSV 3 with numbered mentions. before: cells of earlier layers. identifier: of a mention."""
     out, at, mention = f"#FORMAT=WebAnno TSV {version}\n{features}\n\n", 0, 0
     for s, each in enumerate(given, 1):
         out += f"\n#Text={each.text}\n"

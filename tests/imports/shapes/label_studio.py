@@ -20,7 +20,7 @@ PAGES = clauses("""
 
 
 def regions(each: Clause, *, utf16: bool = False) -> list[dict[str, object]]:
-    """The result of an annotation: a region per mention."""
+    """Return the result of an annotation: one region per mention."""
 
     def at(offset: int) -> int:
         return len(each.text[:offset].encode("utf-16-le")) // 2 if utf16 else offset
@@ -30,7 +30,7 @@ def regions(each: Clause, *, utf16: bool = False) -> list[dict[str, object]]:
 
 
 def task(number: int, each: Clause, *, answers: list[dict[str, object]] | None = None) -> dict[str, object]:
-    """A task as `JSON` exports it."""
+    """Return a task as the export `JSON` writes it."""
     answer = {"id": number, "completed_by": 1, "result": regions(each), "was_cancelled": False, "ground_truth": False}
     return {"id": number, "annotations": [answer] if answers is None else answers, "file_upload": "tasks.json",
         "drafts": [], "predictions": [], "data": {"text": each.text}, "meta": {}, "inner_id": number,
@@ -38,7 +38,7 @@ def task(number: int, each: Clause, *, answers: list[dict[str, object]] | None =
 
 
 def hypertext(each: Clause, *, anywhere: bool) -> dict[str, object]:
-    """A task of a HyperText project. anywhere: with the offsets in the text that newer versions add."""
+    """Return a task of a HyperText project. anywhere: add the offsets in the text of newer versions."""
     html = each.text.replace("&", "&amp;")
     results = []
     for s, e, k in each.spans:

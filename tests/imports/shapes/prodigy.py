@@ -8,7 +8,7 @@ from tests.imports.texts import ENGLISH, FRENCH, GERMAN
 
 
 def example(each: Clause, number: int, **more: object) -> dict[str, object]:
-    """An answer of ner.manual."""
+    """Return an answer of ner.manual."""
     places = each.tokens()
     spans = [{"start": s, "end": e, "token_start": next(i for i, (left, _) in enumerate(places) if left == s),
             "token_end": next(i for i, (_, right) in enumerate(places) if right == e), "label": k}
@@ -19,7 +19,7 @@ def example(each: Clause, number: int, **more: object) -> dict[str, object]:
 
 
 def binary(text: str, span: tuple[int, int, str], answer: str, number: int) -> dict[str, object]:
-    """An answer of ner.teach: one span, yes or no."""
+    """Return an answer of ner.teach: one span, yes or no."""
     start, end, label = span
     return {"text": text, "_input_hash": hash_of(text), "_task_hash": number,
         "spans": [{"start": start, "end": end, "label": label, "score": 0.5, "source": "model"}], "_view_id": "ner",

@@ -25,12 +25,12 @@ def tags(each: Clause) -> list[str]:
 
 
 def token_rows(given: Iterable[Clause]) -> list[tuple[int, str, str]]:
-    """(sentence from 1, token, tag)."""
+    """Return rows of (sentence from 1, token, tag)."""
     return [(s, t, tag) for s, each in enumerate(given, 1) for t, tag in zip(tokens(each), tags(each), strict=True)]
 
 
 def kaggle(given: Iterable[Clause]) -> str:
-    """The sentence number stands in the first row of each sentence alone."""
+    """Write rows in which only the first row of a sentence has its number."""
     rows, last = [("Sentence #", "Word", "POS", "Tag")], 0
     for s, token, tag in token_rows(given):
         rows.append((f"Sentence: {s}" if s != last else "", token, "NNP" if tag != "O" else "NN", tag))
@@ -39,7 +39,7 @@ def kaggle(given: Iterable[Clause]) -> str:
 
 
 def numpy_list(values: Sequence[object]) -> str:
-    """A list as numpy prints it: no commas."""
+    """Write a list as numpy prints it, without commas."""
     return "[" + " ".join(map(repr, values)) + "]"
 
 
@@ -65,7 +65,7 @@ def parquet(given: Sequence[Clause], **more: Sequence[str]) -> bytes:
 def numbered(
     given: Sequence[Clause], column: str, named: Sequence[Sequence[str]], names: Sequence[str], *, lemmas: bool = False
 ) -> bytes:
-    """Parquet with class numbers, and their names where `datasets` writes them."""
+    """Write Parquet with class numbers, and their names as `datasets` stores them."""
     out = io.BytesIO()
     columns: dict[str, object] = {"tokens": [tokens(c) for c in given]}
     if lemmas:
@@ -78,7 +78,7 @@ def numbered(
 
 
 def penn(each: Clause) -> list[str]:
-    """Parts of speech, as a careless tagger gives them."""
+    """Return rough parts of speech."""
     return ["." if token == "." else "NNP" if token[0].isupper() else "NN" for token in tokens(each)]
 
 
