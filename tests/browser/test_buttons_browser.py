@@ -28,7 +28,7 @@ from tests import finished
 from tests.browser.buttons import BUTTONS, BY_WALK, registered
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
 from tests.browser.forge import Forge
-from tests.browser.laid import Laid, build_laid
+from tests.browser.prepared_home import Prepared, build_prepared
 from tests.conftest import sentence
 from tests.homes import Homes
 from tests.pages.test_ranking import ranked
@@ -43,7 +43,7 @@ WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
 @pytest.fixture(scope="module")
-def laid(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
+def prepared(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Prepared]]:
     """Start one server on one home for all walks."""
     place = tmp_path_factory.mktemp("pressed")
     (place / "data").mkdir()
@@ -54,7 +54,7 @@ def laid(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forge) -
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
-        runs = Laid(**homes.copy(build_laid, server.project))
+        runs = Prepared(**homes.copy(build_prepared, server.project))
         server.start()
         yield server, runs
 
@@ -65,7 +65,7 @@ class Walk:
 
     page: Page
     server: Server
-    runs: Laid
+    runs: Prepared
     pressed: set[str] = field(default_factory=set)
 
     def go(self, path: str, tab: str = "", opened: str = "") -> None:
@@ -161,11 +161,11 @@ def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
     [pytest.param(name, marks=[pytest.mark.road] * (name in ROAD)) for name in sorted(BY_WALK)],
 )
 def test_every_button_does_something(
-    laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
+    prepared: tuple[Server, Prepared], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(laid[0].home))
+    monkeypatch.setenv("WINNOW_HOME", str(prepared[0].home))
     parts, before = facade_corpora.roles(), {run.id for run in runs.listed()}
-    one = Walk(page, *laid)
+    one = Walk(page, *prepared)
     try:
         WALKS[name](one)
     finally:  # one walk's failure is not the next one's, nor are its runs
@@ -419,7 +419,7 @@ def explore(one: Walk) -> None:
     one.press("explore.one")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
     _named(one)
-    while selections.edits(one.runs.select).history:  # other walks find the selection as it was laid
+    while selections.edits(one.runs.select).history:  # other walks find the selection unchanged
         selections.undo(one.runs.select)
 
 

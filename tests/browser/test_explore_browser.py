@@ -22,7 +22,7 @@ from core.selection import view as selections
 from core.terms import plainly
 from tests.browser.driver import AGAIN, Server, drag, insisting, settled, still
 from tests.browser.forge import Forge
-from tests.browser.laid import NASTY, build_laid
+from tests.browser.prepared_home import NASTY, build_prepared
 from tests.browser.test_keyboard import unreached
 from tests.homes import Homes, project_in
 from tests.waiting import until
@@ -42,7 +42,7 @@ Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 def built(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
     """Copy a home with a selection and its map; return the map's file too, as `{corpus/row: row}`."""
     home = tmp_path_factory.mktemp("explored") / "home"
-    select = homes.copy(build_laid, project_in(home))["select"]
+    select = homes.copy(build_prepared, project_in(home))["select"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         rows = pq.read_table(runs.get(str(maps.of(select))).artifacts / "map.parquet").to_pylist()

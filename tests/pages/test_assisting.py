@@ -49,7 +49,7 @@ def made(homes: Homes, home: Path) -> Mapping[str, str]:
 
 
 @pytest.mark.usefixtures("expert")
-def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
+def test_entity_types_are_mapped_in_the_form_or_by_a_file(
     made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     app = opened(PAGE)
@@ -79,7 +79,7 @@ def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
     assert "GPE=LOC" in seen(app)
 
 
-def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(made: Mapping[str, str]) -> None:
+def test_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(made: Mapping[str, str]) -> None:
     app = opened(PAGE, {"assisting.command": True})
     assert not app.error
     metrics = [metric.value for metric in app.metric]
@@ -106,7 +106,7 @@ def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_m
 
 
 @pytest.mark.usefixtures("expert")
-def test_trainings_on_borrowed_sentences_are_shown_and_started(
+def test_trainings_on_assisting_sentences_are_shown_and_started(
     made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     assert outcome(runs.get(made["sweep"])) == in_words(read(runs.get(made["sweep"]), AssistResult).tables[0])
@@ -128,7 +128,7 @@ def test_trainings_on_borrowed_sentences_are_shown_and_started(
 
 
 @pytest.mark.usefixtures("expert")
-def test_scores_that_were_made_within_another_run_are_shown_when_they_are_asked_for(made: Mapping[str, str]) -> None:
+def test_scores_from_another_run_are_shown_on_request(made: Mapping[str, str]) -> None:
     """`runs.start` returns a finished part of another run."""
     app = opened(PAGE, {"assisting.command": True})
     assert "--unit" not in " ".join(codes(app)[:1])

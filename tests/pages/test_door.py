@@ -1,4 +1,4 @@
-"""The door: names, origins, accounts, keys, headers; asked as a client would, without a server behind it."""
+"""The door: host names, origins, accounts, keys and headers of requests, without a server."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ Message = MutableMapping[str, Any]  # as ASGI has it
 
 
 class Inside:
-    """Stands where Streamlit would, and remembers who got through."""
+    """An application in place of Streamlit that records the requests that were let through."""
 
     def __init__(self) -> None:
         self.scopes: list[dict[str, Any]] = []
@@ -44,7 +44,7 @@ def ask(
     inside: Inside | None = None,
     **headers: str,
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and text of an answer. headers: `sec_fetch_site` is Sec-Fetch-Site."""
+    """Return status, headers and text of an answer. headers: `sec_fetch_site` stands for Sec-Fetch-Site."""
     named = {"host": f"localhost:{PORT}"} | {name.replace("_", "-"): value for name, value in headers.items()}
     scope = {
         "type": kind,
@@ -75,7 +75,7 @@ def ask(
 
 @pytest.fixture(params=[OWN])
 def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
-    """Whose connection the system shows."""
+    """Set the account that the system reports for every connection; None if it reports none."""
     for module in ("pages.ui.door", "pages.ui.middleware"):
         monkeypatch.setattr(f"{module}.account_behind", lambda client, server: request.param)
     other: int | None = request.param
@@ -86,7 +86,7 @@ def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:8501", "127.0.0.1:9000", "[::1]:8501"], ids=lambda host: host.replace(":", "-")
 )
-def test_the_owner_comes_in_under_every_name_of_this_machine_and_any_port(host: str) -> None:
+def test_owner_is_admitted_under_every_name_of_this_machine_and_any_port(host: str) -> None:
     assert ask(host=host)[2] == "inside"
     assert ask(host=host, origin=f"http://{host}")[2] == "inside"
 
@@ -96,7 +96,7 @@ def test_the_owner_comes_in_under_every_name_of_this_machine_and_any_port(host: 
     "host",
     ["evil.example", "", "a@localhost", "localhost@evil", "localhost.evil.example", "127.0.0.1.evil", "localhost:x"],
 )
-def test_a_foreign_name_is_refused(host: str) -> None:
+def test_foreign_host_name_is_refused(host: str) -> None:
     status, _, text = ask(host=host)
     assert status == 403
     assert "localhost" in text
@@ -118,19 +118,19 @@ def test_a_foreign_name_is_refused(host: str) -> None:
         "chrome-extension://x",
     ],
 )
-def test_a_foreign_page_is_refused(origin: str, kind: str) -> None:
+def test_page_of_another_origin_is_refused(origin: str, kind: str) -> None:
     assert ask(kind=kind, origin=origin)[0] == 403
 
 
 @pytest.mark.usefixtures("account")
-def test_a_websocket_without_a_page_is_refused() -> None:
+def test_websocket_without_an_origin_is_refused() -> None:
     assert ask(kind="websocket")[0] == 403
     assert ask(kind="websocket", origin=f"http://localhost:{PORT}")[2] == "inside"
 
 
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_foreign_page_may_link_here_and_nothing_else(site: str) -> None:
+def test_page_of_another_site_may_only_link_here(site: str) -> None:
     assert ask(sec_fetch_site=site, sec_fetch_mode="no-cors", sec_fetch_dest="image")[0] == 403
     assert ask(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="iframe")[0] == 403
     assert ask(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="document")[0] == 200
@@ -138,7 +138,7 @@ def test_a_foreign_page_may_link_here_and_nothing_else(site: str) -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_every_answer_has_the_headers_once() -> None:
+def test_every_answer_has_each_security_header_once() -> None:
     for headers in (ask()[1], ask(host="evil.example")[1]):
         assert {name: headers[name] for name in PROTECTION} == PROTECTION
     assert ask()[1]["content-security-policy"] == policy(f"localhost:{PORT}")
@@ -158,7 +158,7 @@ def test_the_policy_names_no_other_host_and_allows_no_inline_script() -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/Corpora", "/media/abc.txt", "/_stcore/upload_file/a/b", "/_stcore/host-config"]
 )
-def test_another_account_sees_one_sentence(account: int | None, path: str) -> None:
+def test_another_account_gets_one_sentence_of_refusal(account: int | None, path: str) -> None:
     inside = Inside()
     status, _, text = ask(path=path, inside=inside)
     assert status == 403
@@ -172,8 +172,8 @@ def test_another_account_sees_one_sentence(account: int | None, path: str) -> No
 
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_who_says_himself_whose_connection_it_is_needs_the_key(kind: str) -> None:
-    """Servers put what this header says in the client's place: with a port of the owner's it would be the owner."""
+def test_request_that_names_its_own_client_needs_the_key(kind: str) -> None:
+    """Servers believe the header X-Forwarded-For: with a port of the owner's, the client would pass for the owner."""
     origin, client = f"http://localhost:{PORT}", "127.0.0.1:40000"
     assert ask(kind=kind, origin=origin, x_forwarded_for=client)[0] == 403
     key = f"winnow-{PORT}={door.key()}"
@@ -182,7 +182,7 @@ def test_who_says_himself_whose_connection_it_is_needs_the_key(kind: str) -> Non
 
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("account", [OTHER, None], indirect=True)
-def test_health_says_ok_to_everybody_and_no_more() -> None:
+def test_health_answers_ok_to_every_account_without_a_cookie() -> None:
     status, headers, text = ask(path="/_stcore/health")
     assert (status, text) == (200, "ok")
     assert "set-cookie" not in headers
@@ -190,7 +190,7 @@ def test_health_says_ok_to_everybody_and_no_more() -> None:
 
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("account", [OTHER, None], indirect=True)
-def test_the_key_in_the_address_becomes_a_cookie_that_opens() -> None:
+def test_key_in_the_address_becomes_a_cookie_that_admits() -> None:
     status, headers, _ = ask(path="/Explore", query=f"run=abc&key={door.key()}")
     assert (status, headers["location"]) == (303, "/Explore?run=abc")
     cookie = headers["set-cookie"]
@@ -207,7 +207,7 @@ def test_the_key_in_the_address_becomes_a_cookie_that_opens() -> None:
 
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("account", [None], indirect=True)
-def test_the_key_leads_nowhere_else(home: Path) -> None:
+def test_redirect_after_the_key_never_leaves_this_server(home: Path) -> None:
     for path in ("//evil.example/x", "/\\evil.example", "///evil.example"):
         location = ask(path=path, query=f"key={door.key()}")[1]["location"]
         assert location.startswith("/")
@@ -226,7 +226,7 @@ def test_the_key_leads_nowhere_else(home: Path) -> None:
     assert "set-cookie" in headers
 
 
-def test_what_a_browser_is_started_with_has_no_key_in_it(home: Path) -> None:
+def test_browser_is_started_without_the_key_in_its_arguments(home: Path) -> None:
     before = os.umask(0)
     try:
         address = door.unseen(f"http://localhost:{PORT}/?key={door.key()}")
@@ -240,7 +240,7 @@ def test_what_a_browser_is_started_with_has_no_key_in_it(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_the_mode_decides_who_needs_the_key() -> None:
+def test_mode_decides_which_requests_need_the_key() -> None:
     assert ask("user")[0] == 200
     assert ask("key")[0] == 403
     assert ask("key", cookie=f"winnow-{PORT}={door.key()}")[0] == 200
@@ -249,7 +249,7 @@ def test_the_mode_decides_who_needs_the_key() -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_streamlit_is_asked_under_a_name_that_it_knows_without_the_network() -> None:
+def test_streamlit_gets_host_and_origin_that_need_no_name_lookup() -> None:
     inside = Inside()
     ask(kind="websocket", host="[::1]:8501", origin="http://[::1]:8501", inside=inside)
     assert dict(inside.scopes[0]["headers"]) == {b"host": b"localhost:8501", b"origin": b"http://localhost:8501"}
@@ -257,7 +257,7 @@ def test_streamlit_is_asked_under_a_name_that_it_knows_without_the_network() -> 
 
 @pytest.fixture(params=["asked", "read in the tables"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How the system is asked: by a question about one connection, or, where it takes none, by reading through all."""
+    """Ask the system about one connection or, if it does not answer such questions, search the table of all."""
 
     def nothing(*ends: object) -> tuple[int, int]:
         raise OSError("not here")
@@ -270,7 +270,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-def test_the_system_shows_whose_connection_it_is(family: socket.AddressFamily) -> None:
+def test_account_behind_a_connection_is_found(family: socket.AddressFamily) -> None:
     host = "127.0.0.1" if family == socket.AF_INET else "::1"
     with socket.socket(family) as server:
         try:
@@ -285,14 +285,14 @@ def test_the_system_shows_whose_connection_it_is(family: socket.AddressFamily) -
             assert account_behind(("10.0.0.1", 1), at) is None
 
 
-def test_the_system_shows_who_listens() -> None:
+def test_account_that_listens_on_a_port_is_found() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert account_listening(server.getsockname()) == OWN
 
 
 @pytest.mark.usefixtures("way")
-def test_who_has_hung_up_is_nobody() -> None:
-    """The kernel shows a closed end as root's: a server of root's would take a stranger who does not wait for it."""
+def test_closed_connection_belongs_to_no_account() -> None:
+    """The kernel reports root as the owner of a closed end: a server run by root would admit any client that closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
         end = client.getsockname()
@@ -304,7 +304,7 @@ def test_who_has_hung_up_is_nobody() -> None:
 
 
 @pytest.mark.usefixtures("way")
-def test_an_ipv6_socket_that_speaks_ipv4_is_known_too() -> None:
+def test_account_behind_an_ipv6_socket_with_an_ipv4_address_is_found() -> None:
     with socket.socket() as server, socket.socket(socket.AF_INET6) as client:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -315,7 +315,7 @@ def test_an_ipv6_socket_that_speaks_ipv4_is_known_too() -> None:
             assert account_behind(address, server.getsockname()) == OWN
 
 
-def test_the_key_is_the_owners_alone_and_stays(tmp_path: Path) -> None:
+def test_key_is_readable_by_the_owner_only_and_is_kept(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         key = key_of(tmp_path / "home")
@@ -327,10 +327,10 @@ def test_the_key_is_the_owners_alone_and_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["readable", "a link", "another account's"])
-def test_a_key_that_another_account_knows_is_made_anew(
+def test_key_that_another_account_may_know_is_replaced(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have been there before the home was, in a folder that another account made."""
+    """The file may be older than the home, in a folder that another account has made."""
     planted = tmp_path / "key"
     planted.write_text("planted")
     planted.chmod(0o644 if how == "readable" else 0o600)
@@ -343,13 +343,13 @@ def test_a_key_that_another_account_knows_is_made_anew(
     assert not planted.is_symlink()
 
 
-def test_an_unknown_mode_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_mode_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_DOOR", "ajar")
     with pytest.raises(ConfigError, match="'ajar' is not one of user, key, open"):
         door.mode()
 
 
-def test_open_is_said_on_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_mode_is_announced_on_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_DOOR", "open")
     for page in ("home.py", "pages/1_Corpora.py"):
         app = opened(page)

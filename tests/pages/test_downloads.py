@@ -32,27 +32,27 @@ def answer(work: Callable[[], Any]) -> BackendOperationResponse:
         return thread.submit(lambda: asyncio.run(Downloads(lambda: files).handle(request, "session"))).result()
 
 
-def test_a_file_that_can_be_made_has_an_address(home: Path) -> None:
+def test_download_has_an_address(home: Path) -> None:
     sent = answer(lambda: b"a,b\n")
     assert (sent.request_id, sent.error_msg) == ("one", "")
     assert sent.deferred_file.url.startswith("/media/")
 
 
-def test_a_run_that_is_gone_is_named(home: Path) -> None:
+def test_download_from_a_removed_run_names_the_run(home: Path) -> None:
     run_id = "20260101-000000-experiment-dead"
     problem = answer(partial(deliver.board_csv, run_id)).error_msg
     assert problem.startswith(f"There is no run '{run_id}' in this project")
     assert not (shared_home(home) / "app.log").exists()
 
 
-def test_a_file_that_is_gone_is_named(home: Path, tmp_path: Path) -> None:
+def test_download_of_a_removed_file_names_the_file(home: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("One clause .\n")
     run = add(tmp_path / "text.txt")
     file = run.artifacts / "rejects.jsonl"
     assert answer(partial(deliver.take_bytes, run.id, file)).error_msg.startswith(f"{file}: is gone")
 
 
-def test_a_full_disk_is_told_as_on_a_page(home: Path) -> None:
+def test_download_on_a_full_disk_names_the_disk(home: Path) -> None:
     def full() -> bytes:
         raise OSError(28, "No space left on device", "/exports/x")
 
@@ -60,7 +60,7 @@ def test_a_full_disk_is_told_as_on_a_page(home: Path) -> None:
 
 
 @pytest.mark.parametrize("fails", QUOTING)
-def test_a_bug_is_told_neutrally(
+def test_bug_in_a_download_is_shown_neutrally_and_logged_without_text(
     fails: Callable[[], None],
     home: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -87,7 +87,7 @@ def closest(app: AppTest) -> list[str]:
     "name",
     ["Hindi", "Chinese", pytest.param("Arabic", marks=pytest.mark.full)],
 )
-def test_what_is_like_the_task_is_selected_and_shown_as_it_was_written(name: str, home: Path, tmp_path: Path) -> None:
+def test_sentences_like_the_task_are_selected_and_shown_unchanged(name: str, home: Path, tmp_path: Path) -> None:
     language = LANGUAGES[name]
     wanted, others = language.of_rights[N:], language.of_dishes
     pile = [line for pair in zip(others, wanted, strict=False) for line in pair] + others[len(wanted) :]

@@ -32,13 +32,13 @@ def ask(path: str, accept: str = "text/html,*/*", kind: str = "http", query: byt
 
 
 @pytest.mark.parametrize("path", ["/nonsense", "/explore", "/a b", "/nonsense/"])
-def test_a_browser_is_sent_home(path: str) -> None:
+def test_unknown_address_redirects_a_browser_to_home(path: str) -> None:
     sent = ask(path)
     assert sent[0]["status"] == 303
     assert dict(sent[0]["headers"])[b"location"].startswith(b"/?nowhere=")
 
 
-def test_a_wrong_page_keeps_the_project_of_the_address() -> None:
+def test_redirect_keeps_the_project_of_the_address() -> None:
     [start, *_] = ask("/Nonsense", query=b"run=x&project=odd-files")
     assert dict(start["headers"])[b"location"] == b"/?nowhere=Nonsense&project=odd-files"
 
@@ -55,16 +55,16 @@ def test_a_wrong_page_keeps_the_project_of_the_address() -> None:
         ("/static/js/index.js", "text/html"),
     ],
 )
-def test_all_else_is_passed_on(path: str, accept: str) -> None:
+def test_known_addresses_and_files_are_passed_on(path: str, accept: str) -> None:
     assert ask(path, accept)[0]["status"] == 200
 
 
-def test_every_page_of_the_menu_is_there() -> None:
+def test_every_page_of_the_menu_is_a_known_address() -> None:
     stems = [Path(path).stem for pages in PAGES.values() for path, *_ in pages]
     assert {stem.partition("_")[2] or stem for stem in stems} == NAMES
 
 
-def test_home_says_which_page_is_not_there() -> None:
+def test_home_names_the_unknown_page_escaped() -> None:
     app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300)
     app.query_params["nowhere"] = "<b>explain"
     app.run()

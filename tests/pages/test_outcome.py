@@ -1,4 +1,4 @@
-"""What came out of a run, in a line, and the parts it has: of every kind of run by its name."""
+"""The outcome of a run in one sentence, for every kind of run, and the steps that its events name."""
 
 import json
 import re
@@ -32,12 +32,12 @@ from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
 from core.tagging.predictions import PredictResult, TagResult
 from core.training.saved_models import PretrainResult
 from pages.ui.runs.links import PAGES
-from tests.browser.laid import lay
+from tests.browser.prepared_home import prepare
 from tests.finished import TIMED, pretrained, study
 from tests.homes import project_in
 from tests.pages.test_ranking import RANK
 
-WITHIN = {"embed", "halves", "score", "vectors"}  # what other kinds of run ask for; no list shows them
+WITHIN = {"embed", "halves", "score", "vectors"}  # started by other kinds of run; no list shows them
 IN_PARTS = {
     "assist",
     "difficulty",
@@ -54,7 +54,7 @@ IN_PARTS = {
     "study",
 }
 LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
-LAID = {  # of the real thing
+LAID = {  # real runs
     "audit": r"Of 205 sentences: \d+ exact duplicate",
     "select": r"Selection: 40 of 205 sentences, \d+ tokens",
     "map": r"150 sentences laid out|245 sentences laid out",
@@ -69,7 +69,7 @@ LAID = {  # of the real thing
     "study": r"Helped: the selection improves the tagger on these 3 tasks on average.*on these tasks is \+1\.0 points of 100",
 }
 SPLIT = (("train", 70), ("test", 1030))
-MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
+MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a real one needs a model
     "pretrain": (
         pretrained(before=1234.56, after=78.9),
         "Pseudo-perplexity of held-out text: 1,234.6 before, 78.9 after",
@@ -149,7 +149,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     home = project_in(tmp_path_factory.mktemp("came-out"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
-        lay(home)
+        prepare(home)
         file = home / "deeds.txt"
         file.write_text("The first deed is signed .\nThe second deed is not .\nA third follows .\n")
         facade_runs.execute("add", {"path": str(file), "name": "deeds"})
@@ -157,20 +157,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         return {run.manifest.kind: run for run in facade_runs.listed()}
 
 
-def test_every_kind_that_a_list_shows_says_what_came_out() -> None:
+def test_every_listed_kind_of_run_has_an_outcome() -> None:
     shown = {name for name, kind in KINDS.items() if kind.outcome and kind.title and kind.page in PAGES}
     assert shown | WITHIN == set(KINDS)
     assert {*LAID, *MADE, "assist"} == shown  # assist: tests/pages/test_assisting.py, on real trainings
 
 
 @pytest.mark.parametrize("kind", sorted(LAID))
-def test_what_came_out(kind: str, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcome_of_a_real_run(kind: str, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(runs[kind].path.parents[1]))
     assert re.search(LAID[kind], outcome(runs[kind])), outcome(runs[kind])
 
 
 @pytest.mark.parametrize("kind", sorted(MADE))
-def test_what_came_out_of_a_model(kind: str, home: Path) -> None:
+def test_outcome_of_a_result_written_by_hand(kind: str, home: Path) -> None:
     result, line = MADE[kind]
     run = RunStore(home).create(kind, {"of": "the test"}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: as_json(result))
@@ -178,12 +178,14 @@ def test_what_came_out_of_a_model(kind: str, home: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KEPT))
-def test_what_was_kept_is_all_that_is_read(kind: str, runs: dict[str, Run]) -> None:
+def test_result_is_read_without_loss(kind: str, runs: dict[str, Run]) -> None:
     result = read(runs[kind], KEPT[kind])
     assert json.loads(json.dumps(as_json(result))) == runs[kind].result()
 
 
-def test_a_selection_is_told_as_it_is_now(runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcome_of_a_selection_follows_its_budget_and_hand_edits(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     select = runs["select"]
     monkeypatch.setenv("WINNOW_HOME", str(select.path.parents[1]))
     selections.keep_budget(select.id, "10.1%")
@@ -198,7 +200,7 @@ def test_a_selection_is_told_as_it_is_now(runs: dict[str, Run], monkeypatch: pyt
     assert "Selection: 40 of 205" in outcome(select)
 
 
-def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence(
+def test_unreadable_result_has_no_outcome_and_a_bug_in_an_outcome_is_raised(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = RunStore(home).create("tag", {"of": "the test"}, {}, seed=None, versions={}, key="k")
@@ -214,7 +216,7 @@ def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence
         outcome(run)
 
 
-def test_runs_of_several_stages_store_which_part_they_are_in(runs: dict[str, Run]) -> None:
+def test_runs_of_several_steps_store_the_current_step(runs: dict[str, Run]) -> None:
     real = {kind: run for kind, run in runs.items() if kind not in LAID_BY_HAND}
     told = {kind for kind, run in real.items() if b'"kind": "part"' in run.events_file.read_bytes()}
     assert told == IN_PARTS & set(real)

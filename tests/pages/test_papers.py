@@ -24,13 +24,13 @@ def understood(command: str) -> None:
     group.make_context(command, words)
 
 
-def test_every_command_of_the_list_and_of_the_benchmark_is_understood() -> None:
+def test_every_command_of_the_list_and_of_the_benchmark_is_valid() -> None:
     run = {command for items in RUNS.values() for commands in items.values() for command in commands}
     for command in sorted({*COMMANDS, *run}):
         understood(command)
 
 
-def test_every_item_says_where_it_is_made_or_that_it_is_not() -> None:
+def test_every_item_has_a_page_and_a_command_or_is_not_implemented() -> None:
     for _, item in ITEMS:
         assert not item.page or (ROOT / "pages" / f"{item.page}.py").exists(), item
         assert item.commands or item.differs.startswith("Not implemented"), item
@@ -39,7 +39,7 @@ def test_every_item_says_where_it_is_made_or_that_it_is_not() -> None:
     assert not re.search(r"\bS[0-4]\b", repr(ITEMS))
 
 
-def test_the_page_shows_them_all_a_paper_at_a_time() -> None:
+def test_page_shows_every_item_of_every_paper() -> None:
     app, commands = opened("pages/9_Papers.py"), set[str]()
     for paper in papers.listed():
         app.session_state["papers.tab"] = paper.name
@@ -53,7 +53,7 @@ def test_the_page_shows_them_all_a_paper_at_a_time() -> None:
     assert commands == {f"python -m core {command}" for command in COMMANDS}
 
 
-def test_the_file_beside_the_results_is_that_of_the_list_and_of_what_was_run() -> None:
+def test_committed_table_matches_the_list_and_the_results() -> None:
     listed = {paper.name: {item.item for item in paper.items} for paper in papers.listed()}
     assert all(set(items) <= listed[name] for name, items in RUNS.items())
     assert PAGE.read_text(encoding="utf-8") == page(read(LINES))

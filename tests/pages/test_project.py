@@ -1,4 +1,4 @@
-"""Projects in the app: nothing of one shows in another, whatever page is open, and the switch above the menu."""
+"""Projects in the app: no page shows data of another project; and the project menu."""
 
 import errno
 import re
@@ -29,10 +29,10 @@ Ids = dict[str, str]
 
 @pytest.fixture(scope="module")
 def two(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> Iterator[tuple[Path, Ids]]:
-    """A home of "My first project", with finished runs, and of "Leases", which has nothing; the runs by page."""
+    """Yield a home with "My first project", which has finished runs, and the empty "Leases"; and {page: run}."""
     with elsewhere(copied(furnished_once[0])) as home:
         for number, corpus in enumerate(corpora.listed()):
-            corpora.rename(corpus.fingerprint, f"quillwort-{number}")  # no word of a page
+            corpora.rename(corpus.fingerprint, f"quillwort-{number}")  # a name that no page contains
         projects.new("Leases")
         yield home, furnished_once[1]
 
@@ -44,7 +44,7 @@ def ids(two: tuple[Path, Ids], monkeypatch: pytest.MonkeyPatch) -> Ids:
 
 
 def of_links(app: AppTest) -> set[str]:
-    """The projects that a page's links lead to."""
+    """Return the projects in the addresses of a page's links."""
     return {parse_qs(link.proto.query_string)["project"][0] for link in app.get("page_link")}
 
 
@@ -52,13 +52,13 @@ PICTURE = re.compile(r"data:image/webp;base64,[\w+/=]+")
 
 
 def whole(app: AppTest) -> str:
-    """All that is sent to a browser, but for pictures, which show the sample that ships."""
-    parts = (getattr(part, "proto", None) for part in app._tree.root)  # a list of kinds would leave something out
+    """Return everything that is sent to a browser, without pictures, which show the bundled sample."""
+    parts = (getattr(part, "proto", None) for part in app._tree.root)  # a list of element types could miss one
     return PICTURE.sub("", "\n".join(map(str, parts)))
 
 
 def marks() -> set[str]:
-    """What tells that something of "My first project" is shown: names, ids."""
+    """Return names and ids that occur only in "My first project"."""
     with within("my-first-project"):
         names = {corpus.name for corpus in corpora.listed()} | {run.id for run in runs.listed()}
         return names | {corpus.fingerprint for corpus in corpora.listed()}
@@ -68,14 +68,14 @@ def marks() -> set[str]:
 def test_no_page_shows_what_another_project_has(page: str, ids: Ids) -> None:
     named = {"run": run_id} if (run_id := ids.get(Path(page).stem.partition("_")[2])) else {}
     leases = opened(page, None, project="leases", **named)
-    allowed = set(named.values())  # the address says it, and the page that it is not here
+    allowed = set(named.values())  # the run in the address, which the page reports as missing
     assert [mark for mark in marks() - allowed if mark in whole(leases)] == []
     links = [link.proto.query_string for link in leases.get("page_link")]
     assert len(links) > 9
     assert all("project=leases" in link for link in links), links
 
 
-def test_an_address_without_a_project_is_of_the_one_looked_at_last(ids: Ids) -> None:
+def test_address_without_a_project_opens_the_one_shown_last(ids: Ids) -> None:
     for slug in ("my-first-project", "leases"):
         opened("home.py", project=slug)
         assert of_links(opened("pages/1_Corpora.py")) == {slug}
@@ -84,14 +84,16 @@ def test_an_address_without_a_project_is_of_the_one_looked_at_last(ids: Ids) -> 
     projects.archive("leases", archived=False)
 
 
-def test_a_run_s_address_and_who_began_the_app_know_better(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_of_a_run_or_of_the_environment_overrides_the_one_shown_last(
+    ids: Ids, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened("home.py", project="leases")
     assert of_links(opened("pages/5_Training.py", run="20260101-000000-finetune-0000")) == {"my-first-project"}
     monkeypatch.setenv("WINNOW_PROJECT", "my-first-project")
     assert of_links(opened("home.py")) == {"my-first-project"}
 
 
-def test_a_page_is_shown_where_nothing_can_be_written_down(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_shown_on_a_full_disk(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -100,7 +102,7 @@ def test_a_page_is_shown_where_nothing_can_be_written_down(ids: Ids, monkeypatch
         assert of_links(opened("home.py", project=slug)) == {slug}
 
 
-def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
+def test_run_of_another_project_is_only_counted(ids: Ids) -> None:
     with within("my-first-project"):
         run = runs.get(audit(corpora.roles()["task"]))
     with as_running(run):
@@ -110,10 +112,12 @@ def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
         assert run.id not in whole(leases)
         first = opened("pages/3_Selection.py", project="my-first-project")
         assert "running in" not in texts(first)
-        assert [mark for mark in marks() if mark in whole(first)]  # what must not show in another project shows here
+        assert [
+            mark for mark in marks() if mark in whole(first)
+        ]  # the marks that must not appear in another project appear here
 
 
-def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
+def test_address_of_an_unknown_project_lists_the_projects(ids: Ids) -> None:
     app = opened("pages/1_Corpora.py", project="nope")
     said = seen(app)
     assert "There is no project 'nope'. Projects: My first project, Leases." in said
@@ -123,7 +127,7 @@ def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
     assert not app.title
 
 
-def test_what_was_typed_for_one_is_forgotten_for_another(ids: Ids) -> None:
+def test_typed_text_is_forgotten_when_the_project_changes(ids: Ids) -> None:
     app = opened("home.py", {"results.try.text": "The patient Ada Quill"}, project="my-first-project")
     assert "results.try.text" in app.session_state
     app.query_params["project"] = "leases"
@@ -131,7 +135,7 @@ def test_what_was_typed_for_one_is_forgotten_for_another(ids: Ids) -> None:
     assert "results.try.text" not in app.session_state
 
 
-def test_a_download_is_of_the_project_that_offered_it(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_download_comes_from_the_project_that_offered_it(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
     with within("leases"):
         work = module.later(here)
     got: list[Path] = []
@@ -143,7 +147,7 @@ def test_a_download_is_of_the_project_that_offered_it(ids: Ids, monkeypatch: pyt
 
 @pytest.fixture
 def gone_to(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Addresses that a window was sent to."""
+    """Return the list of addresses that a window is sent to."""
     addresses: list[str] = []
     monkeypatch.setattr(module, "_go", lambda data, **look: addresses.append(data["address"]))
     return addresses
@@ -154,7 +158,7 @@ def menu(**query: str) -> AppTest:
     return opened("home.py", {"project.menu": True}, **query)
 
 
-def test_a_new_project_is_gone_to_and_what_was_is_my_first(home: Path, seal: Any, gone_to: list[str]) -> None:
+def test_new_project_is_opened_and_shares_nothing_with_the_first(home: Path, seal: Any, gone_to: list[str]) -> None:
     seal(["One clause ."], "quillwort")
     app = menu()
     app.text_input(key="project.new.name").set_value("Leases & <b>more</b>")
@@ -168,7 +172,7 @@ def test_a_new_project_is_gone_to_and_what_was_is_my_first(home: Path, seal: Any
     assert "exists already" in press(again, "project.new").error[0].value.replace("&#58;", ":")
 
 
-def test_renamed_archived_and_put_back(home: Path) -> None:
+def test_project_is_renamed_archived_and_restored(home: Path) -> None:
     projects.new("Leases")
     projects.new("Rentals")
     app = menu(project="leases")
@@ -183,7 +187,7 @@ def test_renamed_archived_and_put_back(home: Path) -> None:
     assert not projects.find("Contracts").archived
 
 
-def test_an_export_is_offered_with_what_the_models_weigh_and_by_command_if_too_large(
+def test_export_states_the_size_of_the_models_and_gives_a_command_if_too_large(
     home: Path, seal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = seal(["One clause ."], "clauses").fingerprint
@@ -199,7 +203,7 @@ def test_an_export_is_offered_with_what_the_models_weigh_and_by_command_if_too_l
     assert "project export 'My first project' --output my-first-project.zip --with-weights" in app.code[0].value
 
 
-def test_a_command_names_the_project_where_it_is_not_the_usual_one(ids: Ids) -> None:
+def test_command_names_the_project_unless_it_is_the_default(ids: Ids) -> None:
     assert commands.command("add", {"path": "x.txt"}) == "python -m core corpus add x.txt"
     with within("leases"):
         assert commands.command("add", {"path": "x.txt"}) == "python -m core --project Leases corpus add x.txt"

@@ -54,7 +54,7 @@ def test_one_click_ranks_the_bundled_encoder(parts: dict[str, str], begun: Begun
     assert RankConfig.parse(dict(options)).encoders == ("minilm",)
 
 
-def test_a_ranking_is_a_table_with_a_proposal_that_one_click_takes_over(
+def test_ranking_is_a_table_with_a_proposal_that_one_click_applies(
     home: Path, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reason = "m: its tokenizer has 196 entries but its embedding table only 193 rows"
@@ -113,7 +113,7 @@ def test_a_larger_encoder_is_fetched_only_with_consent_and_can_be_tried_again(
 
 
 @pytest.mark.usefixtures("parts")
-def test_a_machine_kept_offline_offers_no_larger_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_machine_offers_no_larger_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offer_small(tmp_path, monkeypatch)
     monkeypatch.setenv("WINNOW_OFFLINE", "1")
     assert not [expander for expander in opened(PAGE).expander if "larger encoder" in expander.label]
@@ -130,7 +130,7 @@ def test_a_gpu_that_cannot_be_used_is_named_with_the_reason(driver: Driver, part
     assert not any("No GPU here" in info.value for info in opened(PAGE).info)
 
 
-def test_the_memory_and_use_of_a_gpu_are_points_of_curves(
+def test_memory_and_use_of_a_gpu_are_drawn_as_curves(
     driver: Driver, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver.tells(H100, busy=lambda: 83)
@@ -147,7 +147,9 @@ def test_the_memory_and_use_of_a_gpu_are_points_of_curves(
     assert "NVIDIA H100 (70 GB of 80 GB free) and 1 more" in texts(opened("home.py"))
 
 
-def test_without_the_driver_library_torch_s_own_number_is_left(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_driver_library_only_torchs_memory_is_recorded(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     driver.shows(H100)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 5_500_000_000)
     assert events._of_card(torch.device("cuda")) == {"gpu_memory_gb": 5.5}

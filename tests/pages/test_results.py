@@ -1,4 +1,4 @@
-"""The page Results in its states, without a browser, on runs that were finished by hand."""
+"""The page Results, on runs with results written by hand."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ PAGE = "pages/6_Results.py"
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home with a finished experiment of seven lines, and its id."""
+    """Prepare a home with a finished experiment of seven variants; return the home and the experiment's id."""
     home = project_in(tmp_path_factory.mktemp("finished"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
@@ -51,19 +51,19 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture
 def run_id(prepared: tuple[Path, str], home: Path) -> str:
-    """The experiment in a copy of that home."""
+    """Copy the prepared home; return the experiment's id."""
     shutil.copytree(prepared[0], home)
     return prepared[1]
 
 
 def arm(run_id: str, name: str, budget: str = "") -> str:
-    """The `finetune` run of a line."""
+    """Return the `finetune` run of a variant."""
     rows = results.board(run_id).leaderboard
     return next(row.finetune_run for row in rows if (row.arm, row.budget) == (name, budget))
 
 
 def tab(app: AppTest, name: str) -> AppTest:
-    """The page with another tab open, which only a browser can click."""
+    """Draw the page with another tab open: only a browser can click a tab."""
     app.session_state["results.tab"] = name
     return app.run()
 
@@ -73,7 +73,7 @@ def on_tab(name: str) -> AppTest:
     return opened(PAGE, {"results.tab": name})
 
 
-def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report_and_table(
+def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.experiment.tables.MINUTE", 0.0)  # these trainings took no time
@@ -118,7 +118,7 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
     assert seen(app).count("</th>") == columns + 1
 
 
-def test_what_a_test_set_shares_with_the_training_set_and_harder_sets_are_shown(
+def test_overlap_of_training_and_test_set_and_harder_sets_are_shown(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = runs.get(run_id).result()
@@ -142,7 +142,7 @@ def test_what_a_test_set_shares_with_the_training_set_and_harder_sets_are_shown(
     assert "31.25" in page
 
 
-def test_a_type_that_no_arm_finds_is_named_and_comparisons_open_on_the_claimed_arm(home: Path) -> None:
+def test_type_that_no_variant_finds_is_named_and_comparisons_start_with_the_claim(home: Path) -> None:
     made = finished.corpora(home)
     lines = [("none", "", 0), ("random", "10", 300), ("classifier", "10", 60)]  # random is first by dev F1
     run_id = finished.experiment(home, made, lines, never="<b>COURT</b>").id
@@ -158,7 +158,7 @@ def test_a_type_that_no_arm_finds_is_named_and_comparisons_open_on_the_claimed_a
     assert "<b>COURT" not in page
 
 
-def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
+def test_mean_is_rounded_once_and_equal_on_every_tab(run_id: str) -> None:
     name = arm(run_id, "none")
     for run, rows_of in ((name, lambda told: [told["test"]]), (run_id, lambda told: told["leaderboard"])):
         told = runs.get(run).result()
@@ -171,10 +171,10 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
     for said in (finished.html_report(run_id), texts(opened(PAGE)), texts(trainings)):
         assert "64.27 ± 0.00" in said
         assert "64.28" not in said
-    assert texts(trainings).count("<tr>") >= 1 + 7  # every training of it
+    assert texts(trainings).count("<tr>") >= 1 + 7  # every training of the experiment
 
 
-def test_more_text_is_judged_only_if_pre_trainings_were_repeated(run_id: str) -> None:
+def test_more_text_is_judged_only_if_pre_training_was_repeated(run_id: str) -> None:
     app = on_tab("Curves")
     assert len(app.get("plotly_chart")) == 2
     app.number_input(key="results.worth").set_value(1e9).run()
@@ -186,13 +186,13 @@ def test_more_text_is_judged_only_if_pre_trainings_were_repeated(run_id: str) ->
     assert "not worth it" in texts(app.run())
 
 
-def test_shares_of_low_ceim_and_sources_have_curves_and_are_compared_with_their_base(run_id: str) -> None:
+def test_shares_of_low_ceim_and_sources_have_curves_and_their_own_baseline(run_id: str) -> None:
     told = runs.get(run_id).result()
     arms = iter(["base:1000", "low-share:0%", "low-share:30%"])
     for row in told["leaderboard"]:
         if row["arm"] != "none" and (name := next(arms, "")):
             row |= {"arm": name, "budget": ""}
-    for row in told["leaderboard"][-2:]:  # as though what they read were a source's, in two sizes
+    for row in told["leaderboard"][-2:]:  # as if they were trained on two sizes of a source
         row |= {"arm": "lm:a", "source": "f00d", "budget": f"{row['sentences'] or 7}tokens"}
     finished.returned(runs.get(run_id), told)
     words = "none (sets of one size: base:1000)"
@@ -203,7 +203,7 @@ def test_shares_of_low_ceim_and_sources_have_curves_and_are_compared_with_their_
     assert {"results.shares", "results.sources"} <= {chart.key for chart in app.get("plotly_chart")}
 
 
-def test_the_curves_of_several_trainings_are_in_one_chart(run_id: str) -> None:
+def test_curves_of_several_trainings_share_one_chart(run_id: str) -> None:
     app = on_tab("Training curves")
     assert not app.warning  # arms of one experiment
     arms = app.multiselect(key="results.overlay.runs")
@@ -216,7 +216,7 @@ def test_the_curves_of_several_trainings_are_in_one_chart(run_id: str) -> None:
     }
 
 
-def test_two_arms_are_compared_by_type_with_intervals_and_by_decoding_for_experts(run_id: str) -> None:
+def test_two_variants_are_compared_by_type_with_intervals_and_by_decoding_for_experts(run_id: str) -> None:
     for n, row in enumerate(results.board(run_id).leaderboard):
         for finetune in row.finetunes:
             run = runs.get(finetune)
@@ -249,7 +249,7 @@ def rows(run_id: str) -> list[str]:
     return [row.finetune_run for row in results.board(run_id).leaderboard]
 
 
-def test_sentences_are_shown_beside_each_other_with_their_mistakes_counted_and_filtered(run_id: str) -> None:
+def test_predictions_of_two_variants_are_shown_side_by_side_with_counted_mistakes(run_id: str) -> None:
     app = on_tab("Sentences")
     a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
@@ -292,7 +292,7 @@ def test_sentences_are_shown_beside_each_other_with_their_mistakes_counted_and_f
     assert re.search(f'>missed</td><td>[^<]*</td><td class="w-number">{n}</td>', said)
 
 
-def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
+def test_every_format_can_be_downloaded_and_a_failed_copy_hides_nothing(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*given: object, **more: object) -> Path:
@@ -314,7 +314,7 @@ def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
 
 
 class Tags(HTMLParser):
-    """Every tag and attribute of a page."""
+    """Collect every tag of a page with its attributes, and check that each is closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -331,7 +331,7 @@ class Tags(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
+def test_report_is_one_valid_page_that_fetches_nothing(run_id: str) -> None:
     corpora.rename(corpora.roles()["task"], '<script>alert("x")</script>')
     page = finished.html_report(run_id)
     parser = Tags()
@@ -345,7 +345,7 @@ def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
     assert "python -m core experiment" in page
 
 
-def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) -> None:
+def test_experiment_with_missing_runs_or_corpora_names_them(run_id: str) -> None:
     shutil.rmtree(runs.get(arm(run_id, "none")).artifacts / "model")
     assert results.missing(run_id) == []  # the command trains a tagger again
     RunStore(home()).remove(arm(run_id, "random", "10"))
@@ -356,11 +356,13 @@ def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) 
         assert "the taggers of random 10" in said
 
 
-def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be(home: Path) -> None:
+def test_single_training_is_compared_only_between_its_seeds(home: Path) -> None:
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6, seed_effects=(0, 0, -0.55))
     assert failed_seeds(run) == [3]
-    assert run.result()["test"]["mean"] == pytest.approx(sum(run.result()["test"]["micro_f1"]) / 3)  # it counts
+    assert run.result()["test"]["mean"] == pytest.approx(
+        sum(run.result()["test"]["micro_f1"]) / 3
+    )  # the failed seed counts too
     app = opened(PAGE)
     assert not app.error
     assert {"A", "B"}.isdisjoint(box.label for box in app.selectbox)
@@ -378,7 +380,7 @@ def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be
         results.side_by_side(run.id, 1, other.id, 1)
 
 
-def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them(home: Path) -> None:
+def test_trainings_with_different_options_are_compared_with_a_warning_that_names_them(home: Path) -> None:
     made = finished.corpora(home)
     finished.tuned(home, made, "tiny", 0.5)
     other = {**made, "train": made["dev"], "dev": made["train"]}
@@ -390,7 +392,7 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     finished.tuned(home, made, "tiny", 0.55, learning_rate=0.2, epochs=7)
     finished.tuned(home, made, "minilm", 0.6)
     app = opened(PAGE)
-    assert not app.warning  # two that were trained alike are first
+    assert not app.warning  # the first two have the same options
     assert on_tab("Training curves").warning
     kind = KINDS["experiment"]
     with EventLog(
@@ -398,7 +400,7 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     ) as log:
         log.append("started", {"pid": 2**22 + 1, "created": 0.0})
         log.append("cancelled", {})
-    app = opened(PAGE)  # no two trainings are taken for the answer of an experiment that is not finished
+    app = opened(PAGE)  # an unfinished experiment has no answer from two of its trainings
     assert app.tabs[0].label == "All trainings"
     assert "No checkpoint was written yet: Resume starts this training again" in texts(app)  # as on Training
 
@@ -407,7 +409,7 @@ def marks(made: Mapping[str, Corpus]) -> dict[str, str]:
     return {name: corpus.fingerprint for name, corpus in made.items()}
 
 
-def test_novelty_is_by_words_in_any_case(home: Path) -> None:
+def test_unseen_names_ignore_case(home: Path) -> None:
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6)
     known = {

@@ -71,9 +71,7 @@ def selection(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Itera
     ("gained", "seconds", "rate"),
     [(1, 24, "0.042"), (3, 7, "0.43"), (24, 10, "2.4"), (96, 10, "9.6"), (40, 1, "40"), (4321, 1, "4,321")],
 )
-def test_a_rate_has_the_digits_that_it_needs(
-    selection: Callable[..., Run], gained: int, seconds: float, rate: str
-) -> None:
+def test_rate_has_two_significant_digits(selection: Callable[..., Run], gained: int, seconds: float, rate: str) -> None:
     run = selection(STARTED, ("stage", {"name": "score: training"}), at(0, 9999), at(gained, 9999), seconds=seconds)
     assert pace(run.state())[:2] == [f"{gained:,} of 9,999 steps", f"{rate} steps a second"]
     assert stage(run.state()) == "Training"
@@ -83,12 +81,12 @@ def test_a_rate_has_the_digits_that_it_needs(
     ("spent", "whole", "said"),
     [(3, 60, "3 of about 60 s"), (660, 1380, "11 of about 23 min"), (5000, 12_000, "1.4 of about 3.3 h")],
 )
-def test_time_spent_and_time_in_all_are_in_one_unit(spent: float, whole: float, said: str) -> None:
+def test_elapsed_and_total_time_share_a_unit(spent: float, whole: float, said: str) -> None:
     assert run_words.out_of(spent, whole) == said
 
 
 @pytest.mark.parametrize("change", [{"cancelling": True}, {"state": "cancelled"}])
-def test_a_run_that_was_stopped_has_no_time_left(change: dict[str, Any]) -> None:
+def test_cancelled_run_shows_no_remaining_time(change: dict[str, Any]) -> None:
     part = Part(number=1, of=2, name="pretrain", left=90.0, after=0.0, since=time.time())
     state = RunState(state="running", eta=4440.0, done=5, total=10, unit="steps", part=part, started=time.time())
     assert "left in this stage" in " ".join(pace(state))
@@ -97,7 +95,7 @@ def test_a_run_that_was_stopped_has_no_time_left(change: dict[str, Any]) -> None
     assert not re.search("left|of about", " ".join([*pace(stopped), *whole(stopped)]))
 
 
-def test_a_running_run_shows_the_whole_the_part_and_the_pace(
+def test_running_run_shows_progress_of_run_and_step_and_where_it_computes(
     selection: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = selection(STARTED, PART, ("stage", {"name": "[3 of 6] pretrain: training"}), at(10), at(20), seconds=0)
@@ -139,7 +137,7 @@ def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     assert len(app.error) == 1
 
 
-def test_home_lists_eight_runs_with_what_came_out_or_all_of_them(made: dict[str, Corpus], home: Path) -> None:
+def test_home_lists_eight_runs_with_their_outcome_or_all(made: dict[str, Corpus], home: Path) -> None:
     run = finished.experiment(home, made, finished.LINES[:2])
     measured(home, contracts(home))
     for seed in range(10):
@@ -155,7 +153,7 @@ def test_home_lists_eight_runs_with_what_came_out_or_all_of_them(made: dict[str,
     assert said.count(plain(" ".join(results.finding(run.id).parts))) == 2  # in the list, and as the answer
 
 
-def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Path, tmp_path: Path) -> None:
+def test_cancelled_import_says_that_nothing_was_added(home: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("A line .\n", encoding="utf-8")
     recipe = KINDS["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "long.txt")}), store())
@@ -167,7 +165,7 @@ def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Pat
     assert "is kept" not in texts(app)
 
 
-def test_no_run_is_shown_in_place_of_one_of_another_page_or_kind(home: Path, made: dict[str, Corpus]) -> None:
+def test_page_shows_no_other_run_instead_of_one_of_another_page_or_kind(home: Path, made: dict[str, Corpus]) -> None:
     run_id = select()
     app = opened_on(TRAINING, run_id)
     [link] = [each.proto for each in app.main.get("page_link") if run_id in each.proto.query_string]
@@ -179,7 +177,7 @@ def test_no_run_is_shown_in_place_of_one_of_another_page_or_kind(home: Path, mad
     assert "Leaderboard" not in [tab.label for tab in app.tabs]
 
 
-def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[str, Corpus], seal: Seal) -> None:
+def test_window_keeps_its_selection_until_other_corpora_are_in_use(made: dict[str, Corpus], seal: Seal) -> None:
     older, newer = (select(budget=budget) for budget in ("20%", "5"))
     app = opened_on(SELECTION, older)
     del app.query_params["choice"]
@@ -192,7 +190,7 @@ def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[s
     assert app.metric
 
 
-def test_another_run_is_picked_in_the_list(home: Path, made: dict[str, Corpus]) -> None:
+def test_another_run_can_be_chosen_in_the_list(home: Path, made: dict[str, Corpus]) -> None:
     marks = {name: made[name].fingerprint for name in ("train", "dev")}
     older, newer = (
         finish(home, "finetune", {"init": "tiny", "seeds": (seed,), **marks}, lambda _: fine_tuned()) for seed in (1, 2)
@@ -206,16 +204,14 @@ def test_another_run_is_picked_in_the_list(home: Path, made: dict[str, Corpus]) 
 
 
 @pytest.mark.parametrize(("page", "then"), [("4_Explore", "Selection"), ("6_Results", "Training")])
-def test_a_page_without_runs_leads_to_what_makes_them(page: str, then: str, made: dict[str, Corpus]) -> None:
+def test_page_without_runs_links_to_the_page_that_starts_them(page: str, then: str, made: dict[str, Corpus]) -> None:
     app = opened(f"pages/{page}.py")
     assert [link.proto.page for link in app.main.get("page_link")] == [then]
     assert not app.button
 
 
 @pytest.mark.parametrize("page", list(PLACES))
-def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
-    page: str, made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_starts_in_the_chosen_place(page: str, made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> None:
     begun = list[tuple[str, str]]()
 
     def start(kind: str, options: Mapping[str, object], on: str = "", **others: object) -> str:

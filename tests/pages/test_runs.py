@@ -37,7 +37,7 @@ def shown(app: AppTest) -> list[str]:
     return list(app.dataframe[0].value["run"]) if app.dataframe else []
 
 
-def test_the_table_is_searched_filtered_and_shows_pinned_runs_first(home: Path, three: list[Run]) -> None:
+def test_table_is_searched_and_filtered_and_shows_pinned_runs_first(home: Path, three: list[Run]) -> None:
     labels.change(three[0].id, name="the <b>first</b> one", tags=["march", "tiny"], note="Remember the buyer.")
     labels.change(three[1].id, tags=["march"])
     small = finish(home, "add", {"path": "/x.txt"}, lambda context: finished.imported(corpora_of(three)))
@@ -67,7 +67,7 @@ def corpora_of(three: list[Run]) -> Corpus:
     return corpora.find(three[0].manifest.config["train"])
 
 
-def test_a_run_is_named_and_its_name_is_shown_wherever_it_is_listed(home: Path, three: list[Run]) -> None:
+def test_name_of_a_run_is_shown_in_every_list(home: Path, three: list[Run]) -> None:
     app = opened(PAGE, {"runs.picked": [three[2].id], "runs.command": True})
     begins, labelling = codes(app)
     assert "core select " in begins
@@ -99,7 +99,7 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
     assert shown(app) == [three[2].id]
 
 
-def test_a_removal_says_what_it_frees_and_what_needs_the_run(home: Path, three: list[Run]) -> None:
+def test_removal_states_the_freed_bytes_and_the_runs_that_need_it(home: Path, three: list[Run]) -> None:
     marks = {name: three[2].manifest.config[name] for name in ("task", "domain")}
     finish(home, "map", {"selection": three[2].id, **marks}, lambda context: {})
     app = opened(PAGE, {"runs.picked": [three[2].id]})

@@ -50,7 +50,7 @@ def press_labelled(app: AppTest, label: str) -> AppTest:
     return well(app.run())
 
 
-def test_the_form_starts_from_the_roles_without_what_winnow_made(
+def test_form_starts_from_the_roles_and_leaves_out_derived_corpora(
     seal: Seal, home: Path, begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     task, near, far = (seal(lines(FRUIT, 30, n), name) for n, name in enumerate(("task", "near", "far")))
@@ -63,7 +63,7 @@ def test_the_form_starts_from_the_roles_without_what_winnow_made(
     assert SimilarityConfig.parse(dict(options)).cap_tokens == "equal"
 
 
-def test_a_finished_comparison_shows_the_closest_source_first_and_no_name_as_markup(compared: str) -> None:
+def test_comparison_shows_the_closest_source_first_and_no_name_as_markup(compared: str) -> None:
     app = well(opened(PAGE, {"similarity.command": True}))
     shown = texts(app)
     assert "orchard is closest to my&#45;task" in app.success[0].value
@@ -80,7 +80,7 @@ def test_a_finished_comparison_shows_the_closest_source_first_and_no_name_as_mar
 
 
 @pytest.mark.parametrize("case", ["one source", "too small", "no shared word"])
-def test_a_source_that_cannot_be_compared_says_why(case: str, seal: Seal) -> None:
+def test_source_that_cannot_be_compared_has_a_reason(case: str, seal: Seal) -> None:
     near = seal(lines(FRUIT, 200, 2), "near")
     other = {
         "one source": [],
@@ -103,7 +103,7 @@ def test_a_source_that_cannot_be_compared_says_why(case: str, seal: Seal) -> Non
         assert any("shares no word" in warning.value for warning in app.warning)
 
 
-def test_a_pasted_table_is_correlated_or_its_wrong_line_named() -> None:
+def test_pasted_table_is_correlated_and_an_invalid_line_is_named() -> None:
     app = press_labelled(opened(PAGE), "Insert Table 3 of Dai et al. 2019")
     said = texts(app)
     for r in ("-0.618", "-0.748", "0.667", "0.739", "**48 of 60**", "6 of 6", "+3.42 [+3.02, +3.82]"):

@@ -1,4 +1,4 @@
-"""Every page in four states: empty, ready, running, damaged."""
+"""Every page in each of its states: empty, with a finished run, with running runs, and with corpora removed."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ NAMES = {file: name for pages in PAGES.values() for file, name, _ in pages}
 Home = tuple[Path, dict[str, str]]
 GONE = "No longer on this machine"
 DEAD = "20200101-000000-select-dead"
-CHARTS: dict[str, tuple[str, ...]] = {  # kinds of elements that a page has only if there is something to show
+CHARTS: dict[str, tuple[str, ...]] = {  # elements that a page draws only for a finished run
     "Home": ("download_button",),
     "Corpora": ("vega_lite_chart", "html"),
     "Runs": ("dataframe",),
@@ -43,7 +43,7 @@ CHARTS: dict[str, tuple[str, ...]] = {  # kinds of elements that a page has only
 }
 
 
-def test_the_menu_names_every_page_and_each_that_may_be_empty_has_its_pictures() -> None:
+def test_menu_names_every_page_and_each_has_its_pictures() -> None:
     assert sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*.py")) == ALL[1:]
     names = {name.lower() for name in NAMES.values()} - {"papers"}
     assert set(empty.SHOWN) == names
@@ -52,7 +52,7 @@ def test_the_menu_names_every_page_and_each_that_may_be_empty_has_its_pictures()
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_an_empty_page_offers_a_sample_and_shows_its_picture(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_page_offers_a_sample_and_shows_its_picture(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     theme = "dark" if page > "pages/5" else "light"
     monkeypatch.setattr(empty, "is_dark", lambda: theme == "dark")
     app = opened(page)
@@ -70,7 +70,7 @@ def test_an_empty_page_offers_a_sample_and_shows_its_picture(page: str, monkeypa
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_a_page_with_a_finished_run_shows_it(page: str, furnished_once: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_shows_its_finished_run(page: str, furnished_once: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(furnished_once[0]))
     run_id = furnished_once[1][NAMES[page]]
     app = opened(page, run=run_id) if run_id else opened(page)
@@ -89,7 +89,8 @@ def test_every_view_of_a_page_is_drawn_for_an_expert(
     preferences.set_expert(True)
     run_id = furnished_once[1][NAMES[page]]
     app = opened(page, run=run_id) if run_id else opened(page)
-    for row_id, option in [(row.proto.id, option) for row in rows_of_buttons(app) for option in row.options]:
+    views = [(row.proto.id, option) for row in rows_of_buttons(app) for option in row.options if option != row.value]
+    for row_id, option in views:
         for row in rows_of_buttons(app):
             if row.proto.id == row_id:
                 row.set_value([option] if isinstance(row.value, list) else option).run()
@@ -109,7 +110,7 @@ def rows_of_buttons(app: AppTest) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Run]]]:
-    """Yield a home in which two selections run, one waits and one has failed: {strategy: run}."""
+    """Yield a home and {strategy: run}: two selections run, one waits, and one has failed."""
     with elsewhere(tmp_path_factory.mktemp("working") / "home") as home, ExitStack() as held:
         made, recipe = finished.corpora(home), KINDS["select"]
         names = {role: made[role].fingerprint for role in ("task", "domain")}
@@ -134,7 +135,7 @@ def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_every_page_shows_which_runs_are_running_and_how_far_they_are(
+def test_every_page_shows_the_progress_of_running_runs(
     page: str, working: tuple[Path, dict[str, Run]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(working[0]))
@@ -144,11 +145,11 @@ def test_every_page_shows_which_runs_are_running_and_how_far_they_are(
     said = {link.query_string.partition("run=")[2].split("&")[0]: bar for link, bar in zip(links, bars, strict=True)}
     assert set(said) == {run.id for run in working[1].values()}
     assert said[working[1]["random"].id].startswith("Part 3 of 6")
-    assert plain("by random") in said[working[1]["ngram-perplexity"].id]  # what it waits for
+    assert plain("by random") in said[working[1]["ngram-perplexity"].id]  # the run that it waits for
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_a_page_shows_a_run_whose_corpora_are_gone_and_says_so(
+def test_page_shows_a_run_whose_corpora_were_removed_and_says_so(
     page: str, emptied: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(emptied[0]))
@@ -162,7 +163,7 @@ def test_a_page_shows_a_run_whose_corpora_are_gone_and_says_so(
 
 
 @pytest.mark.parametrize("page", [page for page in ALL if page[6:7].isdigit() and page[6:8] not in ("9_", "10")])
-def test_an_address_of_no_run_shows_none_and_says_so(
+def test_address_of_an_unknown_run_shows_no_other_run(
     page: str, furnished_once: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(furnished_once[0]))
@@ -170,10 +171,10 @@ def test_an_address_of_no_run_shows_none_and_says_so(
     assert not app.error
     assert "This result is not in this project" in texts(app)
     assert str(furnished_once[0]) not in texts(app)
-    assert all("Finished" not in element.value for element in app.markdown)  # no other run's panel
+    assert all("Finished" not in element.value for element in app.markdown)  # no panel of another run
 
 
-def test_the_switch_for_experts_is_kept_for_all_pages_and_a_damaged_file_counts_as_off(home: Path) -> None:
+def test_expert_switch_is_stored_for_all_pages_and_a_damaged_file_counts_as_off(home: Path) -> None:
     app = opened("home.py")
     app.sidebar.toggle[0].set_value(True).run()
     assert preferences.expert()

@@ -14,7 +14,7 @@ from tests.pages.drawing import opened, opened_on, seen, texts
 PAGE = "pages/6_Results.py"
 
 
-def test_a_study_shows_its_answers_with_a_forest_plot_and_a_table_and_so_does_its_report(home: Path) -> None:
+def test_study_page_and_report_show_the_same_answers_plots_and_table(home: Path) -> None:
     run = finished.study(home, (0.2, 2.0, 0.8))
     found = results.finding(run.id)
     assert found.what.startswith("Helped: ")
@@ -39,7 +39,7 @@ def test_a_study_shows_its_answers_with_a_forest_plot_and_a_table_and_so_does_it
     assert found.what.partition(":")[2].split(".")[0][:30] in seen(opened("home.py"))
 
 
-def test_a_single_task_says_nothing_of_others_like_it(home: Path) -> None:
+def test_study_of_one_task_claims_nothing_about_other_tasks(home: Path) -> None:
     run = finished.study(home, (0.2,), choosing=False, replicates=2)
     app = opened_on(PAGE, run.id)
     assert "similar tasks" in seen(app)
@@ -49,7 +49,7 @@ def test_a_single_task_says_nothing_of_others_like_it(home: Path) -> None:
     assert finished.html_report(run.id).count("<svg") == 1
 
 
-def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) -> None:
+def test_selection_is_compared_with_its_control_without_a_planned_test_too(home: Path) -> None:
     """A single replicate, by which nothing is tested."""
     run = finished.study(home, (0.2, 2.0), replicates=1)
     result = results.study_board(run.id)
@@ -59,7 +59,7 @@ def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) 
     assert "Difference to random 10%" in unescape(finished.html_report(run.id))
 
 
-def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None:
+def test_study_answers_nothing_if_no_tagger_learnt_anything(home: Path) -> None:
     run = finished.study(home, (1.2, 1.0, 1.1), idle=(0, 1, 2))
     result = results.study_board(run.id)
     assert result.planned is None
@@ -84,7 +84,7 @@ def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None
     assert "p = " not in shown
 
 
-def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figure(home: Path) -> None:
+def test_interval_much_wider_than_the_others_is_cut(home: Path) -> None:
     result = results.study_board(finished.study(home, (0.2, 2.0)).id)
     figure = json.loads(plot.forest(result, "choosing").to_json())
     low, high = figure["layout"]["xaxis"]["range"]
@@ -97,7 +97,7 @@ def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figu
     assert figure["layout"]["yaxis"]["categoryarray"][-1].startswith("&lt;img src=x")
 
 
-def test_where_no_tagger_learnt_anything_that_is_the_answer(home: Path) -> None:
+def test_study_says_that_no_tagger_learnt_anything_before_all_else(home: Path) -> None:
     """Two that found nothing are not level."""
     result = results.study_board(finished.study(home, (0.0, 0.0)).id)
     first, second = (replace(task, learnt=False) for task in result.tasks)

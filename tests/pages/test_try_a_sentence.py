@@ -31,7 +31,7 @@ FAST = {"init": "tiny", "learning_rate": 3e-3, "head_learning_rate": 3e-2, "batc
 
 
 def two_taggers(home: Path) -> tuple[str, str]:
-    """`finetune` runs of a tagger that learnt PER and LOC and of one whose steps were too small to learn."""
+    """Train a tagger of PER and LOC and one whose learning rate is too small; return both `finetune` runs."""
     parts = {}
     for number, role in enumerate(("train", "dev", "test"), start=1):
         rows = labelled(40 if role == "train" else 12, number)
@@ -49,7 +49,7 @@ def build_tried(home: Path) -> dict[str, str]:
 
 @pytest.fixture
 def taggers(homes: Homes, home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """The two in a home of the test's own, where a try is done at once and not in a process of its own."""
+    """Copy the home with two taggers; sentences are tagged in this process and not in a worker."""
     monkeypatch.setattr("core.experiment.deliver.start", lambda kind, options: runs.execute(kind, options).id)
     made = homes.copy(build_tried, home)
     return made["good"], made["bad"]
@@ -66,9 +66,7 @@ def typed(text: str, tagger: str, second: str | None = None) -> AppTest:
     return app
 
 
-def test_typed_sentences_are_read_by_two_taggers_and_no_file_holds_them_afterwards(
-    taggers: tuple[str, str], home: Path
-) -> None:
+def test_typed_sentences_are_tagged_by_two_taggers_and_stay_in_no_file(taggers: tuple[str, str], home: Path) -> None:
     good, bad = taggers
     app = typed("Px a Ly\nb <b> c Zyxname17\nb b Zyxname18", good, bad)
     said = texts(app)
@@ -85,14 +83,14 @@ def test_typed_sentences_are_read_by_two_taggers_and_no_file_holds_them_afterwar
     assert holding(home, ["Zyxname17", "Zyxname18"]) == []
     assert not runs.listed("predict")
     assert not runs.listed("tag")
-    assert "Zyxname18" in texts(app.run())  # it is shown as long as the page is open
+    assert "Zyxname18" in texts(app.run())  # shown as long as the page is open
     colour = re.findall(r'--c:([^"]+)">Ly', said)
     app = typed("Ly a a", good, good)
-    assert re.findall(r'--c:([^"]+)">Ly', texts(app)) == colour[:1] != []  # a colour is a type, whatever is typed
-    assert list(app.session_state[TRIES]) == list(app.session_state[READ]) == [good]  # the same twice is one try
+    assert re.findall(r'--c:([^"]+)">Ly', texts(app)) == colour[:1] != []  # the colour depends only on the type
+    assert list(app.session_state[TRIES]) == list(app.session_state[READ]) == [good]  # the same tagger twice is one try
 
 
-def test_a_tagger_whose_model_is_gone_is_not_offered_and_one_can_be_trained_again(
+def test_tagger_without_its_model_is_not_offered_and_can_be_trained_again(
     taggers: tuple[str, str], begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     good, bad = taggers
@@ -110,7 +108,7 @@ def test_a_tagger_whose_model_is_gone_is_not_offered_and_one_can_be_trained_agai
     assert [kind for kind, _ in begun] == ["finetune"]
 
 
-def test_a_try_is_stored_until_the_last_tagger_has_read_it_and_leaves_a_corpus_of_ones_own_alone(
+def test_typed_sentences_are_deleted_after_the_last_tagger_but_not_a_users_corpus_of_the_same_text(
     taggers: tuple[str, str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = deliver.try_sentences(taggers[0], "Zyxname17 a Ly")

@@ -18,7 +18,7 @@ TINY = ("none", "", 0), ("classifier", "10", 60), ("random", "10", 60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laid:
+class Prepared:
     """Ids of finished runs."""
 
     experiment: str
@@ -28,12 +28,12 @@ class Laid:
     skl: str
 
 
-def build_laid(home: Path) -> Names:
-    """Do as `lay` does, for `Homes.copy`."""
-    return asdict(lay(home))
+def build_prepared(home: Path) -> Names:
+    """Do as `prepare` does, for `Homes.copy`."""
+    return asdict(prepare(home))
 
 
-def lay(home: Path) -> Laid:
+def prepare(home: Path) -> Prepared:
     """Write all runs into the home that `WINNOW_HOME` names."""
     made = finished.corpora(home)
     labels = finished_bias.contracts(home)
@@ -53,7 +53,7 @@ def lay(home: Path) -> Laid:
     for run in runs.listed("finetune"):  # a run that starts from this model only needs the file
         (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
     runs.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
-    return Laid(
+    return Prepared(
         experiment=experiment,
         select=_mapped(home),
         similarity=_compared(home),
