@@ -221,11 +221,11 @@ def test_only_the_paper_preset_starts_from_a_random_unconstrained_chain(network:
     splits = Splits(
         train=rows, weights=[], borrowed=borrowed, dev=rows, tests=[], types=types, all_types=types, overlap=seen
     )
-    nobody: Any = None  # no run is looked up
+    no_job: Any = None  # not used for these options
     given = {"train": "a", "dev": "b", "init": "tiny", "network": network}
     for preset in ("quick", "custom", "paper"):
         config = FinetuneConfig.parse({**given, "preset": preset})
-        chain = _network(config, nobody, splits, seed=1).crf
+        chain = _network(config, no_job, splits, seed=1).crf
         assert [bool(scores.any()) for scores in chain.parameters()] == [preset == "paper"] * 3
         assert config.within_bioes is (preset != "paper")
         for constrained in (True, False):
