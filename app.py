@@ -63,7 +63,7 @@ def _warm() -> None:
 
 
 def _draw() -> None:
-    """Draw a map of three points, because Plotly loads its classes and their schema at the first figure."""
+    """Draw a map of three points in advance, so that Plotly loads its classes before a user's first figure."""
     points, xy = np.arange(3), np.arange(3, dtype=np.float32)
     dots = plot.Dots(x=xy, y=xy, points=points, kinds=points, hovered=points > 0)
     fig = plot.by_class(dots, [1, 1, 1], plot.View())

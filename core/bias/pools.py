@@ -43,7 +43,8 @@ class Thresholds:
 class Pools:
     """Masks `(m,)` of mentions. entity_low, entity_high: name of low or high PVI. context_high: context of high PVI.
 
-    An unmeasured mention is in no pool. reached: share to which `ladder` lowered "high", "" if it did not.
+    An unmeasured mention is in no pool. reached: the share of mentions that counts as "high" after `ladder` lowered the
+    threshold; "" if it did not.
     """
 
     kinds: tuple[str, ...]

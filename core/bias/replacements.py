@@ -528,7 +528,10 @@ class _Spelling:
         self._nearest = cache(self._find)
 
     def near(self, name: Name, kind: str, rng: Random) -> Name | None:
-        """Draw one of the `NEAREST` names by spelling that differ from `name` in more than case; None without any."""
+        """Draw one of the `NEAREST` names closest to `name` in spelling; None if there are none.
+
+        Names that differ from `name` only in case do not count.
+        """
         nearest = self._nearest(name, kind)
         return rng.choice(nearest) if nearest else None
 

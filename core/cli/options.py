@@ -1,4 +1,4 @@
-"""Turn the fields of a config into options of a command, and typed options into values of the config."""
+"""Turn the fields of a config into options of a command, and what the user typed into values of the config."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -276,7 +276,7 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
 
 
 def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:
-    """Propose roles for labelled files: training, dev and test set, to be divided, or unused.
+    """Propose a role for each labelled file: training, dev or test set, file to divide, or unused.
 
     Return the files to train on as one group, None if nothing is labelled.
     """

@@ -52,7 +52,7 @@ def experiment(
     """Compare variants (arms) at several budgets and seeds, with a verdict on each variant.
 
     \b
-    PLAN.yaml holds the same options; typed options take precedence.
+    PLAN.yaml holds the same options; options on the command line take precedence.
     Lists take commas (`--arms none,random,knn`), further options of a stage
     NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
     """
@@ -196,7 +196,7 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
     """Test one claim on several tasks: did the selection help on these, and would it help on similar ones?
 
     \b
-    PLAN.yaml holds the same options; typed options take precedence.
+    PLAN.yaml holds the same options; options on the command line take precedence.
     List the tasks in the same order everywhere: --train A,B --dev A,B --test A,B.
     """
     typed = typed_options(values)
@@ -239,7 +239,7 @@ def read_plan(
     listener: Callable[[Event], None] | None = None,
     config: type[Config] = CONFIG,
 ) -> Options:
-    """Read the options of a PLAN.yaml, override them with typed options, and import corpora given as paths.
+    """Read the options of a PLAN.yaml, override them with those on the command line, and import corpora given as paths.
 
     config: `ExperimentConfig` or `StudyConfig`. Errors: PathError, ReadError with file, line and key.
     """

@@ -61,7 +61,7 @@ Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
 REPORTED = ("experiment", "study")  # kinds of runs that have a report
 LONGEST = 100  # characters of a field of the cover
-TRIAL = "sentences to try"  # name of the corpus of typed sentences, which is removed once its result was shown
+TRIAL = "sentences to try"  # name of the corpus of sentences that the user typed; removed after its result was shown
 
 
 def exports() -> Path:

@@ -394,7 +394,7 @@ def settled_by(open_: Open, each: str = "") -> str:
     """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out:
-        return f"Next: something else; {gain} is unlikely: the range of the true difference ends below it."
+        return f"Next: try something else; {gain} is unlikely, as the range of the true difference ends below it."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:
         return f"Next: more repetitions than {open_.n}{each}."
@@ -416,6 +416,6 @@ def settled_by(open_: Open, each: str = "") -> str:
 
 def _out_of_reach(repetitions: int, each: str, gain: str) -> str:
     return (
-        f"Next: something else; to detect {gain} would take about {repetitions:,} repetitions{each}. "
-        "Labelling more text would help more."
+        f"Next: try something else. Detecting {gain} takes about {repetitions:,} repetitions{each}; labelling more "
+        "text would help more."
     )

@@ -371,7 +371,7 @@ def _conclusion(mean: Mean, asked: float) -> Conclusion:
 
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: StudyConfig, n: int) -> str:
-    """Return a sentence on what would detect the effect on these tasks; "" if a difference is detected."""
+    """Return a sentence on the data that would detect the effect on these tasks; "" if a difference is detected."""
     unit, gain = config.unit, f"a true mean gain of {gain_in_words(config.effect)}"
     if these.answer != "no evidence":
         return ""
@@ -397,9 +397,9 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
 
 
 def _tasks_lacking(others: Conclusion, variance: float, effect: float) -> str:
-    """Return a sentence on what would detect a mean of `effect` over similar tasks.
+    """Return a sentence on the number of similar tasks that detect a true mean gain of `effect` points.
 
-    variance: of the differences between tasks.
+    variance: variance of the differences between tasks.
     """
     if others.answer != "no evidence":
         return ""

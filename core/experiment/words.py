@@ -151,7 +151,7 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     unsettled = _unsettled(row, result, outlook)
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
-        then = f"Next: train longer first; {unlearnt.words}."
+        then = f"Next: train longer; {unlearnt.words}."
     sure = _sentences(_sure(row, rows, unsettled.detects), _power(result, row.verdict), _ledger(result))
     return Finding(what=what, sure=sure, next=then)
 
@@ -629,9 +629,9 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
 def _train_longer(result: StudyResult) -> str:
     """Return advice if some taggers of a study learnt nothing; "" if all learnt something."""
     if idle := [task.name for task in result.tasks if not task.learnt]:
-        return f"Next: train longer first; on {', '.join(idle)} no tagger learnt anything."
+        return f"Next: train longer; on {', '.join(idle)} no tagger learnt anything."
     failed = unlearnt_taggers(result.tasks)
-    return f"Next: train longer first; {failed.words}." if failed else ""
+    return f"Next: train longer; {failed.words}." if failed else ""
 
 
 def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:

@@ -317,7 +317,7 @@ def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 MAP_WIDTH, MAP_MARGINS = 440, 80  # pixels: width of a map on a small screen; height of its margins
-STEP = 4  # pixels: names are moved, and points counted, in squares of this size
+STEP = 4  # pixels: side of the squares in which points are counted; names are moved by whole squares
 LETTER, LINE = 6.2 / STEP, 20 // STEP  # average width of a letter and height of a line, in steps
 Box = tuple[slice, slice]  # steps across and up that a name covers
 

@@ -181,8 +181,8 @@ def run(config: AddVectorsConfig, job: Job) -> ImportResult:
         draft.unlink(missing_ok=True)
     if result.again or result.unusable:
         job.context.note(
-            f"{result.again:,} lines repeat a word, of which the first was used; {result.unusable:,} lines were left "
-            "out because their words are empty, too long or have blanks."
+            f"{result.again:,} lines repeat a word of an earlier line and were ignored; {result.unusable:,} lines were "
+            "left out because their words are empty, too long or have blanks."
         )
     return result
 

@@ -45,7 +45,9 @@ class IntakeConfig(Config):
     train: tuple[str, ...] = option((), "Training set: labelled sentences (L_C train).")
     dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
     test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
-    divide: tuple[str, ...] = option((), "Labelled files to divide into the missing sets among train, dev and test.")
+    divide: tuple[str, ...] = option(
+        (), "Labelled files to divide into those of train, dev and test that are not given."
+    )
     source: tuple[str, ...] = option((), "Further sources, to compare. Each becomes a corpus without a role.")
     documents: tuple[str, ...] = option(
         (), "Roles (task, domain) or files of source whose rows are documents, to be split into sentences."

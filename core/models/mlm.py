@@ -88,7 +88,7 @@ class Masking:
         return np.where(chosen & (fate >= 1 - RANDOM), random_pieces, seen), chosen
 
     def _uniform(self, epoch: int, rows: IntArray, places: IntArray, draw: int) -> FloatArray:
-        """Return one number in [0, 1) per piece, `(n,)`. draw: number of the draw at this place."""
+        """Return one number in [0, 1) per piece, `(n,)`. draw: index of the draw at this place, from 0."""
         # Each place has three draws, so seeds are spaced by 4.
         start = _mix(np.array([self.seed * 4 + draw], dtype=np.uint64)) + np.uint64(epoch)
         hashed = _mix(_mix(_mix(start) + rows.astype(np.uint64)) + places.astype(np.uint64))

@@ -32,7 +32,7 @@ from core.reporter import Reporter
 
 BLOCK = 1 << 20
 MB = 1_000_000
-_HELD = 2.25  # disk space needed, in multiples of the encoder's size: parts and joined zip, or joined zip and files
+_HELD = 2.25  # disk space in multiples of the encoder's size: parts with the joined zip, later the zip with its files
 _PATIENCE = 0.2  # seconds between two checks for a request to stop
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)

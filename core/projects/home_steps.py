@@ -133,7 +133,7 @@ def _saved() -> tuple[str, str]:
         return "", ""
     latest, words = readable[0]
     more = f", and {len(readable) - 1:,} more" if len(readable) > 1 else ""
-    return latest.id, f" Saved, from corpora that are no longer in use: {words}{more}."
+    return latest.id, f" Saved selections of corpora that are no longer in use: {words}{more}."
 
 
 def health(choice_id: str) -> str:

@@ -87,7 +87,10 @@ class _Nodes:
             self._context.note(f"Node {name} is gone.", passing=True)
 
     def refuse(self, node: str, error: ResourceError) -> None:
-        """Leave a node idle, because its results would have other bytes. Errors: `error`, if most nodes are refused."""
+        """Leave a node idle, because its results would differ in some bytes from those of the other nodes.
+
+        Errors: `error`, if most nodes are refused.
+        """
         self.admitted.pop(node, None)
         self._refused[node] = error
         if len(self._refused) > len(self.admitted) + len(self._asked):
@@ -213,7 +216,7 @@ class _Worker:
 class _Crew:
     """The workers that compute one run's chunks.
 
-    `_asked` holds every open request by Ray's reference: the worker, the kind of request, and the chunk.
+    `_asked` maps Ray's reference of each open request to the worker, the kind of request, and the chunk.
     """
 
     def __init__(self, ray: Any, on: str, chunks: Chunks, work: Work) -> None:

@@ -53,7 +53,7 @@ def similarity_bars(
 def _columns(
     rows: Sequence[SimilarityRow], measures: Sequence[str], titles: Mapping[str, str], height: int
 ) -> go.Figure:
-    """Return empty panels side by side, sources on the left; each heading names the direction."""
+    """Return empty panels side by side, with the sources' names at the left; headings say which values are better."""
     ends = {row.measure: _ENDS[row.prefer] for row in rows}
     headings = [f"<b>{plain(titles[m])}</b><br>{ends[m]}" for m in measures]
     fig = make_subplots(1, len(measures), shared_yaxes=True, subplot_titles=headings, horizontal_spacing=0.03)

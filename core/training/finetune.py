@@ -101,7 +101,7 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
-            # The list must not be empty, because the Trainer would never call `evaluate`. `evaluate` uses `dev` itself.
+            # Any list that is not empty: with an empty one the Trainer never calls `evaluate`, which uses `dev` itself.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),

@@ -227,7 +227,9 @@ class TaggerSettings(Config):
         "layer, with the layers above it removed; reinit:K: the last layer, after the top K layers were reinitialised.",
     )
     constrained: bool | None = option(
-        None, "Allow only tag sequences that are valid in BIOES. None: the preset's value; paper allows all."
+        None,
+        "Allow only tag sequences that are valid in BIOES. None: the preset's value; the preset paper allows all "
+        "sequences.",
     )
     epochs: int | None = option(None, "Most epochs to train. None, here and below: the preset's value.", ge=1, le=1000)
     batch_size: int | None = option(None, "Batch per optimizer step.", unit="sentences", ge=1, le=4096)

@@ -119,6 +119,13 @@ def test_ambiguity_between_iob1_and_iob2_is_asked_about(tmp_path: Path) -> None:
     assert ([s.text for s in found], report.rejected) == (["Bo"], 1)
 
 
+def test_comments_with_a_tab_are_no_tokens(tmp_path: Path) -> None:
+    rows = "# newdoc\tid 4\n# sent\t1\nAcme\tB-ORG\n#1\tO\n\n#\tO\nBob\tB-PER\n"
+    found, report = load(write(tmp_path / "a.conll", rows), scheme="iob2")
+    assert [list(sentence.tokens) for sentence in found] == [["Acme", "#1"], ["#", "Bob"]]
+    assert report.rejected == 0
+
+
 def test_a_bad_line_rejects_only_its_sentence(tmp_path: Path) -> None:
     good = "Al\tB-PER\n\n"
     bad = ["x\tO\ty\n", "x\n", "x\tPER\n", "x\tS-PER\n", "\tO\n", "a\0b\tO\n"]

@@ -87,7 +87,7 @@ def test_two_repetitions_of_which_one_learnt_nothing_are_called_so_everywhere(
     board, told = leaderboard.read(run), results.finding(run.id)
     row = next(row for row in board.leaderboard if row.arm == "classifier")
     assert told.sure.startswith("Two repetitions, of which one learnt nothing: ")
-    assert told.next == "Next: train longer first; half of the taggers learnt nothing."
+    assert told.next == "Next: train longer; half of the taggers learnt nothing."
     assert row.seeds_needed == "Train longer first: half of the taggers learnt nothing."
     assert results.repetitions_to_settle(run.id) == 0
     assert interval_words(row).endswith("(2 seeds, 1 learnt nothing: no interval)")

@@ -57,11 +57,11 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
-        ("No clear benefit", "+0.0 points of 100", "Next: something else; a true gain of 1 point is unlikely"),
+        ("No clear benefit", "+0.0 points of 100", "Next: try something else; a true gain of 1 point is unlikely"),
     ),
     "too small to wait for": (
         line("no evidence", delta=0.2, interval=(-5.0, 5.4), estimate=replace(GAIN, falling=3.0, fixed=0.0)),
-        ("No clear benefit", "can only detect gains of about", "Labelling more text would help more."),
+        ("No clear benefit", "can only detect gains of about", "labelling more text would help more."),
     ),
     "too few test sentences": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
@@ -226,7 +226,7 @@ def test_taggers_that_learnt_nothing_ask_for_longer_training_and_for_no_repetiti
     none = replace(NONE, micro_f1=[0.0, 60.0, 61.0], collapsed=(1,))
     result = ExperimentResult(leaderboard=[none, line(word)], curve=[], hours={"finetune": 0.4})
     told = of_experiment(result)
-    assert told.next == "Next: train longer first; 1 of the 6 taggers learnt nothing."
+    assert told.next == "Next: train longer; 1 of the 6 taggers learnt nothing."
     assert told.sure.endswith("Of 3 repetitions, one learnt nothing; it is included.")
     assert repetitions_to_settle(result) == 0
     assert not any(PRIVATE.search(part) for part in told.parts)
@@ -282,7 +282,7 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
 def test_a_study_names_tasks_without_enough_learnt_or_changed() -> None:
     tasks = [replace(task(0.5), taggers=9), replace(task(0.5), unlearnt=2, taggers=9)]
     told = study(mean("yes"), mean("yes"), tasks=tasks)
-    assert told.next == "Next: train longer first; 2 of the 18 taggers learnt nothing."
+    assert told.next == "Next: train longer; 2 of the 18 taggers learnt nothing."
     tasks = [task(0.5), replace(task(0.5), name="food", too_few="3 of 90 changed")]
     what = study(mean("yes"), mean("yes"), tasks=tasks).what
     assert " On food (3 of 90 changed), too few labels could be changed to test this" in what

@@ -174,7 +174,7 @@ def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
     place = ctypes.byref(box)
     for index in range(raw.FPDFText_CountChars(text)):
         code = raw.FPDFText_GetUnicode(text, index)
-        letter = chr(code) if 0 < code < 0x110000 else UNMAPPED  # PDFium returns 0 for a letter without a character
+        letter = chr(code) if 0 < code < 0x110000 else UNMAPPED  # PDFium returns 0 for a glyph without a character
         if letter in "\r\n":
             yield index, None
         elif raw.FPDFText_GetLooseCharBox(text, index, place):

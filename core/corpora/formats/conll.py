@@ -443,10 +443,13 @@ def _is_blank(text: str, row: list[str], found: Layout) -> bool:
 
 
 def _is_comment(row: list[str], found: Layout) -> bool:
-    """Return True for a comment such as `# id = 7`, False for the token # with its tag."""
+    """Return True for a comment such as `# id = 7`, False for the token # with its tag.
+
+    With tabs between columns, a comment such as `# newdoc<tab>7` may have as many cells as a token.
+    """
     if not row[0].startswith("#"):
         return False
-    return len(row) != found.n or (row[0] == "#" and not found.style.reads(row[found.tag]))
+    return len(row) != found.n or (row[0].partition(" ")[0] == "#" and not found.style.reads(row[found.tag]))
 
 
 def _add(

@@ -266,7 +266,8 @@ def _composed(
         if composed[start:end].strip():
             new.append(Span(start, end, span.type))
         else:
-            ledger.reject_span(line, f"a span from {span.start} to {span.end} with only a mark on the letter before it")
+            what = f"a span from {span.start} to {span.end} that holds only an accent of the letter before it"
+            ledger.reject_span(line, what)
             lost.append((span.start, span.end))
     return composed, new, lost
 

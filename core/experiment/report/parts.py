@@ -176,7 +176,7 @@ class Document:
 
 
 def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
-    """Draw one interval per row about zero, which the axis always includes; None without rows.
+    """Draw one interval per row, on an axis that always includes zero; return None without rows.
 
     Long names are broken into lines.
     """

@@ -30,8 +30,8 @@ RUN = "bias.rebuild"
 METHODS = {
     "highc2low": (
         "Harder names in informative contexts",
-        "Adds copies of sentences whose name and context are both informative, with a less informative name of the"
-        " same type.",
+        "Copies sentences in which a name and its context are both informative, and puts a less informative name of "
+        "the same type into each copy.",
     ),
     "random2low": (
         "Harder names anywhere",
@@ -185,7 +185,8 @@ def _lowered(reached: str) -> str:
     if not reached:
         return ""
     return (
-        f" To reach this number, the threshold of informative names and contexts is lowered to {reached} of their type."
+        f" To reach this number, the threshold is lowered: {reached} of the names and contexts of each type now count "
+        "as informative."
     )
 
 

@@ -113,8 +113,8 @@ def _names() -> dict[str, dict[str, Any]]:
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",
-            help="Only names that the training set lacks are used. Next come names of the corpora"
-            " above; if both lack names of a type, names are generated letter by letter.",
+            help="Only names that do not occur in the training set are used: first those that this tagger found, then "
+            "those of the corpora above. If neither has names of a type, names are generated letter by letter.",
         )
         strict = st.toggle(
             "Use only names that never have the replaced name's type in training",

@@ -255,7 +255,7 @@ def compare(choice_id: str, map_run: str | None) -> None:
         page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
         return
     other = st.selectbox("Compare with", list(names), 0, names.__getitem__, key=f"explore.other.{choice_id}")
-    st.markdown(f"**A** is {plain(this)}; **B** is {plain(names[other])}. Hand edits are counted.")
+    st.markdown(f"**A** is {plain(this)}; **B** is {plain(names[other])}. Hand edits are included.")
     _both(choice_id, map_run, other)
     side = st.segmented_control(
         "Sentences of",

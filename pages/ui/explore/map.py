@@ -150,7 +150,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
     """Return the view of a new figure. A zoom or a lasso in the browser must not redraw the figure."""
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
-    # Without the bridge's state, the page was left, and the browser's view is lost.
+    # If the bridge has no state, the user has left the page since, and the browser's view is lost.
     if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
         zoom = st.session_state.get(state.ZOOM) or {}
         region = state.picked(map_run)

@@ -152,7 +152,7 @@ def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
         st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
 
 
-Mark = tuple[Entity, str, str]  # entity, label after it, kind of mistake or ""
+Mark = tuple[Entity, str, str]  # entity, text shown after it, kind of mistake ("" if it is right)
 
 
 def _read(sentence: Sentence, read: Sequence[Entity], wrong: Sequence[Mistake], colour: str) -> str:

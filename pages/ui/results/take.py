@@ -49,7 +49,7 @@ def origin(row: TaggerRow) -> str:
 
 
 def names(rows: Sequence[results.TaggerRow]) -> dict[str, str]:
-    """Return {run id: name of the tagger, by encoder and training set}."""
+    """Return {run id: name of the tagger}; the name consists of its encoder and its training set."""
     words = {row.run: f"{origin(row)} on {row.train}" for row in rows}
     return run_titles([runs.get(row.run) for row in rows], lambda run: words[run.id])
 

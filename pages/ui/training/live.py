@@ -59,7 +59,7 @@ def _training(run_id: str, shown: str | None) -> Run:
 
 
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
-    """Ask for one training of an experiment; None for the current one, or the last one at the end."""
+    """Ask which training of an experiment to show; None: the running one, or the last if the experiment has ended."""
     names = run_titles(trainings)
     latest = "the running one" if active else "the last one"
     return st.selectbox(
@@ -84,7 +84,7 @@ def _types(run_id: str, train: str | None) -> list[str]:
 def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str) -> None:
     with guard():
         run = _training(run_id, shown)
-        if run.manifest.kind != kind:  # the experiment is now at another stage; only taggers have F1 by type
+        if run.manifest.kind != kind:  # the experiment has reached another stage; only taggers have F1 by type
             st.rerun(scope="app")
         trainings = training.trainings(run_id)
         if not trainings:
