@@ -92,7 +92,10 @@ def write_mentions(mentions: Iterable[Mention], path: Path) -> None:
 
 
 def read_mentions(path: Path) -> list[Mention]:
-    """Read the mentions of `path`. Columns that `Mention` lacks are ignored."""
+    """Read the mentions of `path`. Columns that `Mention` lacks are ignored.
+
+    Errors: RunError if the file lacks a column, even one whose field has a default.
+    """
     names = [field.name for field in fields(Mention)]
     with read_back(path):
         return [Mention(**row) for row in pq.read_table(path, columns=names).to_pylist()]

@@ -2,7 +2,17 @@
 
 An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
 vectors or frozen encoder states, the assisting sentences, L_C itself, or the order of training. All arms share the
-rest. To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`.
+rest.
+
+To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. A strategy is an
+arm without an entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
+
+- `Arm.needs` and `_LACKS`, if the arm requires a corpus that no other field asks for
+- `Arm.networks`, if it equals `none` under some networks
+- for an arm with a control: `Arm.own_control`, which `control` and `complete` read, and `_AGAINST`, the words for the
+  control; the control's own entry has `control=True`. A control that several arms share is named in `control` and
+  `complete` instead
+- for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
 """
 
 import math
