@@ -3,9 +3,10 @@
 The number and order of columns differ between files. The tag column is recognised by values in a known spelling of tags
 (`text.tag_styles`). Columns of token numbers, document names and parts of speech are ignored.
 
-A line is split at tabs, or at blanks if it has no tab. A line that begins with `#` is a comment if it comes before the
-first token of a sentence and does not fit the columns. Comments are skipped; only an annotator's name is read from
-them. Within a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
+A line is split at tabs, or at blanks if it has no tab. Before the first token of a sentence, a line that begins with
+`#` is a comment if it has another number of columns than a token, or if its first cell is `#` or begins with `# ` and
+its tag column holds no tag. Comments are skipped; only an annotator's name is read from them. Within a sentence, such a
+line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
 """
 
 import re
