@@ -341,7 +341,7 @@ def _how_sure(report: Report) -> list[Part]:
     text = (
         "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in "
         "95 of 100 experiments. It does not predict the result of a repetition, which has its own chance variation. "
-        "The planned test is about one variant; the others are exploratory, and the more of them there are, the "
+        "The test of the claim is about one variant; the others are exploratory, and the more of them there are, the "
         "stronger the evidence that each needs. A variant “improves” only if it is better than no further pre-training "
         "and better than as much random text. A variant that trains on the whole domain corpus selects nothing, so "
         "only the first condition applies to it. Each variant was tested once; settings were chosen on a separate dev "
@@ -442,7 +442,7 @@ def _study_how_sure(result: StudyResult) -> list[Part]:
         "95 of 100 studies. “These tasks, on average” is about these tasks, with other draws, trainings and test "
         "sentences. “Similar tasks” is about the mean over all tasks of their kind, of which these are a sample. Its "
         "interval is wide with fewer than five tasks, and its answer is given only if it holds on these tasks. One "
-        "test was planned, over all tasks together; single tasks are exploratory."
+        "test, over all tasks together, decides the claim; single tasks are exploratory."
     )
     return [*planned, Text(text)]
 

@@ -31,7 +31,7 @@ HOW = (
     "all of the domain corpus or word vectors select nothing. "
     "A variant improves if both hold. A quick experiment cannot show whether the selection helped: let every seed "
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
-    "sentences, corrected for few seeds; all are at 95%. One test was planned, that of the claim. If it was looked at "
+    "sentences, corrected for few seeds; all are at 95%. One test decides the claim. If it was looked at "
     "before the end, its bound keeps the risk of a false claim at 5% over all looks (O'Brien and Fleming). The other "
     "variants are exploratory, and their verdicts use Holm's correction, so an interval above 0 may not be enough. A "
     "variant that could change less than 80% of the labels it should change is not tested. In a quick look, intervals "
@@ -323,7 +323,7 @@ def _amount(value: float) -> str:
 RESULTS = "pages/6_Results.py"
 STUDY_HOW = (
     "Each row is a task with its difference and 95% interval; a single task is exploratory. **These tasks, on "
-    "average** is the mean over these tasks, which the planned test is about: its bound keeps the risk of a false "
+    "average** is the mean over these tasks, which the test of the claim is about: its bound keeps the risk of a false "
     "claim at 5% over all looks. **Similar tasks** takes the tasks as a sample of their kind (random effects, "
     "Student's t with one degree of freedom fewer than tasks). Its interval is wide with fewer than five tasks, and "
     "its answer is given only if it holds on these tasks. If tasks agree by chance, its interval may be the narrower "
