@@ -150,7 +150,9 @@ def test_home_lists_eight_runs_with_their_outcome_or_all(made: dict[str, Corpus]
     said = texts(app)
     assert said.count(title) == 10 + 1  # and that of the experiment's arm
     assert plain("Measure names and contexts of my labels") in said
-    assert said.count(plain(" ".join(results.finding(run.id).parts))) == 2  # in the list, and as the answer
+    found = results.finding(run.id)
+    assert plain(" ".join(found.parts)) in said  # in the list
+    assert plain(f"{found.what} {found.next}") in said  # the answer above it
 
 
 def test_cancelled_import_says_that_nothing_was_added(home: Path, tmp_path: Path) -> None:
