@@ -48,7 +48,7 @@ BINS: Mapping[str, str] = {  # bins of CEIM, in words
 _AGAINST: Mapping[str, str] = {
     RANDOM: "a random selection of as many tokens",
     CONTROL: "a random selection of as many tokens",
-    STATES: "the states of the encoder as it came",
+    STATES: "the states of the unchanged encoder",
     PART: "as many assisting sentences at random",
     COPIES: "unchanged copies of the same sentences",
     SPAN: "a plain tagger of spans",

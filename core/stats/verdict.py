@@ -198,11 +198,11 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect
             "pre-training. Such a quick look cannot show that choosing helps; let every seed repeat the whole pipeline."
         )
     elif against_random.sign < 0:
-        why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."
+        why = f"{gain}, but against {arm.control} {_points(random)}: the selection is not shown to help. That does better."
     elif against_random.sign == 0:
         word = "helped"
         against = _open(against_random, f"Against {arm.control} {_points(random)}", arm, effect)
-        why = f"{gain}: above 0, but choosing is not shown to help. {against}"
+        why = f"{gain}: above 0, but the selection is not shown to help. {against}"
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
         why += few_seeds(none)

@@ -31,7 +31,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
 
     page.goto(server.url)
     settled(page)
-    assert " ".join(finding.parts) in shown(page.locator(".st-key-road-worth"))
+    assert f"{finding.what} {finding.next}" in shown(page.locator(".st-key-road-worth"))
     first = pages(downloaded(page, "Report (.pdf)"))[0]
     assert [part for part in finding.parts if part not in first] == []
 

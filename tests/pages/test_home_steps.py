@@ -78,7 +78,8 @@ def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
 def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_in_use(seal: Seal, home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
     said, links, buttons = on_home()
-    assert " ".join(results.finding(run.id).parts) in said
+    found = results.finding(run.id)
+    assert f"{found.what} {found.next}" in said
     assert ("Results", f"run={run.id}") in links
     assert "home.report.pdf" in buttons
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)

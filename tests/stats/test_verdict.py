@@ -284,7 +284,7 @@ def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(m
     [
         pytest.param(1.0, 0.0, "improves", "both above 0", "yes", "yes", id="above both"),
         pytest.param(
-            1.0, 1.0, "helped", "choosing is not shown to help", "yes", "no evidence", id="no better than random"
+            1.0, 1.0, "helped", "the selection is not shown to help", "yes", "no evidence", id="no better than random"
         ),
         pytest.param(1.0, 2.0, "below control", "That does better", "yes", "worse", id="worse than random"),
         pytest.param(1.0, None, "helped", "add the variant random", "yes", None, id="no control"),
