@@ -198,7 +198,8 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect
             "pre-training. Such a quick look cannot show that choosing helps; let every seed repeat the whole pipeline."
         )
     elif against_random.sign < 0:
-        why = f"{gain}, but against {arm.control} {_points(random)}: the selection is not shown to help. That does better."
+        against = f"against {arm.control} {_points(random)}"
+        why = f"{gain}, but {against}: the selection is not shown to help. That does better."
     elif against_random.sign == 0:
         word = "helped"
         against = _open(against_random, f"Against {arm.control} {_points(random)}", arm, effect)
