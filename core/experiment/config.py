@@ -214,8 +214,9 @@ class ExperimentConfig(Config):
         methods = {arms.find(name).rebuild for name in self.arms}
         # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
-        # Pairs of seeds are a newer analysis; experiments on fewer seeds keep their run keys.
-        edition = f"{edition}{' pairs' * (len(self.seeds) >= PAIRED_FROM)}".strip()
+        # The analysis of two seeds, and of pairs of seeds, is newer; experiments on three seeds keep their run keys.
+        newer = " pairs" * (len(self.seeds) >= PAIRED_FROM) + " limit" * (2 in self.stops)
+        edition = f"{edition}{newer}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
 
     def _imports(self) -> Options:

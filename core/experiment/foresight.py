@@ -24,7 +24,7 @@ from core.stats.pooled import Estimate, Mean
 from core.stats.power import detectable, detected, power, replicates_to_detect
 from core.stats.sequential import looks_of
 from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of_estimate, of_swapped
-from core.stats.verdict import POWER, Lacking, lacking
+from core.stats.verdict import POWER, Lacking, has_power, lacking
 from core.tagging import evaluations
 
 FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
@@ -196,7 +196,7 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
         spread = replace(spread, pretrainings=0.0)
     elif not spread.repeated:
         spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
-    quick = bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
+    quick = _is_quick(config)
     own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
     n, level, asked = len(config.seeds), 0.95, larger(config)[:plans]
     return Foresight(
@@ -210,6 +210,12 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
         claim=str(cell) if cell else "",
         quick=quick,
     )
+
+
+def _is_quick(config: ExperimentConfig) -> bool:
+    """Return True if the claim has a control that a single selection and pre-training cannot show it to beat."""
+    cell = config.claimed
+    return bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
 
 
 def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foretold:
@@ -228,8 +234,11 @@ def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foret
 
 
 def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
-    """Return the chance that an experiment shows its claim; None without a claim, and with a single seed."""
-    if config.claimed is None or len(config.seeds) < 2:
+    """Return the chance that an experiment shows its claim.
+
+    None without a claim, with a single seed, and for a quick look, which cannot show that a selection helps.
+    """
+    if config.claimed is None or len(config.seeds) < 2 or _is_quick(config):
         return None
     return kept_forecast(run, config.effect, lambda: foresee(config, home, plans=1).plans[0].chance)
 
@@ -351,6 +360,12 @@ class Open:
         return self.interval[1] < self.effect
 
     @property
+    def has_power(self) -> bool:
+        """True if the comparison was large enough to detect the effect, by its own spread."""
+        known = self.estimate is not None and float(self.estimate.dof) > 0
+        return known and has_power(self.effect, float(self.estimate.falling), float(self.estimate.fixed))  # type: ignore[union-attr]
+
+    @property
     def detects(self) -> float | None:
         """Smallest gain that this comparison detects at 80% power, by its own spread; None if unknown."""
         if self.estimate is None or self.n < 2:
@@ -367,7 +382,7 @@ class Open:
     @property
     def repetitions(self) -> int | None:
         """Total repetitions that detect the effect; None if too many or unknown."""
-        if self.spread is None or self.ruled_out:
+        if self.spread is None or self.ruled_out or self.has_power:
             return None
         enough = replicates_to_detect(self.spread, self.effect, self.n, TOO_MANY)
         if enough is None:
@@ -393,8 +408,9 @@ def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: b
 def settled_by(open_: Open, each: str = "") -> str:
     """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
-    if open_.ruled_out:
-        return f"Next: try something else; {gain} is unlikely, as the range of the true difference ends below it."
+    if open_.ruled_out or open_.has_power:
+        why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"
+        return f"Next: try something else; {gain} is unlikely, because {why}."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:
         return f"Next: more repetitions than {open_.n}{each}."

@@ -24,6 +24,7 @@ from core.experiment.result import (
     CurvePoint,
     ExperimentResult,
     FurtherTest,
+    Interval,
     Multipliers,
     PlannedTest,
     Word,
@@ -523,7 +524,9 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     )
     side = gap.difference(1 - ALPHA).sign  # the answer must agree with the interval that is shown next to it
     unit = "replicates" if line.chains[0].replicate.number else "seeds"
-    test = decide(look, config, number, dof=gap.dof, against=str(other.cell), unit=unit, side=side)
+    early = gap.difference(1 - sequential.bounds(config.stops)[number])
+    adjusted = (early.lo, early.hi) if number < len(config.stops) - 1 and gap.dof > 0 else None
+    test = decide(look, config, number, adjusted=adjusted, against=str(other.cell), unit=unit, side=side)
     return test and replace(test, why=test.why + collapsed_words(claim, control, seeds))
 
 
@@ -543,7 +546,7 @@ def decide(
     plan: Planned,
     number: int,
     *,
-    dof: float,
+    adjusted: Interval | None,
     against: str,
     unit: str,
     where: str = "",
@@ -551,8 +554,8 @@ def decide(
 ) -> PlannedTest | None:
     """Test the claim of a plan at a look; return None to go on. number: number of the look, from 0.
 
-    dof: degrees of freedom of the difference. unit, where: as in `planned_words`. side: side of 0 on which the shown
-    interval lies, as in `sequential.ending`.
+    adjusted: interval that allows for the looks; None at the last one. unit, where: as in `planned_words`. side: side
+    of 0 on which the shown interval lies, as in `sequential.ending`.
     """
     ended = sequential.ending(look, plan.stops, number, plan.effect, side=side)
     if ended is None:
@@ -570,7 +573,7 @@ def decide(
         effect=plan.effect,
         chance=float(sequential.conditional_power(look, plan.stops, number, plan.effect)),
         why="",
-        adjusted=sequential.adjusted_interval(look, plan.stops, number, dof),
+        adjusted=adjusted,
     )
     return replace(test, why=planned_words(test, unit, where))
 

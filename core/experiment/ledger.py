@@ -6,26 +6,25 @@ from contextlib import suppress
 from core.errors import CorpusError, RunError
 from core.experiment import result as boards
 from core.experiment.result import EarlierAnalysis, StudyResult
+from core.experiment.words import main
 from core.runs import result as results
 from core.runs.run import Run
 from core.runs.store import RunStore
 
 
 def earlier_analyses(run: Run, store: RunStore) -> list[EarlierAnalysis]:
-    """Return the finished analyses of the test sets of `run` that were started before it, oldest first.
+    """Return the analyses of the test sets of `run` that have finished, in the order of their start.
 
-    An analysis is an experiment or a study that tested a claim. A study counts once; its experiments do not count. An
-    earlier analysis of the same claim counts too, because its seeds or other options differ: an equal run is reused.
+    Call it when `run` finishes. An analysis is an experiment or a study that compared variants with two seeds or more.
+    A finished study counts once, and its experiments do not count; those of an unfinished study do. An earlier analysis
+    of the same claim counts too, because its seeds or other options differ: an equal run is reused.
     """
     if run.manifest.parent:  # an experiment of a study, which has its own ledger
         return []
-    own, before = _tests(run), run.manifest.created
-    runs = [
-        earlier
-        for earlier in store.list("experiment", "study", state="succeeded")
-        if not earlier.manifest.parent and earlier.manifest.created < before and own & _tests(earlier)
-    ]
-    return list(_claims(reversed(runs)))
+    own = _tests(run)
+    finished = [each for each in store.list("experiment", "study", state="succeeded") if own & _tests(each)]
+    within = {run.id, *(each.id for each in finished if each.manifest.kind == "study")}
+    return list(_claims(each for each in reversed(finished) if each.manifest.parent not in within))
 
 
 def _tests(run: Run) -> set[str]:
@@ -36,8 +35,11 @@ def _tests(run: Run) -> set[str]:
 def _claims(runs: Iterable[Run]) -> Iterator[EarlierAnalysis]:
     for run in runs:
         with suppress(RunError, CorpusError, OSError):  # its result is gone or damaged
-            study = run.manifest.kind == "study"
-            planned = (results.read(run, StudyResult) if study else boards.read(run)).planned
-            if planned:
-                claim = f"{planned.arm} {planned.budget}".strip()
-                yield EarlierAnalysis(run=run.id, claim=claim, replicates=planned.replicates)
+            if run.manifest.kind == "study":
+                study = results.read(run, StudyResult)
+                arm, budget, n = study.arm, study.budget, study.replicates
+            else:
+                row = main(boards.read(run))
+                arm, budget, n = (row.arm, row.budget, len(row.micro_f1)) if row else ("", "", 0)
+            if n > 1:
+                yield EarlierAnalysis(run=run.id, claim=f"{arm} {budget}".strip(), replicates=n)

@@ -209,7 +209,10 @@ class Multipliers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierAnalysis:
-    """A finished experiment or study on the same test set. claim: its variant and budget. replicates: as planned."""
+    """A finished experiment or study on the same test set.
+
+    claim: its variant and budget. replicates: seeds or replicates at its end.
+    """
 
     run: str
     claim: str

@@ -61,9 +61,9 @@ def repetitions_to_settle(run_id: str) -> int:
 
 
 def weak(run_id: str) -> bool:
-    """Return True if an experiment or a study had little chance to detect its effect and detected nothing."""
+    """Return True if an experiment or a study had little chance to detect its effect, and its verdict is open."""
     answer = answered(run_id)
-    return bool(answer.foretold and answer.foretold.chance < WEAK)
+    return bool(answer.foretold and answer.foretold.chance < WEAK) and words.is_open(answer)
 
 
 def repeated(run_id: str, n: int) -> dict[str, object]:

@@ -39,15 +39,16 @@ from core.experiment.result import (
 )
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind, Options
+from core.results import FloatArray
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
 from core.shown import gain_in_words
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.power import power
-from core.stats.sequential import ALPHA
+from core.stats.sequential import ALPHA, adjusted_interval
 from core.stats.spread import Spread
-from core.stats.verdict import ANSWERS, lacking
+from core.stats.verdict import ANSWERS, has_power, lacking
 from core.tagging.calibrate import CalibrateResult
 
 EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per task
@@ -310,8 +311,8 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
     where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
     against = str(config.control or NONE)
     mean = pooled(estimates)
-    dof = float(mean.dof)
-    return decide(mean.look, config, number, dof=dof, against=against, unit=config.unit, where=where)
+    adjusted = adjusted_interval(mean.look, config.stops, number, float(mean.dof))
+    return decide(mean.look, config, number, adjusted=adjusted, against=against, unit=config.unit, where=where)
 
 
 def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
@@ -349,7 +350,8 @@ def _question(
     others = _conclusion(random_effects(deltas), ALPHA)
     if others.answer != these.answer:  # an answer that does not hold on these tasks cannot hold on similar tasks
         others = replace(others, answer="no evidence")
-    lacks = lacks or _tasks_lacking(others, float(deltas.var(ddof=1)), config.effect)
+    if these.answer == "yes":
+        lacks = _tasks_lacking(others, deltas, config.effect)
     return Question(these=these, others=others, between=between(estimates), lacking=lacks)
 
 
@@ -380,9 +382,12 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
     if not these.dof:
         return f"The spread between {unit} cannot be estimated from one of them. Run at least 2, better 6."
     each = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    if these.interval[1] < config.effect:
-        return f"{gain.capitalize()} is unlikely: the interval ends below it."
-    lacks = lacking(config.effect, float(mean.falling), float(mean.fixed), n)
+    falling, fixed = float(mean.falling), float(mean.fixed)
+    below = these.interval[1] < config.effect
+    if below or has_power(config.effect, falling, fixed):
+        why = "the interval ends below it" if below else "so much data would detect it"
+        return f"{gain.capitalize()} is unlikely: {why}."
+    lacks = lacking(config.effect, falling, fixed, n)
     if lacks.sentences == 1:
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         return f"Lacking are {what}: {n} {unit}{each} are too few to detect {gain}."
@@ -396,14 +401,18 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
     )
 
 
-def _tasks_lacking(others: Conclusion, variance: float, effect: float) -> str:
+def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str:
     """Return a sentence on the number of similar tasks that detect a true mean gain of `effect` points.
 
-    variance: variance of the differences between tasks.
+    deltas: difference on each task.
     """
     if others.answer != "no evidence":
         return ""
-    enough = corpora_needed(effect, variance)
+    if others.interval[1] < effect:
+        return f"Settled on these tasks. On similar tasks a true mean gain of {gain_in_words(effect)} is unlikely."
+    enough = corpora_needed(effect, float(deltas.var(ddof=1)))
+    if enough <= len(deltas):
+        return "Settled on these tasks. On similar tasks the true mean gain is probably smaller."
     return (
         f"Settled on these tasks. For similar tasks, task corpora are lacking: about {enough:,} would detect a true "
         f"mean gain of {gain_in_words(effect)}, if they differ as these do."

@@ -4,6 +4,7 @@ The verdict has three parts: what came out, how sure that is, what to do next. P
 the same words, for a reader who trains no models: without symbols or names of tests and scores.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -101,7 +102,6 @@ NO_RESULT = (
     "No tagger learnt anything, so there is no result: no variant scores above chance. "
     "This is no evidence for or against any of them; the training has to work first."
 )
-_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 _FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
@@ -152,7 +152,8 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer; {unlearnt.words}."
-    sure = _sentences(_sure(row, rows, unsettled.detects), _power(result, row.verdict), _ledger(result))
+    power = _power(result) if _is_open(row) else ""
+    sure = _sentences(_sure(row, rows, unsettled.detects), _early(result), power, _ledger(result))
     return Finding(what=what, sure=sure, next=then)
 
 
@@ -160,10 +161,35 @@ def _sentences(*words: str) -> str:
     return " ".join(filter(None, words))
 
 
-def _power(result: ExperimentResult | StudyResult, verdict: str) -> str:
-    """Return a sentence on the chance that the plan had to detect its effect; "" if the verdict is not open."""
+def _is_open(row: ArmRow) -> bool:
+    """Return True if a difference of a variant is not detected: to its baseline, or to its control."""
+    return row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
+
+
+def is_open(result: ExperimentResult | StudyResult) -> bool:
+    """Return True if the verdict of an experiment or a study is open."""
+    if isinstance(result, StudyResult):
+        return (result.choosing or result.reading).these.answer == "no evidence"
+    row = main(result)
+    return row is not None and _is_open(row)
+
+
+def _early(result: ExperimentResult | StudyResult) -> str:
+    """Return sentences on the difference of a plan that ended early, allowing for its looks; "" at the last look."""
+    test = result.planned
+    if test is None or test.adjusted is None:
+        return ""
+    return (
+        f"The plan ended early. With its {len(test.looks)} looks, the difference to {test.against} lies between "
+        f"{points(test.adjusted[0])} and {points(test.adjusted[1])}. A difference that ends a plan early is on average "
+        "larger than the true one."
+    )
+
+
+def _power(result: ExperimentResult | StudyResult) -> str:
+    """Return a sentence on the chance that the plan had to detect its effect; "" if that was not computed."""
     plan = result.foretold
-    if plan is None or verdict not in ("no evidence", "helped"):
+    if plan is None:
         return ""
     return (
         f"Before it started, the plan had a chance of {100 * plan.chance:.0f} in 100 to detect a true gain of "
@@ -175,10 +201,12 @@ def _ledger(result: ExperimentResult | StudyResult) -> str:
     """Return sentences on earlier analyses of the test set; "" without any."""
     if not (earlier := result.earlier):
         return ""
-    claims = ", ".join(dict.fromkeys(f"{each.claim} ({each.replicates} times)" for each in earlier))
-    n = len(earlier) + 1
+    claims = Counter(f"{each.claim} with {each.replicates} repetitions" for each in earlier)
+    listed = ", ".join(f"{claim}{f' ({n} analyses)' * (n > 1)}" for claim, n in claims.items())
+    n = len(earlier)
     return (
-        f"This is the {_ORDINALS.get(n, f'{n}th')} analysis of this test set (earlier: {claims}). Each further "
+        f"{number_in_words(n)} earlier {'analysis' if n == 1 else 'analyses'} used "
+        f"{'one of these test sets' if isinstance(result, StudyResult) else 'this test set'}: {listed}. Each further "
         "analysis makes a false result more likely, and this test does not allow for that."
     )
 
@@ -271,8 +299,7 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     if failed:
         counted = "it is" if failed == 1 else "they are"
         return f"{seen} Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
-    is_open = row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
-    return f"{seen}{detects_in_words(detects, n) if is_open else ''}"
+    return f"{seen}{detects_in_words(detects, n) if _is_open(row) else ''}"
 
 
 def number_in_words(n: int) -> str:
@@ -476,10 +503,11 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
     early = ""
     if n < of:
         early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early."
+    known = test.ended in ("shown", "worse")
     if early and test.adjusted:
         early = (
             f"{early} Allowing for the looks, the 95% interval is {range_in_words(test.adjusted)}."
-            f"{' On average, the difference at an early end is larger than the true one.' * (test.ended == 'shown')}"
+            f"{' On average, a difference that ends a plan early is larger than the true one.' * known}"
         )
     had = f"a true difference of {test.effect:+g} points would be shown at the end in {test.chance:.0%} of cases"
     outcome = {
@@ -592,7 +620,8 @@ def of_study(result: StudyResult) -> Finding:
         )
     unsettled = _unsettled_study(result, asked)
     then = _train_longer(result) or _next_study(result, asked, unsettled)
-    sure = _sentences(_sure_of(asked, n, unsettled.detects), _power(result, answer), _ledger(result))
+    power = _power(result) if answer == "no evidence" else ""
+    sure = _sentences(_sure_of(asked, n, unsettled.detects), _early(result), power, _ledger(result))
     return Finding(what=what, sure=sure, next=then)
 
 

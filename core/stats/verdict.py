@@ -272,6 +272,13 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
 
 
+def has_power(effect: float, falling: float, fixed: float, power: float = POWER) -> bool:
+    """Return True if a comparison with these parts of the variance detects a true difference of `effect` points."""
+    from scipy.special import ndtri
+
+    return falling + fixed <= effect**2 / float(ndtri(0.975) + ndtri(power)) ** 2
+
+
 def needed(
     gap: Difference,
     unit: str = "seeds",
@@ -297,9 +304,10 @@ def needed(
             "Lacking are pre-trainings: there is one, and no number of taggers or test sentences tells how far others "
             "would come out; let every seed repeat the whole pipeline."
         )
-    if gap.hi < effect:
-        return f"A true gain of {gain_in_words(effect)} is unlikely: the interval ends below it."
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
+    if gap.hi < effect or has_power(effect, falling, fixed):
+        why = "the interval ends below it" if gap.hi < effect else "so much data would detect it"
+        return f"A true gain of {gain_in_words(effect)} is unlikely: {why}."
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)

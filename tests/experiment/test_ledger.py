@@ -8,53 +8,60 @@ import pytest
 
 from core.experiment.foresight import kept_forecast
 from core.experiment.ledger import earlier_analyses
-from core.experiment.result import EarlierAnalysis, ExperimentResult, PlannedTest
+from core.experiment.result import ArmRow, EarlierAnalysis, ExperimentResult
 from core.runs.run import Run
 from core.runs.store import RunStore
 from tests import finished
 
-PLANNED = PlannedTest(
-    arm="knn", budget="10%", against="none", looks=(3,), replicates=3, ended="complete", p=0.2, bound=0.05, effect=1.0,
-    chance=0.1, why="",
-)  # fmt: skip
+ROW = replace(finished.ARM_ROW, arm="knn", budget="10%", verdict="no evidence", micro_f1=[60.0, 61.0, 62.0])
 
 
-def analysis(home: Path, corpora: dict[str, str], *seeds: int, planned: PlannedTest | None = PLANNED) -> Run:
+def analysis(home: Path, corpora: dict[str, str], *seeds: int, row: ArmRow = ROW) -> Run:
     """Finish an experiment with `seeds`."""
-    result = ExperimentResult(leaderboard=[], curve=[], hours={}, planned=planned)
+    result = ExperimentResult(leaderboard=[row], curve=[], hours={})
     options = {**corpora, "arms": ("none", "knn"), "encoder": "tiny", "seeds": seeds}
+    if "task" not in corpora:
+        options |= {"arms": ("none", "lpft")}
     return finished.finish(home, "experiment", options, finished.constant(result))
 
 
-def test_ledger_lists_earlier_analyses_of_the_same_test_set(home: Path) -> None:
+def begun(store: RunStore, test: str, kind: str = "experiment", parent: str | None = None) -> Run:
+    """Create a run that has not finished, as when its ledger is computed."""
+    key = f"{kind} {test} {parent} {len(store.list())}"
+    return store.create(kind, {}, {"test": test}, versions={}, key=key, parent=parent)
+
+
+def test_ledger_lists_finished_analyses_of_the_same_test_set(home: Path) -> None:
     corpora = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
-    store = RunStore(home)
+    store, test = RunStore(home), corpora["test"]
+    started_first = begun(store, test)
+    assert earlier_analyses(started_first, store) == []
     first = analysis(home, corpora, 1, 2, 3)
-    other = analysis(home, {**corpora, "test": corpora["dev"]}, 1, 2, 3)
-    analysis(home, corpora, 7, planned=None)  # a single seed tests nothing
-    second = analysis(home, corpora, 4, 5, 6, planned=replace(PLANNED, arm="classifier"))
-    third = analysis(home, corpora, 1, 2)
-    assert earlier_analyses(first, store) == []
-    assert earlier_analyses(other, store) == []
-    before_third = [
+    analysis(home, {**corpora, "test": corpora["dev"]}, 1, 2, 3)
+    analysis(home, corpora, 7, row=replace(ROW, micro_f1=[60.0]))  # a single seed tests nothing
+    second = analysis(home, corpora, 4, 5, 6, row=replace(ROW, arm="classifier"))
+    listed = [
         EarlierAnalysis(run=first.id, claim="knn 10%", replicates=3),
         EarlierAnalysis(run=second.id, claim="classifier 10%", replicates=3),
     ]
-    assert earlier_analyses(second, store) == before_third[:1]
-    assert earlier_analyses(third, store) == before_third
+    assert earlier_analyses(begun(store, test), store) == listed
+    assert earlier_analyses(started_first, store) == listed  # a run that was resumed after them
+    assert [each.claim for each in earlier_analyses(begun(store, corpora["dev"]), store)] == ["knn 10%"]
     first.result_file.unlink()  # a damaged result is left out
-    assert earlier_analyses(third, store) == before_third[1:]
+    assert earlier_analyses(started_first, store) == listed[1:]
 
 
-def test_study_counts_once_and_its_experiments_do_not(home: Path) -> None:
+def test_study_counts_once_and_its_experiments_only_without_it(home: Path) -> None:
     study = finished.study(home, (0.2, 2.0))
-    config = study.manifest.config
-    store, options = RunStore(home), {"arms": ("none",), "encoder": "tiny", "seeds": (1, 2)}
-    inputs = {"test": config["test"][0]}
-    child = store.create("experiment", options, inputs, versions={}, key="child", parent=study.id)
-    assert earlier_analyses(child, store) == []
-    later = store.create("experiment", options, inputs, versions={}, key="later")
-    assert [each.run for each in earlier_analyses(later, store)] == [study.id]
+    store, [test, *_] = RunStore(home), study.manifest.config["test"]
+    corpora = {role: study.manifest.config[role][0] for role in ("train", "dev", "test")}
+    assert earlier_analyses(begun(store, test, parent=study.id), store) == []
+    child = analysis(home, corpora, 1, 2, 3)
+    for parent, counted in ((study.id, [study.id]), ("20260101-000000-study-0000", [study.id, child.id])):
+        manifest = json.loads((child.path / "manifest.json").read_text(encoding="utf-8"))
+        (child.path / "manifest.json").write_text(json.dumps({**manifest, "parent": parent}), encoding="utf-8")
+        fresh = RunStore(home)
+        assert [each.run for each in earlier_analyses(begun(fresh, test), fresh)] == counted
 
 
 def test_forecast_of_a_run_stays_as_it_was_at_its_first_start(home: Path) -> None:

@@ -208,6 +208,7 @@ FEW = ("no evidence", "no evidence")
             ("yes", "no evidence"),
             "For similar tasks, task corpora are lacking: about",
         ),
+        ([task(delta, n=6) for delta in (0.6, 0.65, 0.7)], ("yes", "yes"), ""),
         ([task(delta, n=6) for delta in (-2.0, -2.2, -2.1)], ("worse", "worse"), ""),
         ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "Lacking are test sent"),

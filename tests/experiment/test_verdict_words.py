@@ -19,7 +19,7 @@ from core.experiment.result import (
     TaskRow,
     Word,
 )
-from core.experiment.words import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
+from core.experiment.words import IDLE, Finding, is_open, main, of_experiment, of_study, repetitions_to_settle
 from core.stats.pooled import Estimate
 from tests.finished import ARM_ROW
 
@@ -205,14 +205,50 @@ def test_open_verdict_shows_the_power_that_the_plan_had_and_every_verdict_earlie
     power = "Before it started, the plan had a chance of 11 in 100 to detect a true gain of 1 point."
     assert power in told["no evidence"]
     assert power not in told["hurts"]
-    third = "This is the third analysis of this test set (earlier: knn 10% (3 times), classifier 10% (3 times))."
-    assert all(third in words for words in told.values())
+    both = "Two earlier analyses used this test set: knn 10% with 3 repetitions, classifier 10% with 3 repetitions."
+    assert all(both in words for words in told.values())
     tasks = [task(0.5), task(0.5)]
     of = replace(
         studied(mean("no evidence", 0.5, 1.0), mean("no evidence"), tasks=tasks), foretold=plan, earlier=earlier
     )
     assert power in of_study(of).sure
-    assert third in of_study(of).sure
+    assert both.replace("this test set", "one of these test sets") in of_study(of).sure
+
+
+def test_earlier_analyses_of_one_claim_are_counted_together() -> None:
+    earlier = [EarlierAnalysis(run=str(n), claim="knn 10%", replicates=3) for n in range(21)]
+    told = of_experiment(ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier)).sure
+    assert "21 earlier analyses used this test set: knn 10% with 3 repetitions (21 analyses)." in told
+    told = of_experiment(
+        ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier[:1])
+    ).sure
+    assert "One earlier analysis used this test set: knn 10% with 3 repetitions. " in told
+
+
+def test_a_comparison_that_was_large_enough_asks_for_no_more_repetitions() -> None:
+    """A variance of 0.1 detects one point in 80 of 100 cases, which the observed half point does not change."""
+    row = line(
+        "no evidence", delta=0.5, interval=(-0.2, 1.2), estimate=replace(GAIN, delta=0.5, falling=0.06, fixed=0.04)
+    )
+    told = finding(row)
+    assert told.next == (
+        "Next: try something else; a true gain of 1 point is unlikely, because this comparison would detect it."
+    )
+    assert repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": 0.4})) == 0
+
+
+def test_a_shown_gain_has_no_sentence_on_power_and_an_early_end_its_wider_range() -> None:
+    plan, helped = Foretold(effect=1.0, chance=0.1), line("helped", "tapt")
+    planned = PlannedTest(
+        arm="tapt", budget="", against="none", looks=(2, 4, 6), replicates=4, ended="shown", p=0.002, bound=0.014,
+        effect=1.0, chance=0.99, why="", adjusted=(0.4, 2.1),
+    )  # fmt: skip
+    result = ExperimentResult(leaderboard=[NONE, helped], curve=[], hours={}, foretold=plan, planned=planned)
+    told = of_experiment(result).sure
+    assert "Before it started" not in told
+    assert "With its 3 looks, the difference to none lies between +0.4 and +2.1." in told
+    assert not is_open(result)
+    assert is_open(replace(result, leaderboard=[NONE, line("no evidence", "tapt")]))
 
 
 def test_taggers_that_learnt_nothing_give_no_answer() -> None:

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
-from core.stats.bootstrap import Difference, compare, resample, seeds_part
+from core.stats.bootstrap import Difference, compare, intervals_by_type, resample, seeds_part
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import detectable, power
 from core.stats.sequential import ending
@@ -525,3 +525,10 @@ def test_what_is_lacking_has_the_number_that_would_settle_it(
     )
     assert lacking in needed(gap, "replicates")
     assert "alone" not in needed(gap, "replicates")
+
+
+def test_interval_by_type_of_one_tagger_resamples_sentences_only() -> None:
+    world = World(np.random.default_rng(12), 400, seed=0.1, sentence=0.5, both=0.3)
+    [one] = world.arm(0.4, 1)
+    alone, thrice = intervals_by_type([one]), intervals_by_type([one] * 3)
+    assert alone == thrice
