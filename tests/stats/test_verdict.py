@@ -161,7 +161,7 @@ def test_a_gain_that_a_plan_can_detect_is_shown_in_80_of_100_experiments(
     shown = []
     for number in range(experiments):
         world = World(rng, 100, seed=spread, sentence=sentence, both=both)
-        found = compare(world.arm(0.1, seeds), world.arm(0.1, seeds), draws=300, seed=number)
+        found = compare(world.arm(0.1, seeds), world.arm(0.1, seeds), draws=300, seed=number, same_seeds=True)
         shown.append(found.lo + told > 0)
     assert 0.7 <= float(np.mean(shown)) <= 0.9
 
@@ -427,10 +427,10 @@ def ended(
     """How an experiment, or a study of several, ends, and the first corpus' difference there. arms: the claim's
     replicates and its control's, by corpus."""
     for number, n in enumerate(looks):
-        gaps = [resample(system[:n], other[:n], 100, 0).difference(0.95) for system, other in arms]
+        gaps = [resample(system[:n], other[:n], 100, 0, same_seeds=True).difference(0.95) for system, other in arms]
         side = None  # a study's interval is Student's
         if len(arms) == 1 and gaps[0].p <= 0.1:  # an experiment's takes many draws
-            gaps = [resample(arms[0][0][:n], arms[0][1][:n], 2000, 0).difference(0.95)]
+            gaps = [resample(arms[0][0][:n], arms[0][1][:n], 2000, 0, same_seeds=True).difference(0.95)]
             side = gaps[0].sign
         if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect, side=side):
             return why, gaps[0]

@@ -38,7 +38,7 @@ from core.training.finetune import Epochs
 from core.training.on_device import _in_words, _SilentContext
 from core.training.settings import TaggerSettings
 from tests.conftest import ROOT, Command, Seal, sentence
-from tests.homes import TAGGER, Names, executed
+from tests.homes import TAGGER, Names, executed, project_in
 from tests.training.test_finetune import labelled
 
 FAST = TAGGER
@@ -365,9 +365,9 @@ def test_tagger_decodes_within_bioes_by_default(tmp_path: Path, tagger: Run, com
 
 @pytest.mark.full
 def test_torchrun_processes_train_a_seed_each_to_the_same_bytes(tagger: Run, home: Path, tmp_path: Path) -> None:
-    config, other = tagger.manifest.config, tmp_path / "projects" / "other"
+    config, other = tagger.manifest.config, project_in(tmp_path / "other")
     shutil.copytree(home / "corpora", other / "corpora")
-    ended = under_torchrun("core", other, config, "--test", config["test"][0], "--json")
+    ended = under_torchrun("core", tmp_path / "other", config, "--test", config["test"][0], "--json")
     assert ended.returncode == 0, ended.stderr
     [run] = RunStore(other).list("finetune")
     assert json.loads(ended.stdout)["run"] == run.id
