@@ -90,6 +90,8 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "lm": ("training it on the source", "the unchanged language model"),
     "miner": ("comparing names", "a plain span tagger"),
 }
+FOUND = ("shown", "worse")  # ends of a plan that found a difference
+_TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."
 REPLICATES = 6  # replicates that, with three looks, can show that the selection helped
 ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
 TRAIN_LONGER = "Next: train longer, with more epochs or a higher learning rate, until a tagger learns something."
@@ -181,8 +183,7 @@ def _early(result: ExperimentResult | StudyResult) -> str:
         return ""
     return (
         f"The plan ended early. With its {len(test.looks)} looks, the difference to {test.against} lies between "
-        f"{points(test.adjusted[0])} and {points(test.adjusted[1])}. A difference that ends a plan early is on average "
-        "larger than the true one."
+        f"{points(test.adjusted[0])} and {points(test.adjusted[1])}.{_TOO_LARGE * (test.ended in FOUND)}"
     )
 
 
@@ -455,7 +456,9 @@ def overlap_in_short(result: ExperimentResult) -> str:
         return ""
     n = shared.exact + shared.near
     moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
-    without = f"; without them no score changes by more than {max(moved):.1f} points" if moved else ""
+    without = (
+        f"; without {'it' if n == 1 else 'them'} no score changes by more than {max(moved):.1f} points" if moved else ""
+    )
     return (
         f"{n:,} training sentence{'s' * (n > 1)} also occur{'s' * (n == 1)}, word for word or nearly, in the dev or "
         f"test set{without}."
@@ -503,11 +506,10 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
     early = ""
     if n < of:
         early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early."
-    known = test.ended in ("shown", "worse")
     if early and test.adjusted:
         early = (
             f"{early} Allowing for the looks, the 95% interval is {range_in_words(test.adjusted)}."
-            f"{' On average, a difference that ends a plan early is larger than the true one.' * known}"
+            f"{_TOO_LARGE * (test.ended in FOUND)}"
         )
     had = f"a true difference of {test.effect:+g} points would be shown at the end in {test.chance:.0%} of cases"
     outcome = {

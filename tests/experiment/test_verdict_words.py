@@ -247,6 +247,11 @@ def test_a_shown_gain_has_no_sentence_on_power_and_an_early_end_its_wider_range(
     told = of_experiment(result).sure
     assert "Before it started" not in told
     assert "With its 3 looks, the difference to none lies between +0.4 and +2.1." in told
+    late = "A difference that ends a plan early is on average larger than the true one."
+    assert late in told
+    futile = of_experiment(replace(result, planned=replace(planned, ended="futile"))).sure
+    assert "The plan ended early." in futile
+    assert late not in futile
     assert not is_open(result)
     assert is_open(replace(result, leaderboard=[NONE, line("no evidence", "tapt")]))
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import ProjectError, ResourceError
-from core.project_list import FIRST_SLUG, PROJECTS, shared_home
+from core.errors import ProjectError, ResourceError, RunBusy
+from core.project_list import FIRST_SLUG, LOCK, PROJECTS, shared_home
 from core.projects import unpack
 from core.projects import view as projects
 from core.projects.pack import FORMAT, LIST
+from core.runs.lock import locked
 
 NAME = "corpora/0123456789abcdef01234567/about.json"
 Files = dict[str | zipfile.ZipInfo, bytes]
@@ -122,6 +123,14 @@ def test_a_forged_table_is_refused(home: Path) -> None:
     with pytest.raises(ProjectError, match="a table in it cannot be read"):
         projects.bring_in(io.BytesIO(packed({table: b"PAR1 forged PAR1"})), "given.zip")
     assert_nothing_stays(home)
+
+
+def test_two_imports_do_not_name_their_projects_at_the_same_time(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "locked", lambda path, patience: locked(path, patience=0))
+    with locked(shared_home(home) / LOCK, patience=0), pytest.raises(RunBusy, match="stayed locked"):
+        projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
+    assert_nothing_stays(home)
+    assert projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip").name == "Brought"
 
 
 def test_truncated_files_bombs_and_files_larger_than_the_disk_are_refused(
