@@ -206,10 +206,16 @@ def to_device(value: Any, device: "torch.device") -> Any:
     return [to_device(item, device) for item in value] if isinstance(value, list) else value
 
 
-def without_reading_masks() -> None:
-    """Keep transformers from asking the GPU if a mask has padding; our batches without padding have no mask anyway."""
+def prepare_attention() -> None:
+    """Set up attention on a GPU for batches that each have their own shape.
+
+    torch then uses no cuDNN for it, which spends up to a second on a new shape (SOURCES.md, Conventions of this
+    program). transformers does not ask the GPU if a mask has padding; our batches without padding have no mask anyway.
+    """
+    import torch
     from transformers import AttentionMaskInterface
 
+    torch.backends.cuda.enable_cudnn_sdp(False)
     AttentionMaskInterface.register("sdpa", _mask)
 
 

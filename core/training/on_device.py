@@ -45,14 +45,14 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
     missing.
     """
     from core.models import devices
-    from core.models.devices import release_memory, without_reading_masks
+    from core.models.devices import prepare_attention, release_memory
 
     with ExitStack() as stack:
         device = _taken(job, stack)
         if device.type == "cpu" and alone and not rank():  # the processes of one run share the first one's lock
             stack.enter_context(device_lock(job.home, cards.processor_lock(), job.context))
         if device.type == "cuda":
-            without_reading_masks()
+            prepare_attention()
         words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=not alone))
         job.context.runs_on(words, devices.name_of(device))
         if reason := devices.hindrance():
@@ -112,11 +112,11 @@ def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
     The engine (Ray) has assigned the device.
     """
     from core.models import devices
-    from core.models.devices import without_reading_masks
+    from core.models.devices import prepare_attention
 
     device = devices.pick_device()
     if device.type == "cuda":
-        without_reading_masks()
+        prepare_attention()
     words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=True))
     return words, devices.name_of(device)
 

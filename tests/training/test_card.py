@@ -29,7 +29,7 @@ from transformers.masking_utils import sdpa_mask
 
 from core.models.bilstm import LAYOUTS, BiLstmTagger
 from core.models.classifier import new_classifier
-from core.models.devices import without_reading_masks
+from core.models.devices import prepare_attention
 from core.models.encoder import Encoder
 from core.models.mlm import MaskedLM, Masking, pseudo_perplexity
 from core.models.taggers import new_span_tagger, new_tagger
@@ -84,7 +84,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
     monkeypatch.setattr(torch, "inference_mode", lambda on=True: torch.set_grad_enabled(not on))  # not supported either
     monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", {**AttentionMaskInterface._global_mapping})
-    without_reading_masks()  # as on a real GPU
+    prepare_attention()  # as on a real GPU
     with FakeTensorMode(allow_non_fake_inputs=True), Card() as card:
         yield card
 
@@ -255,7 +255,8 @@ def test_embedding_does_not_wait_for_the_gpu(card: Card) -> None:
 
 
 def test_attention_mask_is_not_read_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading a value fails, because the device `meta` has none."""
+    """Reading a value fails, because the device `meta` has none. Nor does cuDNN build a plan for every shape."""
+    torch.backends.cuda.enable_cudnn_sdp(True)
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.to("meta")
     ids = torch.ones(2, 4, dtype=torch.int64, device="meta")
@@ -263,7 +264,8 @@ def test_attention_mask_is_not_read_on_the_host(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", own)
     with pytest.raises(RuntimeError, match="meta"):
         lm.model(input_ids=ids, attention_mask=ids)
-    without_reading_masks()
+    prepare_attention()
+    assert not torch.backends.cuda.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
     assert lm.model(input_ids=ids, attention_mask=ids).logits.shape[:2] == (2, 4)
 
 

@@ -83,7 +83,7 @@ def test_run_waits_for_the_first_free_gpu_and_names_it(
         second.release()
 
     monkeypatch.setattr(RunContext, "waiting", waiting)
-    monkeypatch.setattr(devices, "without_reading_masks", lambda: masks.append(True))
+    monkeypatch.setattr(devices, "prepare_attention", lambda: masks.append(True))
 
     def work(job: Job) -> None:
         with on_device(job) as device:

@@ -66,6 +66,34 @@ def launches(scope: Scope) -> Values:
     return values
 
 
+def shapes(scope: Scope) -> Values:
+    """Milliseconds of forward and backward on batches of new shapes, and of the same shapes again: as runs do it, and
+    with cuDNN's attention allowed, as torch has it by default."""
+    model = MaskedLM.load(scope.encoder, device=scope.device).model.train()
+    values: dict[str, Any] = {}
+
+    def each(rows: int) -> float:
+        """Read twelve shapes; masked, as a padded batch is."""
+        for width in range(20, 32):
+            ids = torch.randint(5, model.config.vocab_size, (rows, width), device=scope.device)
+            mask = torch.ones_like(ids)
+            mask[:, -1] = 0
+            with torch.autocast(ids.device.type, torch.bfloat16):
+                loss = model(input_ids=ids, attention_mask=mask, labels=ids).loss
+            torch.autograd.backward(loss)
+        return float(loss.detach())
+
+    each(4)  # kernels are loaded
+    try:
+        for rows, name in enumerate(("runs", "cudnn"), 2 if scope.rehearsal else 40):
+            torch.backends.cuda.enable_cudnn_sdp(name == "cudnn")
+            for when in ("new", "again"):
+                values[f"{name}_{when}_ms"] = 1000 / 12 * seconds(lambda: each(rows))  # noqa: B023  done here
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(scope.rehearsal)
+    return values
+
+
 def embedding(scope: Scope) -> Values:
     """Sentences a second beside `SentenceTransformer.encode` with the same weights, both in the same precision."""
     texts = scope.written[: scope.fast]
@@ -178,6 +206,7 @@ def together(scope: Scope) -> Values:
 FIGURES: dict[str, Callable[[Scope], Mapping[str, Any]]] = {
     "fast rates": rates,
     "fast launches": launches,
+    "fast shapes": shapes,
     "fast embedding": embedding,
     "fast mlm": mlm,
     "fast seed": seed,

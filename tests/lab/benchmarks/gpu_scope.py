@@ -19,7 +19,7 @@ import torch
 
 from core.errors import Cancelled
 from core.models import hub
-from core.models.devices import Precision
+from core.models.devices import Precision, prepare_attention
 from core.samples import sets
 from core.samples.grammar import Grammar
 from core.samples.sets import SETS
@@ -112,6 +112,7 @@ def scope_of(out: Path, data: Path | None, encoder: str | None, usual: str = "mi
     """That of a card where torch has one, else of a rehearsal. usual: the encoder on a card where none is named."""
     out.mkdir(parents=True, exist_ok=True)
     if torch.cuda.is_available():
+        prepare_attention()  # as every run does
         return Scope(
             out=out,
             data=data if data and data.is_dir() else None,
