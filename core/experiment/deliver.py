@@ -32,7 +32,17 @@ from core.experiment.report.documents import examples as picked_examples
 from core.experiment.report.parts import Cover, Document
 from core.experiment.report.writers import docx, html, pdf
 from core.experiment.result import ArmRow
-from core.experiment.results import answered, board, corpus_name, finding, missing, study_board, tuned, unfound_types
+from core.experiment.results import (
+    answered,
+    board,
+    corpus_name,
+    finding,
+    missing,
+    study_board,
+    tuned,
+    unfound_types,
+    weakest_type,
+)
 from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
@@ -282,6 +292,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
         seeds=config["seeds"][: summary.planned.replicates if summary.planned else None],
         hours=sum(summary.hours.values()),
         unfound=unfound_types(run.id),
+        weakest=weakest_type(run.id),
         planned=summary.planned.why if summary.planned else "",
         overlap=" ".join(filter(None, (summary.overlap_words, summary.ceiling_words))),
         overlap_in_short=overlap_in_short(summary),

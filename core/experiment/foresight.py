@@ -392,10 +392,12 @@ class Open:
 
     def more(self, wanted: int, each: str = "") -> str:
         """Describe more repetitions and the further time: "6 repetitions in place of 3, about 2 h more"."""
-        seconds = self.outlook.seconds(wanted)
-        if seconds is None:
-            seconds = 3600 * self.hours / max(self.n, 1) * (wanted - self.n)
-        return f"{wanted:,} repetitions in place of {self.n}{each}, about {duration(seconds)} more"
+        return f"{wanted:,} repetitions in place of {self.n}{each}, about {duration(self.seconds(wanted))} more"
+
+    def seconds(self, wanted: int) -> float:
+        """Return the further time that `wanted` repetitions take: forecast, else at the pace of those so far."""
+        forecast = self.outlook.seconds(wanted)
+        return 3600 * self.hours / max(self.n, 1) * (wanted - self.n) if forecast is None else forecast
 
 
 def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: bool) -> Spread | None:

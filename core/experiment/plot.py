@@ -28,8 +28,10 @@ from core.experiment.words import (
     ForestRow,
     arm_words,
     forest_rows,
+    held_against,
     line_name,
     over,
+    reads,
 )
 from core.stats.verdict import is_known
 from core.tagging.result import TypeScores
@@ -58,6 +60,27 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
     return _arms_down(fig, names)
 
 
+def glance(row: ArmRow, rows: Sequence[ArmRow]) -> go.Figure | None:
+    """Draw the differences of a variant to baseline and control against zero; None if their intervals are unknown."""
+    pairs = [("no further pre-training" if reads(row) else baseline_words(rows), row.delta, row.interval)]
+    if row.delta_random is not None and row.interval_random:
+        pairs.append((held_against(row), row.delta_random, row.interval_random))
+    pairs = [(f"over {plain(name)}", value, interval) for name, value, interval in pairs if is_known(interval)]
+    if not pairs:
+        return None
+    fig = figure(52 + 30 * len(pairs), x="points of the score", y="")
+    fig.add_vline(x=0, line={"width": 1.5, "color": GREY})
+    colour = VERDICT_MARKS[row.verdict].colour
+    for name, value, (low, high) in pairs:
+        fig.add_scatter(x=[low, high], y=[name] * 2, mode="lines", line={"width": 5, "color": colour}, hoverinfo="skip")
+        marker = {"size": 13, "color": colour}
+        hover = f"{value:+z.1f} points ({low:+z.1f} to {high:+z.1f})<extra></extra>"
+        fig.add_scatter(x=[value], y=[name], mode="markers", marker=marker, hovertemplate=hover)
+    fig.update_layout(showlegend=False, margin={"t": 4})
+    _leave_room(fig)
+    return _arms_down(fig, [name for name, _, _ in pairs])
+
+
 def differences(rows: Sequence[ArmRow]) -> go.Figure:
     """Plot the difference to the baseline and its interval, for every arm except `none`."""
     compared_with = baseline_words(rows)
@@ -76,11 +99,15 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
             showlegend=False,
         )
         _mark(fig, row, name, row.delta, f"{row.delta:+z.2f} points")
-    # Plotly's own range would cut the large marks at the border.
+    _leave_room(fig)
+    return _arms_down(fig, names)
+
+
+def _leave_room(fig: go.Figure) -> None:
+    """Show zero and all marks; Plotly's own range would cut large marks at the border."""
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
-    return _arms_down(fig, names)
 
 
 def _mark(fig: go.Figure, row: ArmRow, name: str, x: float, template: str) -> None:

@@ -60,6 +60,11 @@ def repetitions_to_settle(run_id: str) -> int:
     return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 
+def seconds_to_settle(run_id: str) -> float | None:
+    """Return the further time of the repetitions of `repetitions_to_settle`; None if there are none."""
+    return words.seconds_to_settle(board(run_id), _outlook(run_id))
+
+
 def weak(run_id: str) -> bool:
     """Return True if an experiment or a study had little chance to detect its effect, and its verdict is open."""
     answer = answered(run_id)
@@ -230,6 +235,14 @@ def least_confidences(run_id: str) -> list[Abstaining]:
     """Return precision and recall on dev by confidence threshold, for the tagger that a `finetune` run kept."""
     run = store().get(run_id)
     return evaluations.read_abstaining(run, evaluations.file_suffix("dev", tagger_tables.kept_seed(run)[1]))
+
+
+def weakest_type(run_id: str) -> str:
+    """Return a sentence on the type that the taggers of the verdict's variant miss most often; "" if files are gone."""
+    with suppress(RunError, CorpusError):
+        if row := words.main(board(run_id)):
+            return words.weakest_words(tagger_tables.weakest([store().get(run) for run in row.finetunes]))
+    return ""
 
 
 def unfound_types(run_id: str) -> list[Unfound]:

@@ -30,7 +30,7 @@ from core.stats import verdict
 from core.stats.pooled import Estimate, pooled
 from core.stats.spread import of_estimate
 from core.stats.verdict import EFFECT, SEEDS, Answer, Unlearnt, is_known
-from core.tagging.result import Unfound
+from core.tagging.result import Found, Unfound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +122,31 @@ _HOLDS: Mapping[Answer, str] = {
 }
 
 
+Word = Literal["Helped", "No", "No clear benefit", "Can't tell yet", "No result"]
+WORD_COLOURS: Mapping[Word, tuple[str, str]] = {  # on paper, and on a dark page
+    "Helped": ("#00734F", "#3DC79A"),
+    "No": ("#A94400", "#FF9A52"),
+    "No clear benefit": ("#5A5F66", "#B4BAC2"),
+    "Can't tell yet": ("#7A5600", "#E6B84D"),
+    "No result": ("#5A5F66", "#B4BAC2"),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict in one or two sentences each: the result (`what`), how sure it is (or ""), and what to do `next`."""
+    """A verdict: the result (`what`, which begins with the word), how sure it is (or ""), and what to do `next`."""
 
+    word: Word
     what: str
     sure: str
     next: str
+
+    @property
+    def sentence(self) -> str:
+        """`what` without the word, for a place that already shows it."""
+        rest = self.what.removeprefix(self.word)
+        rest = self.what if rest.startswith(",") else rest.lstrip(":. ")
+        return rest[0].upper() + rest[1:]
 
     @property
     def parts(self) -> list[str]:
@@ -141,22 +159,34 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
-        return Finding(what=IDLE, sure="", next=TRAIN_LONGER)
+        return Finding(word="No result", what=IDLE, sure="", next=TRAIN_LONGER)
     row, untested = main(result), _untested(rows)
     others = [other for other in judged if other is not row]
     further = _others(others, rows)
     if not row:
         then = "ask for a lower share, or label more sentences" if untested else "name something to try beside none"
-        what = " ".join(filter(None, (untested or "Nothing was compared.", further)))
-        return Finding(what=what, sure="", next=f"Next: {then}.")
-    what = " ".join(filter(None, (_what(row, rows), further, untested)))
+        what = _sentences("No result.", untested or "Nothing was compared.", further)
+        return Finding(word="No result", what=what, sure="", next=f"Next: {then}.")
     unsettled = _unsettled(row, result, outlook)
+    word = _word(row, unsettled)
+    what = _sentences(_what(word, row, rows), further, untested)
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer; {unlearnt.words}."
     power = _power(result) if _is_open(row) else ""
     sure = _sentences(_sure(row, rows, unsettled.detects), _early(result), power, _ledger(result))
-    return Finding(what=what, sure=sure, next=then)
+    return Finding(word=word, what=what, sure=sure, next=then)
+
+
+def _word(row: ArmRow, unsettled: Open) -> Word:
+    if row.verdict == "no evidence":
+        return open_word(unsettled)
+    return "Helped" if row.verdict in ("improves", "helped") else "No"
+
+
+def open_word(unsettled: Open) -> Word:
+    """Return the word for a difference that was not detected: could the comparison have detected its effect?"""
+    return "No clear benefit" if unsettled.ruled_out or unsettled.has_power else "Can't tell yet"
 
 
 def _sentences(*words: str) -> str:
@@ -227,7 +257,7 @@ def main(result: ExperimentResult) -> ArmRow | None:
     return min(judged, key=lambda row: JUDGED.index(row.verdict), default=None)
 
 
-def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+def _what(word: Word, row: ArmRow, rows: Sequence[ArmRow]) -> str:
     variant = f"the tagger {'pre-trained on' if reads(row) else 'with'} {name_of(row, rows)}"
     without, control = _baseline(row), _control(row)
     words = {
@@ -235,7 +265,7 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
         "helped": f"Helped: {variant} does better than {without}. It was not compared with a random baseline.",
         "below control": f"No: {control} does better than {variant}.",
         "hurts": f"No: {variant} does worse than {without}.",
-        "no evidence": f"No clear benefit: {variant} is not measurably better than {without}.",
+        "no evidence": f"{word}: {variant} is not measurably better than {without}.",
     }
     if row.delta_random is not None:
         cause = asked_by_control(row.arm)
@@ -409,6 +439,12 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
     return (unsettled.repetitions or 0) if lacks and lacks.sentences == 1 else 0
 
 
+def seconds_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> float | None:
+    """Return the further time of the repetitions that the verdict asks for; None if it asks for none."""
+    row, n = main(result), repetitions_to_settle(result, outlook)
+    return _unsettled(row, result, outlook).seconds(n) if row and n else None
+
+
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     """Name the text, labels or method that a variant adds, for a reader who does not know the names of variants."""
     name, encoder = split_name(row.arm)
@@ -482,6 +518,13 @@ class ArmAtBudget(Protocol):
 def line_name(row: ArmAtBudget) -> str:
     """Return the name of an arm at its budget."""
     return f"{arm_words(row.arm)} {row.budget}".strip()
+
+
+def weakest_words(weakest: Found | None) -> str:
+    """Return a sentence on the entity type that taggers miss most often; "" for None."""
+    if weakest is None:
+        return ""
+    return f"Missed most often: {weakest.type}, found in {100 * weakest.share:.0f} of 100 cases."
 
 
 def unfound_words(types: Sequence[Unfound]) -> str:
@@ -598,19 +641,21 @@ def _answered(result: StudyResult, of: Asked) -> str:
 def of_study(result: StudyResult) -> Finding:
     """Return the verdict on the claim's question: choosing if it has a control, else reading."""
     if no_task_learnt(result.tasks):
-        return Finding(what=IDLE, sure="", next=TRAIN_LONGER)
+        return Finding(word="No result", what=IDLE, sure="", next=TRAIN_LONGER)
     of, asked = ("what was tried", result.reading)
     if result.choosing:
         of, asked = (asked_by_control(result.arm), result.choosing)
     n, answer = result.replicates, asked.these.answer
     assert answer  # something was learnt
     where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
-    word = {
-        "yes": "Helped: {} improves the tagger {}.",
-        "worse": "No: {} makes the tagger worse {}.",
-        "no evidence": "No clear benefit: there is no evidence that {} helps {}.",
+    unsettled = _unsettled_study(result, asked)
+    words: dict[Answer, Word] = {"yes": "Helped", "worse": "No", "no evidence": open_word(unsettled)}
+    says = {
+        "yes": f"{of} improves the tagger {where}",
+        "worse": f"{of} makes the tagger worse {where}",
+        "no evidence": f"there is no evidence that {of} helps {where}",
     }
-    what = word[answer].format(of, where)
+    what = f"{words[answer]}: {says[answer]}."
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
         what = f"{what} Pre-training itself helped."
     if asked.others and answer != "no evidence":
@@ -620,11 +665,10 @@ def of_study(result: StudyResult) -> Finding:
         what = (
             f"{what} On {', '.join(few)}, too few labels could be changed to test this; the mean includes every task."
         )
-    unsettled = _unsettled_study(result, asked)
     then = _train_longer(result) or _next_study(result, asked, unsettled)
     power = _power(result) if answer == "no evidence" else ""
     sure = _sentences(_sure_of(asked, n, unsettled.detects), _early(result), power, _ledger(result))
-    return Finding(what=what, sure=sure, next=then)
+    return Finding(word=words[answer], what=what, sure=sure, next=then)
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:

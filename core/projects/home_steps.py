@@ -9,6 +9,7 @@ from core.bias import view as bias
 from core.errors import CorpusError, WinnowError
 from core.experiment import find_out, results
 from core.experiment.find_out import choice_now
+from core.experiment.words import Word
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
@@ -38,7 +39,7 @@ class HomeStep:
     known: one or two sentences about its current state. ready: True if the step has a result. open: True if the user
     can start it now. run: id of the run or selection that `known` describes, "" for none. again: True if more
     replicates of the experiment could give a clear answer. saved: id of a saved selection from corpora that are no
-    longer in use, "" for none.
+    longer in use, "" for none. word: word of the verdict, which `known` begins with; None for other steps.
     """
 
     name: Name
@@ -47,6 +48,7 @@ class HomeStep:
     open: bool = True
     run: str = ""
     again: bool = False
+    word: Word | None = None
     saved: str = ""
 
     @property
@@ -150,6 +152,12 @@ def health(choice_id: str) -> str:
     return ""
 
 
+def is_asked_again(run_id: str) -> bool:
+    """Return True if the step "worth" is about this experiment, and offers to repeat it with more repetitions."""
+    step = _worth()
+    return step.again and step.run == run_id
+
+
 def _worth() -> HomeStep:
     """Return the step of the newest active or finished experiment or study.
 
@@ -165,7 +173,7 @@ def _worth() -> HomeStep:
                 again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
                 found = results.finding(run.id)
                 known = f"{found.what} {found.next}"
-                return HomeStep(name="worth", known=known, ready=True, run=run.id, again=again)
+                return HomeStep(name="worth", known=known, word=found.word, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
             f"Needs {labels_in_words(missing)}. Without labelled data, the selection is the last step; "

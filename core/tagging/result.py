@@ -25,6 +25,7 @@ from core.text.sentence import Entity, Sentence
 from core.training import saved_models as models
 
 MODEL = "its model"
+MENTIONS = 10  # of a type in the test set; with fewer, the share that is found says little
 FAILED = 0.5  # share of the best seed's F1 below which a tagger did not learn (Dodge et al. 2020)
 
 
@@ -46,6 +47,14 @@ class TypeScores:
     def difference(self) -> float:
         """A minus B."""
         return self.a - self.b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Entity type, and the share of its mentions that taggers find, 0 to 1."""
+
+    type: str
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +197,22 @@ def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
         for name, n in gold.items()
         if n and name not in right
     ]
+
+
+def weakest(runs: Sequence[Run]) -> Found | None:
+    """Return the type of which the taggers of `runs` find the lowest share of mentions, mean over all seeds.
+
+    Types with fewer than `MENTIONS` in the test set do not count. None if no type counts, or every mention was found.
+    Errors: CorpusError as in `evaluations.read`.
+    """
+    found, gold = Counter[str](), Counter[str]()
+    for table in (table for run in runs for table in evaluations.read(run)):
+        for name, right, all_ in zip(table.types, table.tp.sum(axis=0), table.gold.sum(axis=0), strict=True):
+            if all_ >= MENTIONS:
+                found[name] += int(right)
+                gold[name] += int(all_)
+    name = min(gold, key=lambda name: (found[name] / gold[name], name), default="")
+    return Found(type=name, share=found[name] / gold[name]) if name and found[name] < gold[name] else None
 
 
 def by_novelty(run: Run, library: Library) -> list[Novelty]:

@@ -29,9 +29,10 @@ from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELE
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.training.form import fewer_labels
 from pages.ui.training.parts import start_from
-from pages.ui.widgets import plain, pressed
+from pages.ui.widgets import WORD_TINTS, plain, pressed
 
 WANTED = "home.find.wanted"  # in the session: repetitions to set in the form when it is drawn next
+HOME = "home.py"
 ASKED = "find"  # in the address: a reload shows the plan again
 REPETITIONS = {
     n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES
@@ -174,7 +175,7 @@ def _draw_step(number: int, step: HomeStep, *, is_next: bool) -> DeltaGenerator:
         with st.container(width="stretch"):
             found = corpora.check_project() if step.name == "texts" else ()
             done = data_check.ICONS[worst(found)] if step.ready else ":material/radio_button_unchecked:"
-            words = f"{done} **{number} · {step.title}**  \n{plain(step.known)}"
+            words = f"{done} **{number} · {step.title}**  \n{_known(step)}"
             st.markdown(words, help=_meanings(step.name))
             place = st.empty()
         _next(step, is_next=is_next)
@@ -183,6 +184,13 @@ def _draw_step(number: int, step: HomeStep, *, is_next: bool) -> DeltaGenerator:
     if step.name == "worth" and (step.again or not step.ready):
         _draw_experiment(step)
     return place
+
+
+def _known(step: HomeStep) -> str:
+    """Return what is known of a step in Markdown; the word of a verdict is in its colour."""
+    if step.word is None:
+        return plain(step.known)
+    return f":{WORD_TINTS[step.word]}[**{plain(step.word)}**]{plain(step.known.removeprefix(step.word))}"
 
 
 def _measure(steps: Mapping[home_steps.Name, HomeStep], places: Mapping[home_steps.Name, DeltaGenerator]) -> None:

@@ -16,7 +16,7 @@ from core import charts
 from core.config import Budget, Config, offline
 from core.corpora import writers
 from core.corpora.corpus import Corpus
-from core.experiment.words import Finding
+from core.experiment.words import Finding, Word
 from core.importing import view as corpora
 from core.shown import LONGEST, count, short
 from core.text.sentence import Sentence
@@ -307,9 +307,30 @@ def _take(presses: set[str], key: str, *, disabled: bool) -> bool:
     return there and not disabled
 
 
+WORD_TINTS: Mapping[Word, str] = {
+    "Helped": "green",
+    "No": "red",
+    "No clear benefit": "gray",
+    "Can't tell yet": "orange",
+    "No result": "gray",
+}
+
+
 def finding(verdict: Finding) -> None:
-    """Show a verdict: the result as a heading, then its certainty and what to do next."""
-    st.subheader(plain(verdict.what), anchor=False)
-    if verdict.sure:
-        st.markdown(plain(verdict.sure))
+    """Show a verdict: its word in colour, the result, what to do next, and its certainty folded."""
+    answer(verdict)
     st.markdown(f"**{plain(verdict.next)}**")
+    certainty(verdict)
+
+
+def answer(verdict: Finding) -> None:
+    """Show the word of a verdict in colour, and its result in a sentence or two."""
+    st.header(f":{WORD_TINTS[verdict.word]}[{plain(verdict.word)}]", anchor=False)
+    st.markdown(f"##### {plain(verdict.sentence)}")
+
+
+def certainty(verdict: Finding) -> None:
+    """Show how sure a verdict is, folded; nothing if that is not known."""
+    if verdict.sure:
+        with st.expander("How sure this is", icon=":material/straighten:"):
+            st.markdown(plain(verdict.sure))

@@ -128,7 +128,8 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     with pypdfium2.PdfDocument(caught.value.path()) as report:
         assert len(report) == 2
         first = " ".join(report[0].get_textpage().get_text_range().split())
-    assert answer.what in first
+    assert answer.word in first
+    assert answer.sentence in first
 
 
 @pytest.mark.road

@@ -33,13 +33,17 @@ def test_home_results_and_reports_give_the_same_two_answers(
     settled(page)
     assert f"{finding.what} {finding.next}" in shown(page.locator(".st-key-road-worth"))
     first = pages(downloaded(page, "Report (.pdf)"))[0]
-    assert [part for part in finding.parts if part not in first] == []
+    told = [finding.word, finding.sentence, finding.next, finding.sure]
+    assert [part for part in told if part not in first] == []
 
     page.goto(f"{server.url}/Results?run={run.id}")
     settled(page)
-    assert finding.what in [shown(each) for each in page.get_by_role("heading", level=3).all()]
+    assert [shown(each) for each in page.get_by_role("heading", level=2).all()] == [finding.word]
+    assert finding.sentence in [shown(each) for each in page.get_by_role("heading", level=5).all()]
+    page.get_by_text("How sure this is").click()
+    expect(page.get_by_text(finding.sure.split(". ")[0])).to_be_visible()
     below = shown(page.get_by_test_id("stMain"))
-    assert [part for part in finding.parts if part not in below] == []
+    assert [part for part in told if part not in below] == []
     answers = answered(page.get_by_role("table", name="Leaderboard: every variant's scores and verdict"))
     assert ["△ yes", "no evidence"] in answers
     page.get_by_role("tab", name="Download").click()
@@ -54,11 +58,13 @@ def test_home_results_and_reports_give_the_same_two_answers(
     page.set_viewport_size(SHEET)
     page.set_content(report)
     assert answered(page.locator("table").filter(has_text="Selection helped")) == answers
-    answer = page.locator("body > h1 + *")
-    rows = page.locator("body > :not(h1, .answer, .about)").first  # below the title nothing else comes before them
-    assert rows.locator("dt").all_inner_texts() == ["Asked", "How sure", "What to do", "Cost"]
-    [_, *sure_and_next, _] = rows.locator("dd").all_inner_texts()
-    assert [answer.inner_text(), *sure_and_next] == finding.parts
+    assert page.locator("body > h1 + .word").inner_text() == finding.word
+    assert page.locator("body > .word + .answer").inner_text() == finding.sentence
+    rows = page.locator("body > svg + dl")
+    questions = rows.locator("dt").all_inner_texts()
+    assert [each for each in questions if each != "Weak point"] == ["Asked", "What to do", "How sure", "Cost"]
+    [_, *next_and_sure] = rows.locator("dd").all_inner_texts()
+    assert next_and_sure[:2] == [finding.next, finding.sure]
     assert bottom(rows) < HALF
     assert len(finding.what.split()) <= AT_A_GLANCE
 

@@ -46,7 +46,7 @@ def test_without_a_tagger_that_learnt_there_is_no_verdict(home: Path) -> None:
     assert all(list(row.collapsed) == [1, 2, 3] for row in rows.values())
     assert results.finding(run.id).what == IDLE
     report = finished.html_report(run.id)
-    assert IDLE in report
+    assert results.finding(run.id).sentence in report
     assert "no evidence</td>" not in report
     assert as_markdown(board).split("\n")[0] == NOTHING
     app = opened(PAGE)
@@ -130,7 +130,7 @@ def test_an_arm_that_changed_too_little_has_no_verdict_and_costs_the_others_none
     assert results.finding(run.id).what.endswith(f"too few labels could be changed: “{C}” (79 of 100 changed).")
     board = leaderboard.read(run)
     alone = of_experiment(replace(board, leaderboard=[rows["none"], rows[C]]))
-    assert (alone.what[:11], alone.sure, alone.next[:25]) == ("Not tested,", "", "Next: ask for a lower sha")
+    assert (alone.what[:22], alone.sure, alone.next[:25]) == ("No result. Not tested,", "", "Next: ask for a lower sha")
     assert f"- {C} (79 of 100 changed): Not tested" in as_markdown(board)
     assert ",not tested," in as_csv(board)
     report = unescape(finished.html_report(run.id))

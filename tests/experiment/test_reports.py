@@ -75,7 +75,7 @@ def pages(data: bytes) -> list[str]:
 
 
 def answer_of(run_id: str) -> str:
-    return results.finding(run_id).what
+    return results.finding(run_id).sentence
 
 
 def rows(n: int = 2) -> list[ArmRow]:
@@ -98,7 +98,7 @@ def report(**fields: Any) -> Report:
         "hours": 2.0,
         "command": "run <x>",
         "begun": "then",
-        "finding": Finding(what="Yes <b>.", sure="Quite.", next="Next: go."),
+        "finding": Finding(word="Helped", what="Helped: yes <b>.", sure="Quite.", next="Next: go."),
         "version": "1",
         "missing": ("a & b",),
         "overruled": "",
@@ -125,7 +125,7 @@ def both(kept: tuple[Path, list[Reported]], monkeypatch: pytest.MonkeyPatch) -> 
     return kept[1]
 
 
-def test_the_first_half_page_answers_every_question_and_only_the_title_is_larger_than_the_answer(
+def test_the_first_half_page_answers_every_question_and_only_title_and_word_are_larger_than_the_answer(
     both: list[Reported],
 ) -> None:
     for one in both:
@@ -136,9 +136,10 @@ def test_the_first_half_page_answers_every_question_and_only_the_title_is_larger
             half = " ".join(shown.get_text_bounded(bottom=page.get_height() / 2).split())
             lines = [each for each in page.get_objects(textpage=shown) if each.type == TEXT]
             texts = [(round(line.get_font_size(), 1), line.extract()) for line in lines]
-        larger, large = sorted({size for size, _ in texts}, reverse=True)[:2]
+        largest, larger, large = sorted({size for size, _ in texts}, reverse=True)[:3]
         answer = [text for size, text in texts if size == large]
-        assert texts[: 1 + len(answer)] == [(larger, TITLE), *((large, text) for text in answer)]
+        word = results.finding(one.run).word
+        assert texts[: 2 + len(answer)] == [(larger, TITLE), (largest, word), *((large, text) for text in answer)]
         assert " ".join(" ".join(answer).split()) == answer_of(one.run)
         for words in (answer_of(one.run), "Asked", "How sure", "What to do", "Cost", *COVER.line.split(" · ")):
             assert words in half

@@ -49,11 +49,11 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("No clear benefit: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 14 repetitions in"),
+        ("Can't tell yet: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 14 repetitions in"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
-        ("No clear benefit", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
+        ("Can't tell yet", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
@@ -61,15 +61,15 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "too small to wait for": (
         line("no evidence", delta=0.2, interval=(-5.0, 5.4), estimate=replace(GAIN, falling=3.0, fixed=0.0)),
-        ("No clear benefit", "can only detect gains of about", "labelling more text would help more."),
+        ("Can't tell yet", "can only detect gains of about", "labelling more text would help more."),
     ),
     "too few test sentences": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
-        ("No clear benefit", "can only detect", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
+        ("Can't tell yet", "can only detect", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
     ),
     "one pre-training": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
-        ("No clear benefit", "can only detect", "Next: 6 repetitions, each with its own selection and pre-training"),
+        ("Can't tell yet", "can only detect", "Next: 6 repetitions, each with its own selection and pre-training"),
     ),
     "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
@@ -114,6 +114,9 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
     for part, begins in zip((told.what, told.sure, told.next), words, strict=True):
         assert begins in part
         assert not PRIVATE.search(part)
+    assert told.what.startswith(told.word)
+    assert f"{told.word}: " not in told.sentence
+    assert told.sentence[0].isupper()
     assert told.parts == [part for part in (told.what, told.sure, told.next) if part]
 
 
@@ -155,7 +158,7 @@ def test_the_claim_comes_first_and_others_are_named_beside_it() -> None:
         effect=1.0, chance=0.1, why="",
     )  # fmt: skip
     told, selected = finding(*others, claim, planned=planned).what, "the selected 10% of the domain corpus"
-    assert told.startswith(f"No clear benefit: the tagger pre-trained on {selected} (knn)")
+    assert told.startswith(f"Can't tell yet: the tagger pre-trained on {selected} (knn)")
     assert f"it also does better with {selected} (classifier), all of the domain corpus and 1 more" in told
     assert "it does worse with a language model of law" in told
     assert finding(*others, claim).what.startswith(f"Helped: the tagger pre-trained on {selected} (classifier)")
@@ -165,7 +168,7 @@ def test_the_claim_comes_first_and_others_are_named_beside_it() -> None:
     ("claim", "begins", "is_main"),
     [
         (line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None), "Helped, but the selection is", True),
-        (line("not tested", "dataaug", changed=5, wanted=100), "Not tested, because too few labels could be changed: ", False),
+        (line("not tested", "dataaug", changed=5, wanted=100), "No result. Not tested, because too few labels could be changed: ", False),
     ],
 )  # fmt: skip
 def test_what_else_is_sure_beside_an_open_claim_is_exploratory(claim: ArmRow, begins: str, is_main: bool) -> None:
@@ -308,7 +311,7 @@ def studied(
         (mean("yes"), mean("yes"), "Helped: the selection improves the tagger on these 2 tasks on average. This also holds on similar", "use it"),
         (mean("yes"), mean("no evidence"), "It is not shown that this holds on similar tasks.", "more tasks"),
         (mean("worse", -1.0), mean("no evidence", -1.0), "No: the selection makes the tagger worse on these 2 tasks", "leave it"),
-        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "No clear benefit: there is no evidence that the selection helps on these 2", "on each"),
+        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Can't tell yet: there is no evidence that the selection helps on these 2", "on each"),
     ],
 )  # fmt: skip
 def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Conclusion, what: str, then: str) -> None:

@@ -48,7 +48,7 @@ def codes(app: AppTest) -> list[str]:
 
 def texts(app: AppTest) -> str:
     """All that a page says, in one string."""
-    kinds = ("title", "subheader", "caption", "markdown", "info", "warning", "error", "text")
+    kinds = ("title", "header", "subheader", "caption", "markdown", "info", "warning", "error", "text")
     shown = [element.value for kind in kinds for element in getattr(app, kind)]
     return " ".join([*shown, *(element.proto.body for element in app.get("html"))])
 

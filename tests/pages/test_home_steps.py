@@ -79,7 +79,7 @@ def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_i
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
     said, links, buttons = on_home()
     found = results.finding(run.id)
-    assert f"{found.what} {found.next}" in said
+    assert f":green[**{found.word}**]{found.what.removeprefix(found.word)} {found.next}" in said
     assert ("Results", f"run={run.id}") in links
     assert "home.report.pdf" in buttons
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
@@ -107,6 +107,11 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     press(app, "home.find")
     press(app, "home.find.start")
     assert begun == [("experiment", asked)]
+    monkeypatch.setattr(results, "seconds_to_settle", lambda run_id: 1740.0)
+    app = opened("pages/6_Results.py")
+    assert app.button(key="results.surer").label == "Make it surer (29 min)"
+    press(app, "results.surer")
+    assert "home.find.start" in keys(app)  # the plan on Home
     corpora.set_role("dev", None)  # what would be asked with is not all there
     assert not home_steps.steps()[2].again
 

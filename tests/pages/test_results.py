@@ -83,18 +83,21 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     app = opened(PAGE)
     assert not app.error
     said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
-    assert unescape(app.subheader[0].value).replace("\u2060", "") == found.what
+    assert [head.value for head in app.header] == [f":green[{found.word}]"]
+    assert f"##### {found.sentence}" in said
     assert found.what.startswith("Helped, ")
     assert overruled in said
     assert overruled in page
-    for part in found.parts:
+    for part in (found.sentence, found.sure, found.next):
         assert part in said
         assert escape(part) in page
+    assert results.weakest_type(run_id) in said
+    assert results.weakest_type(run_id) in page
     board = results.board(run_id).leaderboard
     for row in board:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in page
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("plotly_chart")) == 3
     assert results.unfound_types(run_id) == []
     [row] = [row for row in board if (row.arm, row.budget) == ("classifier", "10")]
     assert row.delta is not None

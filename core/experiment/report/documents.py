@@ -28,6 +28,7 @@ from core.experiment.words import (
     TASK_COLOUR,
     THESE,
     VERDICT_MARKS,
+    WORD_COLOURS,
     Asked,
     Finding,
     asked,
@@ -111,6 +112,7 @@ class Report(Reported):
     set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing. unfound:
     types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
     sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
+    weakest: sentence on the entity type that is missed most often.
     """
 
     rows: Sequence[ArmRow]
@@ -125,6 +127,7 @@ class Report(Reported):
     overlap: str = ""
     overlap_in_short: str = ""
     multipliers: str = ""
+    weakest: str = ""
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
@@ -133,7 +136,6 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         *([Text(report.multipliers)] if report.multipliers else []),
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
         *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
-        *_picture(report.rows, report.main),
         *_example_parts(report.examples),
         *_kinds(report, report.types[:KINDS], len(report.types) - KINDS),
     ]
@@ -150,28 +152,52 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         *_cost(report),
         *(_kinds(report, report.types, 0) if len(report.types) > KINDS else ()),
     ]
-    return _document(report, cover, _asked(report), report.hours, first=first, second=second)
+    return _document(
+        report,
+        cover,
+        _asked(report),
+        report.hours,
+        first=first,
+        second=second,
+        picture=_picture(report.rows, report.main),
+        weakest=report.weakest,
+    )
 
 
 def _document(
-    report: Reported, cover: Cover, asked: str, hours: float, *, first: Sequence[Part], second: Sequence[Part]
+    report: Reported,
+    cover: Cover,
+    asked: str,
+    hours: float,
+    *,
+    first: Sequence[Part],
+    second: Sequence[Part],
+    picture: Sequence[Part] = (),
+    weakest: str = "",
 ) -> Document:
-    """Return a report: the verdict, the parts of both pages, and at the end how to repeat the run."""
+    """Return a report: the verdict, the parts of both pages, and at the end how to repeat the run.
+
+    picture: drawn below the verdict. weakest: sentence on the type that is missed most often, or "".
+    """
     finding = report.finding
     rows = [
         ("Asked", asked),
-        ("How sure", finding.sure),
         ("What to do", finding.next),
+        ("How sure", finding.sure),
+        ("Weak point", weakest),
         ("Cost", f"{hours_words(hours)} of computing on this machine; no data left it."),
     ]
     overruled: list[Part] = [Heading("Data check"), Text(report.overruled)] if report.overruled else []
     repeat = f"Winnow {report.version}, on one machine; no data left it. The same command gives the same result:"
     return Document(
         title=TITLE,
-        answer=finding.what,
+        word=finding.word,
+        colours=WORD_COLOURS[finding.word],
+        answer=finding.sentence,
         about=report.begun,
         cover=cover,
         first=[
+            *picture,
             Facts([row for row in rows if row[1]], leading=True),
             *([OVERRULED] if report.overruled else []),
             *first,

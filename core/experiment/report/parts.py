@@ -164,7 +164,8 @@ Part = Heading | Text | Facts | Items | Quote | Code | Table | Picture
 class Document:
     """A report. first: page for decision-makers. second: technical page.
 
-    answer: answer to the question in the title. about: the line below it.
+    word, answer: answer to the question in the title, in a word and in a sentence. about: the line below the answer.
+    colours: of the word, on paper and on a dark page.
     """
 
     title: str
@@ -173,6 +174,8 @@ class Document:
     cover: Cover
     first: Sequence[Part]
     second: Sequence[Part]
+    word: str = ""
+    colours: tuple[str, str] = ("#000000", "#FFFFFF")
 
 
 def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:

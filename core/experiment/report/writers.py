@@ -43,6 +43,7 @@ _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem;
   color: light-dark(#1d1f24, #e6e6e6); background: light-dark(#fff, #15171c); color-scheme: light dark; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 1.4rem; }
+.word { font-size: 1.9rem; font-weight: 700; margin: .4rem 0 0; }
 .answer { font-size: 1.3rem; line-height: 1.35; margin: .3rem 0 .6rem; }
 .about { font-size: .9em; margin-top: .2rem; } p { overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
@@ -58,7 +59,8 @@ h2 { break-after: avoid; } svg, tr, dl { break-inside: avoid; }
 @page { margin: 16mm; }
 @media print { body { margin: 0; max-width: none; font-size: 10.5px; line-height: 1.35; padding: 0; }
   h2 { margin: .7rem 0 .2rem; font-size: 13px; }
-  .answer { font-size: 15px; } p, dl, ul, blockquote { margin: .25rem 0; } svg { width: 80%; }
+  .word { font-size: 20px; } .answer { font-size: 15px; }
+  p, dl, ul, blockquote { margin: .25rem 0; } svg { width: 80%; }
   th, td { padding: .1rem .5rem; } code { font-size: 9px; }
   .second { break-before: page; border-top: 0; margin-top: 0; } }
 """
@@ -72,10 +74,16 @@ def html(document: Document) -> str:
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<style>{_STYLE}</style></head><body><h1>{escape(document.title)}</h1>"
-        f'<p class="answer">{escape(document.answer)}</p>{about}'
+        f'{_html_word(document)}<p class="answer">{escape(document.answer)}</p>{about}'
         f"{''.join(map(_html_part, document.first))}"
         f'<section class="second">{"".join(map(_html_part, document.second))}</section></body></html>\n'
     )
+
+
+def _html_word(document: Document) -> str:
+    if not document.word:
+        return ""
+    return f'<p class="word" style="color: light-dark({", ".join(document.colours)})">{escape(document.word)}</p>'
 
 
 def _html_part(part: Part) -> str:
@@ -144,7 +152,7 @@ INK = "#1d1f24"
 def docx(document: Document) -> bytes:
     """Return the report as a Word file."""
     from docx import Document as new
-    from docx.shared import Mm, Pt
+    from docx.shared import Mm, Pt, RGBColor
 
     word = new()
     section = word.sections[0]
@@ -155,6 +163,9 @@ def docx(document: Document) -> bytes:
     word.core_properties.title, word.core_properties.author = document.title, shown(document.cover.author)
     word.core_properties.comments = ""
     word.add_heading(document.title, 0)
+    if document.word:
+        run = word.add_paragraph().add_run(document.word)
+        run.bold, run.font.size, run.font.color.rgb = True, Pt(19), RGBColor.from_string(document.colours[0][1:])
     word.add_paragraph().add_run(shown(document.answer)).font.size = Pt(13)
     for line in (document.cover.line, document.about):
         if line:
@@ -278,6 +289,11 @@ class _Pages:
         self._pdf.add_page()
         self._font(size + 5, bold=True)
         self._write(document.title, size + 5)
+        if document.word:
+            self._font(size + 8, bold=True)
+            self._pdf.set_text_color(document.colours[0])
+            self._write(document.word, size + 8)
+            self._pdf.set_text_color(0)
         self._font(size + 3)
         self._write(document.answer, size + 3)
         self._pdf.ln(self._line * 0.3)

@@ -14,10 +14,12 @@ from core.experiment.results import NextBudget
 from core.experiment.tables import answers, asked_first, control_words, difference_words, interval_words, rate_words
 from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
 from core.projects import runs
+from core.projects.home_steps import is_asked_again
 from core.shown import duration
 from core.tagging.result import failed_seeds
-from pages.ui.project import page_link
-from pages.ui.widgets import chart, finding, plain, table
+from pages.ui.home_steps import ASKED, HOME
+from pages.ui.project import page_link, switch_page
+from pages.ui.widgets import answer, certainty, chart, finding, plain, pressed, table
 
 ONCE = (
     "Each variant saw the test set once, after training had been stopped on the dev set. The "
@@ -49,7 +51,7 @@ def leaderboard(run_id: str) -> None:
     """Show verdicts, every seed's F1 and the leaderboard (Mahapatra et al. 2022, Tables 3 and 5)."""
     board = results.board(run_id)
     rows = board.leaderboard
-    finding(results.finding(run_id))
+    _verdict(run_id)
     if nothing_learnt(rows):
         scores = [_line(row) for row in rows]
         table(scores, SCORES, "The scores of every variant; none of them is compared", wrapped=())
@@ -87,6 +89,26 @@ def leaderboard(run_id: str) -> None:
         table(verdicts, {"arm": "Variant", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
+
+
+def _verdict(run_id: str) -> None:
+    """Show the verdict at a glance: a word, a sentence, the intervals against zero, and what to do next."""
+    verdict, rows = results.finding(run_id), results.board(run_id).leaderboard
+    answer(verdict)
+    row = study_words.main(results.board(run_id))
+    if row and (figure := plot.glance(row, rows)):
+        name = f"Difference of {line_name(row)} and its 95% interval: {interval_words(row)} {control_words(row)}"
+        chart(figure, "results.glance", name.strip())
+    if words := results.weakest_type(run_id):
+        st.caption(plain(words))
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f"**{plain(verdict.next)}**", width="stretch")
+        if is_asked_again(run_id):
+            seconds = results.seconds_to_settle(run_id)
+            label = f"Make it surer ({duration(seconds)})" if seconds else "Make it surer"
+            if pressed(label, "results.surer", type="primary", icon=":material/query_stats:"):
+                switch_page(HOME, {ASKED: "out"})
+    certainty(verdict)
 
 
 COLUMNS = {
