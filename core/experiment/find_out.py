@@ -1,18 +1,19 @@
 """Find out: the experiment that answers a project's question, proposed from its corpora and its selection."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 
 from core.errors import RunError, WinnowError
 from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
-from core.experiment.foresight import LARGER, PlanChance
+from core.experiment.foresight import LARGER
 from core.experiment.results import corpus_name, repeated, repetitions_to_settle
 from core.importing import view as corpora
 from core.projects import runs
-from core.projects.home import kept_per_home
+from core.projects.home import kept_per_home, library
 from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY, choices
 from core.selection import prevalence_view as prevalence
@@ -21,9 +22,18 @@ from core.selection.choice import Choice
 from core.selection.score import ScoreConfig
 from core.selection.select import SelectConfig, SelectOptions
 from core.shown import duration, in_points
-from core.stats.verdict import POWER, WEAK
+from core.stats.power import replicates_to_detect
+from core.stats.sequential import looks_of
+from core.stats.verdict import WEAK
 
-REPLICATES = (3, *sorted(LARGER)[:2])  # replicates that are proposed: a first look, and two plans that can decide
+REPLICATES = (3, min(LARGER))  # replicates of a first look, and of the next larger plan
+LIMITS: Mapping[float, str] = {  # seconds that an experiment may take, in words
+    600.0: "10 min",
+    1800.0: "30 min",
+    3600.0: "1 hour",
+    7200.0: "2 hours",
+    36_000.0: "overnight (10 h)",
+}
 USUAL = "10%"  # budget of D_C if there is no selection yet
 _SAME = (
     SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
@@ -36,7 +46,7 @@ class Plan:
 
     options: options of the experiment. alike: sentence on the share of D_C that is like T_C, or "". edited: True if
     the selection was edited by hand; the experiment does not repeat such edits. stronger: if the plan can hardly detect
-    its effect (`WEAK`), the smallest proposed plan that can; None if there is none.
+    its effect (`WEAK`), the shortest proposed plan that can; None if there is none.
     """
 
     options: Mapping[str, object]
@@ -45,7 +55,23 @@ class Plan:
     time: str
     shows: str
     edited: bool
-    stronger: PlanChance | None = None
+    stronger: "Affordable | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affordable:
+    """The plan that detects most within a time.
+
+    limit: the time. replicates: 0 if no plan fits. labels: training sentences; 0: all. seconds: time of the plan; if
+    none fits, of the shortest plan. points: smallest gain that the plan detects at 80% power; with fewer labels it is
+    forecast by taggers on all of them, which vary less.
+    """
+
+    limit: float
+    replicates: int
+    labels: int
+    seconds: float
+    points: float
 
 
 def choice_now() -> Choice | None:
@@ -84,9 +110,59 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
         **corpora.roles(),
         **choice_options(),
         "seeds": tuple(range(1, replicates + 1)),
-        "looks": LARGER.get(replicates, ()),
+        "looks": looks_of(replicates) if len(looks_of(replicates)) > 1 else (),
         **({"encoder": encoder} if encoder else {}),
     }
+
+
+def affordable(encoder: str = "") -> list[Affordable]:
+    """Return for each of `LIMITS` the plan that detects most.
+
+    A plan keeps all labels if `REPLICATES[0]` repetitions on them fit, because a tagger on fewer labels answers another
+    question. For the same reason it keeps the selection's size and the encoder. It keeps all epochs, because a tagger
+    that stops too early learns nothing. No plan has more repetitions than its effect needs. Errors: RunError if this
+    machine was not timed; ConfigError, CorpusError.
+    """
+    finished = tuple(run.id for run in runs.listed(state="succeeded"))
+    return _affordable(json.dumps(options(encoder=encoder)), encoder, finished=finished)
+
+
+@kept_per_home(4)
+def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Affordable]:
+    """Compute `affordable`. asked: options in JSON; finished: both are keys of the cached value."""
+    whole, least, most = json.loads(asked), REPLICATES[0], max(LARGER)
+    spread = view.least_difference(whole).spread
+    enough = replicates_to_detect(spread, ExperimentConfig.parse(whole).effect, least - 1, most) or most
+    sizes = (0, *(n for n in view.SIZES if n < len(library().find(whole["train"]))))
+
+    @cache
+    def seconds(n: int, labels: int) -> float:
+        return view.seconds_on(options(n, encoder), labels)
+
+    @cache
+    def points(n: int) -> float:
+        return view.least_difference(options(n, encoder)).points
+
+    found = []
+    for limit in LIMITS:
+        labels = next((labels for labels in sizes if seconds(least, labels) <= limit), None)
+        if labels is None:
+            shortest = seconds(least, sizes[-1])
+            found.append(
+                Affordable(limit=limit, replicates=0, labels=sizes[-1], seconds=shortest, points=points(least))
+            )
+            continue
+        each = (seconds(2 * least, labels) - seconds(least, labels)) / least
+        n = min(least + int((limit - seconds(least, labels)) / max(each, 1.0)), enough)
+        time = seconds(least, labels) + (n - least) * each
+        found.append(Affordable(limit=limit, replicates=n, labels=labels, seconds=time, points=points(n)))
+    return found
+
+
+def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
+    """Return the options of an affordable plan; fewer labels are sealed as a corpus. Errors: CorpusError."""
+    whole = options(plan.replicates, encoder)
+    return view.on_fewer_labels(whole, plan.labels) if plan.labels else whole
 
 
 def again(run: Run) -> dict[str, object]:
@@ -119,7 +195,7 @@ def outlook() -> str:
     """
     with suppress(WinnowError):
         finished = tuple(run.id for run in runs.listed(state="succeeded"))
-        return _outlook(*(json.dumps(options(n)) for n in REPLICATES[:2]), finished=finished)
+        return _outlook(*(json.dumps(options(n)) for n in REPLICATES), finished=finished)
     return ""
 
 
@@ -137,16 +213,20 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
     )
 
 
-def plan(asked: Mapping[str, object]) -> Plan:
-    """Describe what options compare, how long that takes and what it can detect. Errors: ConfigError, CorpusError."""
+def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan:
+    """Describe what options compare, how long that takes and what it can detect.
+
+    within: plans to propose instead of one that can hardly detect its effect. Errors: ConfigError, CorpusError.
+    """
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets
     sought = "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points"
-    own, *larger = foresight.plans
-    weak = own.chance < WEAK
-    strong = (each for each in larger if each.chance >= POWER and each.replicates in REPLICATES)
-    stronger = next(strong, None) if weak else None
-    none = f" No plan of up to {REPLICATES[-1]} repetitions does so in 80; more labelled text would help more."
+    own, weak = foresight.plans[0], foresight.plans[0].chance < WEAK
+    enough = (each for each in within if len(config.seeds) < each.replicates and each.points <= foresight.effect)
+    stronger = next(enough, None) if weak else None
+    none = ""
+    if weak and within and not stronger:
+        none = f" No plan of up to {duration(max(LIMITS))} does so in 80; more labelled text would help more."
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -161,7 +241,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "
-        f"{sought} in {100 * own.chance:.0f} of 100.{none * (weak and not stronger)} {foresight.basis}.",
+        f"{sought} in {100 * own.chance:.0f} of 100.{none} {foresight.basis}.",
         stronger=stronger,
         edited=bool(chosen and selections.edits(chosen.id)),
     )

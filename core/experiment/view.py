@@ -100,6 +100,14 @@ def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
     return whole.ended() if store().finished(wanted.key) and not labels else whole
 
 
+def seconds_on(options: Mapping[str, object], labels: int) -> float:
+    """Estimate the seconds of an experiment on some of its training sentences. labels: their number; 0: all.
+
+    Errors: as for `cost`.
+    """
+    return _cost(options, labels).seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shorter:
     """A shorter plan: number of labelled training sentences, and estimated seconds."""

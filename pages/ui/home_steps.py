@@ -12,13 +12,12 @@ from core.cards import hindrance
 from core.corpora.checks import worst
 from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
-from core.experiment.find_out import outlook
-from core.experiment.foresight import PlanChance
+from core.experiment.find_out import Affordable, outlook
 from core.importing import view as corpora
 from core.projects import home_steps, runs
 from core.projects.home_steps import FurtherMeasurement, HomeStep
 from core.selection import labelling
-from core.shown import duration
+from core.shown import duration, in_points
 from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.explore.health import TAB
@@ -27,16 +26,12 @@ from pages.ui.frame import guard
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELECTION, SIMILARITY, TRAINING
 from pages.ui.runs.panel import run_panel, where
-from pages.ui.training.form import fewer_labels
 from pages.ui.training.parts import start_from
-from pages.ui.widgets import WORD_TINTS, plain, pressed
+from pages.ui.widgets import WORD_TINTS, plain, pressed, table
 
-WANTED = "home.find.wanted"  # in the session: repetitions to set in the form when it is drawn next
+WANTED = "home.find.wanted"  # in the session: time to set in the form when it is drawn next, seconds
 HOME = "home.py"
 ASKED = "find"  # in the address: a reload shows the plan again
-REPETITIONS = {
-    n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES
-}
 
 
 def asked() -> bool:
@@ -59,13 +54,21 @@ def plan(run_id: str = "") -> None:
     """
     with st.container(border=True, key="home.plan"):
         st.markdown("**Before anything starts**")
-        options = find_out.again(runs.get(run_id)) if run_id else _chosen()
+        encoder = "" if run_id else start_from("find-out")
+        options = find_out.again(runs.get(run_id)) if run_id else find_out.options(encoder=encoder)
         if not find_out.is_timed(options):
             _time(options)
             return
-        if not run_id:  # a repeated experiment reuses taggers that were trained on all labels
-            options = fewer_labels(options, "home.find.labels")
-        plan = find_out.plan(options)
+        # A repeated experiment reuses its taggers, so only its number of repetitions can change.
+        times = () if run_id else find_out.affordable(encoder)
+        if times:
+            asked = _within(times)
+            if not asked.replicates:
+                if pressed("Not now", "home.find.away"):
+                    _close_plan()
+                return
+            options = find_out.within(asked, encoder)
+        plan = find_out.plan(options, times)
         for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
             st.markdown(plain(sentence))
         if run_id:
@@ -77,12 +80,12 @@ def plan(run_id: str = "") -> None:
         if reason := hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
-        stronger = None if run_id else plan.stronger
+        stronger = plan.stronger
         on = where("home.find")
         with st.container(horizontal=True, vertical_alignment="center"):
             query = ":material/query_stats:"
             if stronger and pressed(_stronger_words(stronger), "home.find.stronger", type="primary", icon=query):
-                st.session_state[WANTED] = stronger.replicates
+                st.session_state[WANTED] = stronger.limit
                 st.rerun()
             play, style = ":material/play_arrow:", "secondary" if stronger else "primary"
             if pressed("Start", "home.find.start", type=style, icon=play, disabled=not may_start):
@@ -93,20 +96,43 @@ def plan(run_id: str = "") -> None:
             page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
 
 
-def _stronger_words(plan: PlanChance) -> str:
-    time = f", {duration(plan.seconds)}" if plan.seconds else ""
-    return f"Plan {plan.replicates} repetitions instead ({100 * plan.chance:.0f} of 100{time})"
+def _stronger_words(plan: Affordable) -> str:
+    return f"Plan {plan.replicates} repetitions instead ({duration(plan.seconds)})"
 
 
-def _chosen() -> dict[str, object]:
-    """Ask for the number of repetitions and the encoder, and return the options."""
-    left, right = st.columns(2)
+def _within(times: Sequence[Affordable]) -> Affordable:
+    """Ask how much time there is, show what each time buys, and return the plan for it."""
+    known = {each.limit: each for each in times}
+    first = next((each.limit for each in times if each.replicates and not each.labels), times[-1].limit)
     if wanted := st.session_state.pop(WANTED, None):
-        st.session_state["home.find.times"] = wanted
-    with left:
-        times = st.selectbox("Repetitions", REPETITIONS, format_func=REPETITIONS.__getitem__, key="home.find.times")
-    with right:
-        return find_out.options(times, start_from("find-out"))
+        st.session_state["home.find.time"] = wanted
+    else:
+        st.session_state.setdefault("home.find.time", first)
+    chosen = st.select_slider(
+        "How much time do you have?", list(known), format_func=find_out.LIMITS.__getitem__, key="home.find.time"
+    )
+    rows = [
+        {
+            "limit": find_out.LIMITS[each.limit],
+            "plan": f"{each.replicates} repetitions" + (f" on {each.labels:,} of your labels" if each.labels else ""),
+            "takes": duration(each.seconds),
+            "points": f"{in_points(each.points)} or more",
+        }
+        for each in times
+        if each.replicates
+    ]
+    columns = {"limit": "Time", "plan": "Plan", "takes": "Takes about", "points": "Detects gains of about"}
+    table(rows, columns, "What each time buys: repetitions, and the gain that they detect in 80 of 100 cases")
+    asked = known[chosen]
+    if not asked.replicates:
+        st.info(
+            f"{find_out.LIMITS[asked.limit].capitalize()} is too short. The shortest plan takes about "
+            f"{duration(asked.seconds)}; with fewer repetitions or epochs, no difference could be detected.",
+            icon=":material/timer_off:",
+        )
+    elif asked.labels:
+        st.caption("With fewer labels, scores vary more, so the plan detects only larger gains than the table says.")
+    return asked
 
 
 def _close_plan() -> None:

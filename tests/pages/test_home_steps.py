@@ -29,7 +29,6 @@ from core.runs.result import read as read_result
 from core.selection import insights, labelling
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
-from core.shown import duration
 from tests import finished
 from tests.conftest import Seal
 from tests.pages.drawing import audit, keys, opened, press, seen, texts
@@ -222,13 +221,16 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
         wanted = {**asked, "effect": effect}
         chance = experiments.foresight(wanted).plans[0].chance
         assert f" in {100 * chance:.0f} of 100" in find_out.plan(wanted).shows
+    times = find_out.affordable("minilm")
+    options = find_out.within(next(each for each in times if each.replicates), "minilm")
+    plan = find_out.plan(options, times)
     app = opened("home.py")
     press(app, "home.find")
     said = seen(app)
     for sentence in (plan.compared, plan.alike, plan.time, plan.shows):
         assert sentence in said
     press(app, "home.find.start")
-    assert begun == [("experiment", find_out.options(encoder="minilm"))]
+    assert begun == [("experiment", options)]
     assert "home.find.start" not in keys(app)
 
 
@@ -238,31 +240,65 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     finished.corpora(home)
     asked, real = find_out.options(), experiments.foresight
     timed(asked, home)
-    chances = [0.11, 0.6, 0.85]  # of 3, 6 and 12 repetitions
+    chances = [0.11]
 
     def foretold(options: Mapping[str, object]) -> foresight.Foresight:
         found = real(options)
-        plans = [replace(plan, chance=chance) for plan, chance in zip(found.plans, chances, strict=False)]
-        return replace(found, plans=tuple(plans))
+        return replace(found, plans=(replace(found.plans[0], chance=chances[0]),))
 
+    def affordable(limit: float, replicates: int, points: float) -> find_out.Affordable:
+        return find_out.Affordable(limit=limit, replicates=replicates, labels=0, seconds=limit / 2, points=points)
+
+    times = [
+        affordable(600.0, 0, 9.0),
+        affordable(1800.0, 3, 9.0),
+        affordable(3600.0, 5, 1.1),
+        affordable(7200.0, 12, 1.0),
+    ]
     monkeypatch.setattr(experiments, "foresight", foretold)
-    stronger = find_out.plan(asked).stronger
-    assert stronger
-    assert stronger.replicates == 12
+    monkeypatch.setattr(find_out, "affordable", lambda encoder="": times)
+    assert find_out.plan(asked, times).stronger == times[3]
     app = opened("home.py")
     press(app, "home.find")
-    assert app.selectbox(key="home.find.times").value == 3
+    slider = app.select_slider(key="home.find.time")
+    assert slider.value == 1800.0  # the shortest time in which a plan fits
     [button] = [button for button in app.button if button.key == "home.find.stronger"]
-    assert button.label.startswith("Plan 12 repetitions instead (85 of 100")
+    assert button.label == "Plan 12 repetitions instead (60 min)"
     press(app, "home.find.stronger")
-    assert app.selectbox(key="home.find.times").value == 12
+    assert app.select_slider(key="home.find.time").value == 7200.0
     assert begun == []
-    chances[2] = 0.7  # no proposed plan is strong enough
-    plan = find_out.plan(asked)
-    assert plan.stronger is None
-    assert "No plan of up to 12 repetitions does so in 80; more labelled text would help more." in plan.shows
+    app.select_slider(key="home.find.time").set_value(600.0).run()
+    assert "10 min is too short. The shortest plan takes about 5 min" in seen(app)
+    assert "home.find.start" not in keys(app)
+    assert find_out.plan(asked, times[:3]).stronger is None
+    words = "No plan of up to 10.0 h does so in 80; more labelled text would help more."
+    assert words in find_out.plan(asked, times[:3]).shows
     chances[0] = 0.4
-    assert "No plan of" not in find_out.plan(asked).shows
+    assert words not in find_out.plan(asked, times[:3]).shows
+
+
+def test_more_time_buys_repetitions_and_too_little_time_fewer_labels_or_nothing(home: Path) -> None:
+    finished.corpora(home)
+    train = Library(home).seal(finished.labelled(700, 9, "more"), name="many labels", origin={}, labelled=True)
+    corpora.set_role("train", train.fingerprint)
+    timed(find_out.options(encoder="tiny"), home, tagger=(0.05, 0.003))
+    plans = find_out.affordable("tiny")
+    assert [plan.limit for plan in plans] == list(find_out.LIMITS)
+    fitting = [plan for plan in plans if plan.replicates]
+    assert [plan.replicates > 0 for plan in plans] == sorted(plan.replicates > 0 for plan in plans)
+    assert len({plan.labels for plan in fitting}) > 1  # some have all labels
+    for plan in fitting:
+        options = find_out.within(plan, "tiny")
+        assert len(corpora.find(str(options["train"]))) == (plan.labels or 700)
+        assert len(ExperimentConfig.parse(options).seeds) == plan.replicates >= find_out.REPLICATES[0]
+        assert experiments.cost(options).seconds == pytest.approx(plan.seconds, rel=0.02)
+        assert plan.seconds <= plan.limit
+        assert plan.points == experiments.least_difference(options).points
+    for plan in plans:
+        if not plan.replicates:
+            assert plan.seconds > plan.limit
+    whole = [plan.points for plan in fitting if not plan.labels]
+    assert whole == sorted(whole, reverse=True)
 
 
 def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
@@ -275,7 +311,7 @@ def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
     timed(find_out.options(), home)
     words = find_out.outlook()
     assert words != before
-    for n in find_out.REPLICATES[:2]:
+    for n in find_out.REPLICATES:
         plan = find_out.plan(find_out.options(n))
         [points] = re.findall(r"(\d+\.\d) points", plan.shows)[:1]
         [time] = re.findall(r"(about \S+ \w+) on this machine", plan.time)
@@ -339,9 +375,7 @@ def test_without_labels_the_last_step_offers_sentences_to_label(seal: Seal, home
     assert len(few) == 90
 
 
-def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(
-    home: Path, begun: list[tuple[str, Mapping[str, Any]]]
-) -> None:
+def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(home: Path) -> None:
     finished.corpora(home)
     train = Library(home).seal(finished.labelled(700, 9, "more"), name="many labels", origin={}, labelled=True)
     corpora.set_role("train", train.fingerprint)
@@ -355,12 +389,6 @@ def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(
     assert offer.endswith(f"--labels {shorter.labels}")
     with pytest.raises(ConfigError, match="many labels has 700 sentences"):
         experiments.on_fewer_labels(asked, 700)
-    app = opened("home.py")
-    press(app, "home.find")
-    app.session_state["home.find.labels"] = shorter.labels
-    app.run()
-    assert duration(shorter.seconds) in seen(app)
-    press(app, "home.find.start")
-    part = corpora.find(begun[0][1]["train"])
+    part = corpora.find(str(experiments.on_fewer_labels(asked, shorter.labels)["train"]))
     assert (part.name, len(part), part.derived) == (f"many labels, {shorter.labels} sentences", shorter.labels, True)
     assert len({sentence.id for sentence in next(part.batches(0, 1000))}) == shorter.labels
