@@ -26,7 +26,7 @@ from core.runs.lock import locked
 from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
 from core.shown import count
-from core.tagging import evaluations
+from core.tagging import evaluations, watched
 from core.tagging.card import card
 from core.tagging.config import FinetuneConfig, check_network
 from core.tagging.evaluations import (
@@ -274,6 +274,7 @@ def _train(
         assisting_weight=config.assisting_weight,
         copies=copies(config, splits.train),
         saved=job.context.checkpoint,
+        watch=watched.writer(job.context.run.checkpoints / f"seed-{seed}"),
         stopped=stopped,
     )
     merge()

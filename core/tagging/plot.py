@@ -16,12 +16,13 @@ from core.results import FloatArray, IntArray
 if TYPE_CHECKING:
     import altair
 
+STEPS, EPOCHS = "optimizer steps", "epochs"  # of an axis
 MOST = 2_000  # points drawn in one chart
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # second cue next to the colour
 _PALE = 0.35
 _HELD = 100  # points per line with a tooltip; each is an element of the page
 _KINDS = {
-    "step": pa.int64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_(),
+    "step": pa.float64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_(),
     "held": pa.bool_(),
 }  # fmt: skip
 
@@ -30,12 +31,13 @@ _KINDS = {
 class Line:
     """One line of a chart. name: name in the legend. part: distinguishes lines of one name, e.g. a seed.
 
-    steps: `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later one has its name.
+    steps: steps or epochs, `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later one has its
+    name.
     """
 
     name: str
     part: str
-    steps: IntArray
+    steps: IntArray | FloatArray
     values: FloatArray
     pale: bool = False
 
@@ -78,11 +80,12 @@ def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
 
 
 def curves(
-    lines: Sequence[Line], *, y: str, height: int, dots: bool = False, dark: bool = False
+    lines: Sequence[Line], *, y: str, height: int, x: str = STEPS, dots: bool = False, dark: bool = False
 ) -> "altair.LayerChart | altair.FacetChart":
-    """Draw lines over optimizer steps.
+    """Draw lines over optimizer steps or epochs.
 
-    y: name of the values, for the tooltip. dots: mark every point. dark: the page's theme is dark.
+    x: what `steps` of the lines counts. y: name of the values, for the tooltip. dots: mark every point. dark: the
+    page's theme is dark.
     """
     import altair as alt
 
@@ -92,9 +95,7 @@ def curves(
     dashes = alt.Scale(domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))])
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None
     axes = alt.Chart(curve_table(lines)).encode(
-        x=alt.X(
-            "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
-        ),
+        x=alt.X("step:Q", title=x, axis=alt.Axis(format=",~f", tickMinStep=1), scale=alt.Scale(nice=False)),
         # Three significant digits; the default shows a rate as 0.0000998 and an F1 of zero as 0.000000.
         y=alt.Y("value:Q", title=None, axis=alt.Axis(format=".3~g"), scale=alt.Scale(zero=False)),
         color=alt.Color("line:N", scale=looks, legend=legend),
@@ -102,7 +103,7 @@ def curves(
         tooltip=[
             alt.Tooltip("line:N", title="line"),
             alt.Tooltip("part:N", title="part"),
-            alt.Tooltip("step:Q", title="step", format=",d"),
+            alt.Tooltip("step:Q", title=x, format=",.2~f"),
             alt.Tooltip("value:Q", title=y, format=".4~g"),
         ],
     )

@@ -2,10 +2,11 @@
 
 import csv
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -39,7 +40,7 @@ from core.selection import STRATEGIES
 from core.shown import distinct
 from core.shown_command import command
 from core.tagging import estimate as estimates
-from core.tagging import evaluations, predictions
+from core.tagging import evaluations, predictions, watched
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Preflight
 from core.tagging.evaluations import FinetuneResult
@@ -58,13 +59,13 @@ class Metric:
     """One curve of a training run.
 
     name: without type and seed, e.g. `dev_f1`. type: entity type, "" for all. seed: None if the run has only one.
-    steps: number of optimizer steps, `(n,)`, rising. values: `(n,)`.
+    steps: number of optimizer steps, or of epochs, `(n,)`, rising. values: `(n,)`.
     """
 
     name: str
     type: str
     seed: int | None
-    steps: IntArray
+    steps: IntArray | FloatArray
     values: FloatArray
 
 
@@ -83,6 +84,75 @@ def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
     metric, type, seed = MetricName.parse(name)
     points = np.array(steps, np.int64), np.array(values, np.float64)
     return Metric(name=metric, type=type, seed=seed, steps=points[0], values=points[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaggerCurve:
+    """Dev F1 of one tagger of an experiment, percent, after every epoch, `(n_epochs,)`. tagger: its run and seed."""
+
+    variant: str
+    tagger: str
+    f1: FloatArray
+
+
+def tagger_curves(run_id: str) -> list[TaggerCurve]:
+    """Return the curves of all taggers of an experiment so far, in the order in which they were trained."""
+    return [
+        TaggerCurve(variant=_variant(run), tagger=f"{run.id}, seed {metric.seed}", f1=metric.values)
+        for run in trainings(run_id)
+        if run.manifest.kind == "finetune"
+        for metric in curves(run.id)
+        if metric.name == "dev_f1" and not metric.type
+    ]
+
+
+def _variant(run: Run) -> str:
+    """Name what a tagger of an experiment was pre-trained on, without the number of its replicate."""
+    init = str(run.manifest.config["init"])
+    if not is_run_id(init):
+        return "no further pre-training"
+    with suppress(RunError, CorpusError):
+        name = corpus_name(store().get(init).manifest.config["corpora"][-1])
+        return re.sub(r" \(\d+\)$", "", name)
+    return "pre-trained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedSentence:
+    """A dev sentence with its gold entities, and with those that the tagger finds after its newest epoch."""
+
+    gold: Sentence
+    found: Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedEpoch:
+    """The watched sentences after an epoch of a seed."""
+
+    seed: int
+    epoch: int
+    sentences: Sequence[WatchedSentence]
+
+
+def watched_epoch(run_id: str) -> WatchedEpoch | None:
+    """Return the watched dev sentences of a `finetune` run; None before its first epoch, and if its text is gone."""
+    with suppress(RunError, CorpusError):
+        run = store().get(run_id)
+        if run.manifest.kind == "finetune" and (now := watched.read(run)):
+            by_id = _by_id(run.manifest.config["dev"], tuple(now.found))
+            rows = [
+                WatchedSentence(gold=by_id[id], found=replace(by_id[id], entities=found))
+                for id, found in now.found.items()
+                if id in by_id and all(entity.end <= len(by_id[id].tokens) for entity in found)
+            ]
+            return WatchedEpoch(seed=now.seed, epoch=now.epoch, sentences=rows)
+    return None
+
+
+@kept_per_home(8)
+def _by_id(corpus: str, ids: tuple[str, ...]) -> dict[str, Sentence]:
+    """Return sentences of a corpus by their ids. Errors: CorpusError."""
+    return {each.id: each for block in library().find(corpus).batches() for each in block if each.id in ids}
 
 
 def trainings(run_id: str) -> list[Run]:

@@ -38,7 +38,7 @@ from core.results import Evaluation
 from core.runs.curves import MetricName
 from core.stats.calibration import TEMPERATURES, best_temperature, confidences
 from core.stats.scoring import evaluate
-from core.text.sentence import Sentence
+from core.text.sentence import Prediction, Sentence
 from core.training.events import BEST, CHECKPOINT_SECONDS, HEAD, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
 from core.training.rows import Contrasted, Copies, OneCorpus, Row, Shuffled, in_parts, judges, laid_out, words_of
@@ -46,6 +46,7 @@ from core.training.settings import Settings
 from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
+Watch = Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]
 MOST = 1000  # dev sentences to fit the temperature on; more are not needed for a single number
 
 
@@ -96,6 +97,7 @@ class Finetuning(Durable):
         events: EventCallback,
         arguments: TrainingArguments,
         types: Sequence[str],
+        watch: Watch | None = None,
     ) -> None:
         super().__init__(
             model=tagger,
@@ -107,7 +109,7 @@ class Finetuning(Durable):
             optimizers=(optimizer_of(tagger, settings), None),
         )
         self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
-        self.epochs, self.best = Epochs(), dict[str, Tensor]()
+        self.watch, self.epochs, self.best = watch, Epochs(), dict[str, Tensor]()
         self.threads: Threads | None = None
         work = f"tagger, {settings.batch_size} sentences"
         self._smaller = Smaller(tagger, work, tagger.device, events.report)
@@ -187,15 +189,17 @@ class Finetuning(Durable):
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
         """Return the strict dev F1, and keep the weights of the best epoch; return {} if the user cancels."""
         try:
-            table = score(self.tagger, self.dev, self.types, _Cancellable(self))
+            found = _found(self.tagger, self.dev, _Cancellable(self))
         except Cancelled:
             return {}  # the next checkpoint does not contain this epoch's record, so a resumed training evaluates again
-        epochs = self.epochs
+        table, epochs = evaluate(self.dev, found, self.types), self.epochs
         metrics = {
             "dev_f1": table.f1(),
             **{str(MetricName("dev_f1", name)): f1 for name, f1 in table.by_type().items()},
         }
         epochs.dev_f1.append(table.f1())
+        if self.watch and self.args.should_save:
+            self.watch(len(epochs.dev_f1), self.dev, found)
         if self.settings.in_turn:
             epochs.dev_loss.append(loss_of(self.tagger, self.dev, self._prepare_inputs))
             metrics["dev_loss"] = epochs.dev_loss[-1]
@@ -326,7 +330,11 @@ def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features],
 
 def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
     """Evaluate the tagger strictly on `gold`, with its own decoding."""
-    return evaluate(gold, [prediction_of(tags.best) for tags in tagger.tag(gold, report)], types)
+    return evaluate(gold, _found(tagger, gold, report), types)
+
+
+def _found(tagger: Tagger, gold: Sequence[Sentence], report: Reporter) -> list[Prediction]:
+    return [prediction_of(tags.best) for tags in tagger.tag(gold, report)]
 
 
 def fit_temperature(tagger: Tagger, dev: Sequence[Sentence], report: Reporter) -> float:
@@ -349,6 +357,7 @@ class Options(TypedDict, total=False):
     assisting_weight: float
     copies: Copies | None
     saved: Saved | None
+    watch: Watch | None
     checkpoint_seconds: float
 
 
@@ -367,6 +376,7 @@ def finetune(
     assisting_weight: float = 1.0,
     copies: Copies | None = None,
     saved: Saved | None = None,
+    watch: Watch | None = None,
     stopped: Callable[[Epochs], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Epochs:
@@ -376,7 +386,8 @@ def finetune(
     sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`). assisting_weight:
     factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
     for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
-    with every checkpoint. stopped: called if the user cancels after at least one epoch. Errors: Cancelled,
+    with every checkpoint. watch: called after each epoch with its number, the dev sentences and what is found in them.
+    stopped: called if the user cancels after at least one epoch. Errors: Cancelled,
     ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
@@ -391,6 +402,7 @@ def finetune(
         events=events,
         arguments=arguments_of(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
+        watch=watch,
     )
     return trainer.run_to_end(folder, stopped)
 

@@ -107,10 +107,10 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     assert not list((server.project / "uploads").iterdir())
     person.click("Go on", role="link")
     expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
+    slow = replace(finished.TIMED, load=2000.0)  # so slow that a night buys three repetitions
     for encoder in ("minilm", "tiny"):  # timed: the person need not wait for it here
         asked = experiments.calibrations(find_out.options(encoder=encoder))[0]
-        slow = replace(finished.TIMED, load=2000.0)  # so slow that a night buys three repetitions
-        finished.finish(server.project, "calibrate", asked, lambda _, slow=slow: slow)
+        finished.finish(server.project, "calibrate", asked, lambda _: slow)
     person.click("Find out")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     person.click("Start")

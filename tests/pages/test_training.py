@@ -30,10 +30,10 @@ from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.shown import in_points
 from core.stats.calibration import Abstaining, Calibration
-from core.tagging import evaluations
+from core.tagging import evaluations, watched
 from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
-from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.sentence import Entity, Prediction, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
@@ -413,6 +413,15 @@ def test_running_training_shows_its_curves_and_can_be_cancelled(
     assert "40 of 100 steps" in app.get("progress")[0].proto.text
     assert "<b>ORG" not in texts(app)
     assert len(drawn(app)) == 2 + 1 + 1  # all types, PER and ORG
+    widget(app, f"training.axis.{first.id}").set_value("epochs").run()
+    [data] = next(chart for alt, chart in charts(app).items() if "F1" in alt).proto.datasets
+    assert {*pa.ipc.open_stream(data.data.data).read_all()["step"].to_pylist()} == {1.0, 2.0}
+    dev = next(corpora.find(parts["dev"]).batches())
+    right, wrong = (Prediction(entities=entities or (), confidence=()) for entities in (dev[0].entities, ()))
+    watched.writer(first.checkpoints / "seed-1")(3, dev, [right, right, wrong, right] * 5)
+    said = texts(opened(PAGE))
+    assert "after epoch 3" in said
+    assert (said.count("<li>✓ "), said.count("labelled: ")) == (8, 2)
     widget(app, f"training.types.{first.id}").set_value(["PER"])
     values = np.random.default_rng(0).normal(size=5_000).tolist()
     log(first, *(metric("loss@1", value, 41 + step) for step, value in enumerate(values)))
@@ -577,9 +586,11 @@ def test_experiment_shows_its_trainings_while_it_runs_and_its_verdicts_at_the_en
     begun: list[Entry] = [("child", {"run": child.id}) for child in children]
     log(run, ("started", DEAD), *begun)
     for child, loss in zip(children, (3.0, 2.0), strict=True):
-        log(child, ("started", DEAD), metric("loss@1", loss, 1))
+        log(child, ("started", DEAD), metric("loss@1", loss, 1), metric("dev_f1@1", 20 * loss, 3))
     app = opened(PAGE)
     assert metrics(app)["Loss"] == "2"
+    [every] = [chart.proto.alt for chart in app.get("vega_lite_chart") if "taggers" in chart.proto.alt]
+    assert "of all 2 taggers so far, over epochs; best scores: no further pre-training 60.0; no further" in every
     assert "Score of" in [field.label for field in app.multiselect]
     choose(app, (f"training.part.{run.id}", children[0].id))
     assert metrics(app)["Loss"] == "3"

@@ -1,9 +1,10 @@
 """Fine-tuning: learning, the best epoch, presets, early stopping, and exact resuming."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -15,9 +16,10 @@ from core.models.crf import Head
 from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger, new_tagger
 from core.reporter import Reporter, Silent
-from core.text.sentence import Sentence
+from core.tagging import watched
+from core.text.sentence import Prediction, Sentence
 from core.training.events import CHECKPOINT_SECONDS
-from core.training.finetune import Epochs, finetune, score
+from core.training.finetune import Epochs, Watch, finetune, score
 from core.training.rows import judges
 from core.training.settings import Settings, TaggerSettings
 from tests.conftest import sentence
@@ -81,10 +83,11 @@ def train(
     settings: Settings = SETTINGS,
     seed: int = 1,
     stopped: Callable[[Epochs], None] | None = None,
+    watch: Watch | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make(seed)
-    own: dict[str, Any] = {"stopped": stopped, "checkpoint_seconds": checkpoint_seconds, "types": TYPES}
+    own: dict[str, Any] = {"stopped": stopped, "watch": watch, "checkpoint_seconds": checkpoint_seconds, "types": TYPES}
     return finetune(tagger, TRAIN, DEV, settings, seed=seed, folder=folder, report=report or Silent(), **own), tagger
 
 
@@ -125,6 +128,27 @@ def test_training_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     assert curve == dict(zip((3, 6, 9, 12), epochs.dev_f1, strict=True))
     assert set(listener.curve("dev_f1/PER@1")) == {3, 6, 9, 12}
     assert {"loss@1", "learning_rate@1", "tokens_per_second@1"} <= {name for name, _, _ in listener.metrics}
+
+
+def test_entities_of_some_dev_sentences_are_stored_after_each_epoch(tmp_path: Path) -> None:
+    run: Any = SimpleNamespace(checkpoints=tmp_path, manifest=SimpleNamespace(config={"seeds": [1, 7]}))
+    assert watched.read(run) is None
+    folder, epochs = tmp_path / "seed-7", list[int]()
+    write = watched.writer(folder)
+
+    def watch(epoch: int, gold: Sequence[Sentence], found: Sequence[Prediction]) -> None:
+        epochs.append(epoch)
+        write(epoch, gold, found)
+
+    _, tagger = train(folder, settings=replace(SETTINGS, epochs=2, last=True), watch=watch)
+    assert epochs == [1, 2]
+    now = watched.read(run)
+    assert now
+    assert (now.seed, now.epoch) == (7, 2)
+    named = [sentence for sentence in DEV if sentence.entities][: watched.SENTENCES]
+    assert now.found == {s.id: p.entities for s, p in zip(named, tagger.predict(named), strict=True)}
+    (folder / watched.FILE).write_text('{"epoch": 3, "found": {"a": [[1]]}}')
+    assert watched.read(run) is None
 
 
 @pytest.mark.parametrize("after", [1, 4, 5, 6])

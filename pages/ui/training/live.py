@@ -1,8 +1,11 @@
 """A training on the page: its live curves, the queue, a restart with less memory, and its result."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from html import escape
 from statistics import mean
 
+import numpy as np
 import streamlit as st
 
 from core import terms
@@ -27,7 +30,7 @@ from pages.ui.project import page_link
 from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import headline, progress
-from pages.ui.widgets import finding, is_dark, pressed, table
+from pages.ui.widgets import entity_html, finding, is_dark, pressed, table
 
 POLL = 2.0  # seconds
 OVERALL = "all types"
@@ -50,7 +53,13 @@ def live(run_id: str, state: RunState) -> None:
         shown = _which(run_id, trainings, state.active) if config.get("arms") else None
         kind = _training(run_id, shown).manifest.kind
         types = _types(run_id, config.get("train")) if kind == "finetune" else []
-    st.fragment(run_every=POLL if state.active else None)(_curves)(run_id, shown, types, kind)
+        over = st.segmented_control(
+            "Axis", [plot.STEPS, plot.EPOCHS], default=plot.STEPS, required=True, key=f"training.axis.{run_id}"
+        )
+    every = POLL if state.active else None
+    if config.get("arms"):
+        st.fragment(run_every=every)(_every_tagger)(run_id)
+    st.fragment(run_every=every)(_curves)(run_id, shown, types, kind, over)
 
 
 def _training(run_id: str, shown: str | None) -> Run:
@@ -81,7 +90,24 @@ def _types(run_id: str, train: str | None) -> list[str]:
     )
 
 
-def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str) -> None:
+def _every_tagger(run_id: str) -> None:
+    """Draw the dev scores of all taggers of an experiment so far in one chart."""
+    with guard():
+        scores = training.tagger_curves(run_id)
+        if len(scores) < 2:
+            return
+        drawn = [
+            plot.Line(name=each.variant, part=each.tagger, steps=np.arange(1.0, len(each.f1) + 1), values=each.f1)
+            for each in scores
+        ]
+        heading = f"{terms.DECIDING.named} of all {len(scores)} taggers so far"
+        st.markdown(f"**{heading}**")
+        figure = plot.curves(drawn, y=terms.DECIDING.named, x=plot.EPOCHS, height=220, dark=is_dark())
+        best = "; ".join(f"{each.variant} {each.f1.max():.1f}" for each in scores)
+        st.altair_chart(figure, key="training.chart.taggers", alt=f"{heading}, over epochs; best scores: {best}")
+
+
+def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str, over: str) -> None:
     with guard():
         run = _training(run_id, shown)
         if run.manifest.kind != kind:  # the experiment has reached another stage; only taggers have F1 by type
@@ -97,7 +123,8 @@ def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str) -> 
         if run.id != run_id:
             st.text(run_titles(trainings)[run.id])
         _numbers(metrics, runs.state(run_id))
-        _charts(metrics, types)
+        _charts(metrics, types, over)
+        _watched(run.id)
         _table(metrics)
 
 
@@ -126,20 +153,32 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             st.metric("Left in this stage", duration(state.eta), width="content")
 
 
-def _charts(metrics: Sequence[Metric], types: Sequence[str]) -> None:
+def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
+    metrics = _in_epochs(metrics) if over == plot.EPOCHS else metrics
     left, right = st.columns(2)
     with left:
-        _chart(metrics, {"loss": "training"}, "Training loss")
+        _chart(metrics, {"loss": "training"}, "Training loss", over=over)
     with right:
         if any(metric.name == "dev_f1" for metric in metrics):
-            _chart(metrics, {"dev_f1": ""}, terms.DECIDING.named, {"": OVERALL, **{name: name for name in types}})
+            types_drawn = {"": OVERALL, **{name: name for name in types}}
+            _chart(metrics, {"dev_f1": ""}, terms.DECIDING.named, types_drawn, over=over)
         else:
-            _chart(metrics, HELD_OUT, "Held-out loss")
+            _chart(metrics, HELD_OUT, "Held-out loss", over=over)
     small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
     # Streamlit refuses to make no column.
     for column, (name, heading) in zip(st.columns(max(len(small), 1)), small.items(), strict=False):
         with column:
-            _chart(metrics, {name: heading}, heading, height=130)
+            _chart(metrics, {name: heading}, heading, height=130, over=over)
+
+
+def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return curves over epochs. A curve whose seed has not ended an epoch yet is left out."""
+    ends: dict[int | None, int] = {}
+    for metric in metrics:
+        if metric.name in ("dev_f1", *HELD_OUT) and metric.steps.max() > 0:
+            ends.setdefault(metric.seed, int(metric.steps[metric.steps > 0][0]))
+    known = [metric for metric in metrics if metric.seed in ends]
+    return [replace(metric, steps=metric.steps / ends[metric.seed]) for metric in known]
 
 
 def _chart(
@@ -147,6 +186,8 @@ def _chart(
     names: Mapping[str, str],
     heading: str,
     types: Mapping[str, str] | None = None,
+    *,
+    over: str,
     height: int = 260,
 ) -> None:
     """Draw one chart. names: {metric: its line}. types: {type: its line} for metrics by type."""
@@ -158,15 +199,32 @@ def _chart(
     if not lines:
         st.caption("No point yet: this is measured at the end of each epoch.")
         return
-    figure = plot.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
+    dots = height > 200 and "loss" not in names
+    figure = plot.curves(lines, y=heading, x=over, height=height, dots=dots, dark=is_dark())
     # One key for all trainings, so that points are added to the existing chart.
-    st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over optimizer steps; a table is below")
+    st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over {over}; a table is below")
 
 
 def _line(metric: Metric, name: str, seed: int | None) -> plot.Line:
     """Return the line of a metric. seed: the current seed; lines of other seeds are pale."""
     part = "" if metric.seed is None else f"seed {metric.seed}"
     return plot.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
+
+
+def _watched(run_id: str) -> None:
+    """Draw some dev sentences, as labelled and as the tagger finds them after its newest epoch."""
+    now = training.watched_epoch(run_id)
+    if now is None or not now.sentences:
+        return
+    types = sorted({entity.type for each in now.sentences for entity in each.gold.entities or ()})
+    items = []
+    for each in now.sentences:
+        right = set(each.gold.entities or ()) == set(each.found.entities or ())
+        labelled = "" if right else f"<br><small>labelled: {entity_html(each.gold, types)}</small>"
+        items.append(f"<li>{'✓ ' * right}{entity_html(each.found, types)}{labelled}</li>")
+    name = f"What the tagger finds in the {terms.DEV.word} after epoch {now.epoch}"
+    st.markdown(f"**{name}**")
+    st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{"".join(items)}</ol>')
 
 
 def _table(metrics: Sequence[Metric]) -> None:

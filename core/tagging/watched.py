@@ -1,0 +1,59 @@
+"""A few dev sentences with the entities that a training finds after each epoch, for the live page.
+
+checkpoints/seed-1/watched.json   {"epoch": 3, "found": {sentence id: [[start, end, type], ...]}}; removed with the
+                                  seed's checkpoints when it ends
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.files import read_object, write_atomic
+from core.runs.run import Run
+from core.text.sentence import Entity, Prediction, Sentence
+
+SENTENCES = 10
+FILE = "watched.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Entities found after an epoch of a seed, by sentence id."""
+
+    seed: int
+    epoch: int
+    found: Mapping[str, tuple[Entity, ...]]
+
+
+def writer(folder: Path) -> Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]:
+    """Return a function that stores what was found after an epoch, for the first dev sentences that have entities.
+
+    folder: folder of the seed's checkpoints.
+    """
+
+    def write(epoch: int, gold: Sequence[Sentence], found: Sequence[Prediction]) -> None:
+        pairs = [(sentence.id, one.entities) for sentence, one in zip(gold, found, strict=True) if sentence.entities]
+        shown = {id: [[e.start, e.end, e.type] for e in entities] for id, entities in pairs[:SENTENCES]}
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / FILE, json.dumps({"epoch": epoch, "found": shown}).encode())
+
+    return write
+
+
+def read(run: Run) -> Watched | None:
+    """Return what the newest seed of a `finetune` run found; None if none is trained now, or if the file is damaged."""
+    seeds = {seed: run.checkpoints / f"seed-{seed}" / FILE for seed in run.manifest.config["seeds"]}
+    times = {seed: file.stat().st_mtime for seed, file in seeds.items() if file.exists()}
+    seed = max(times, key=times.__getitem__, default=None)
+    stored = None if seed is None else read_object(seeds[seed])
+    if seed is None or stored is None:
+        return None
+    try:
+        found = {
+            str(id): tuple(Entity(start=int(start), end=int(end), type=str(type)) for start, end, type in entities)
+            for id, entities in stored["found"].items()  # type: ignore[attr-defined]
+        }
+        return Watched(seed=seed, epoch=int(stored["epoch"]), found=found)  # type: ignore[call-overload]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
