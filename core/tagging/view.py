@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -107,13 +106,16 @@ def tagger_curves(run_id: str) -> list[TaggerCurve]:
 
 
 def _variant(run: Run) -> str:
-    """Name what a tagger of an experiment was pre-trained on, without the number of its replicate."""
+    """Name what a tagger of an experiment was pre-trained on: strategy and budget of a selection, else the corpus."""
     init = str(run.manifest.config["init"])
     if not is_run_id(init):
         return "no further pre-training"
     with suppress(RunError, CorpusError):
-        name = corpus_name(store().get(init).manifest.config["corpora"][-1])
-        return re.sub(r" \(\d+\)$", "", name)
+        text = library().find(store().get(init).manifest.config["corpora"][-1])
+        with suppress(RunError, KeyError):  # the selection was removed, or the text is no selection
+            selected = store().get(str(text.origin["run"])).manifest.config
+            return f"{selected['strategy']} {selected['budget']}"
+        return text.name
     return "pre-trained"
 
 

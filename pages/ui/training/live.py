@@ -165,10 +165,11 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
         else:
             _chart(metrics, HELD_OUT, "Held-out loss", over=over)
     small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
-    # Streamlit refuses to make no column.
-    for column, (name, heading) in zip(st.columns(max(len(small), 1)), small.items(), strict=False):
-        with column:
-            _chart(metrics, {name: heading}, heading, height=130, over=over)
+    if small:
+        with st.expander("Learning rate and speed", icon=":material/speed:"):
+            for column, (name, heading) in zip(st.columns(len(small)), small.items(), strict=True):
+                with column:
+                    _chart(metrics, {name: heading}, heading, height=130, over=over)
 
 
 def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
@@ -432,7 +433,6 @@ def _experiment(run_id: str) -> None:
             "mean": f"{row.mean:.1f}" + (f" ± {row.sd:.1f}" if row.sd is not None else ""),
             "delta": "" if row.verdict in ("baseline", "nothing learnt") else f"{row.delta:+z.1f}",
             "verdict": row.verdict,
-            "why": row.why,
         }
         for row in board
     ]
@@ -440,9 +440,9 @@ def _experiment(run_id: str) -> None:
         "arm": "Variant",
         "mean": "Test score (F1)",
         "delta": f"against {baseline_words(board)}",
+        "verdict": "Verdict",
     }
-    headings |= {"verdict": "Verdict", "why": "Why"}
-    table(rows, headings, "Leaderboard", wrapped=("why",))
+    table(rows, headings, "Leaderboard")
 
 
 def _study(run_id: str) -> None:
