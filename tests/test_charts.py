@@ -17,6 +17,7 @@ from core.bias import plot as bias_plot
 from core.bias.result import Bits, Intervals
 from core.charts import binned, figure, length_edges
 from core.experiment import words as experiment_plot
+from core.explore import plot as explore_plot
 from core.importing import plot as importing_plot
 from core.selection import plot as selection_plot
 from core.similarity import plot as similarity_plot
@@ -225,3 +226,9 @@ def test_the_median_label_is_above_the_bars(values: list[int]) -> None:
     assert marks == ([f"median {np.median(values):.0f}"] if values else [])
     highest = max(bar["n"] for bar in rows(drawn))
     assert drawn["layer"][0]["encoding"]["y"]["scale"]["domain"][1] > highest
+
+
+def test_unit_of_a_score_never_becomes_markup() -> None:
+    """A strategy of another package may name its unit as it likes."""
+    figure = explore_plot.picked_scores(np.arange(9.0), np.arange(3.0), "<b>bits</b>")
+    assert figure.layout.xaxis.title.text == charts.plain("<b>bits</b>") != "<b>bits</b>"

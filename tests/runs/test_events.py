@@ -218,17 +218,18 @@ def test_time_left_follows_the_speed_of_finished_parts(run: Run, monkeypatch: py
             parts.next(i, f"part {i}")
             now[0] += 30 if i else 15
         Parts(context, [5]).next(0, "the only one")
+        Parts(context, [5, 5]).next(1, "the second of two")
         run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
         part = run.state().part
         assert part is not None
-        assert (part.number, part.of) == (4, 4)  # parts of a child do not count for its parent
+        assert (part.number, part.of) == (2, 2)  # parts of a child do not count for its parent
         return {}
 
     execute(run, recipe)
     told = [event.data for event in run.events()[0] if event.kind == "part"]
-    assert [(one["number"], one["of"]) for one in told] == [(1, 4), (3, 4), (4, 4)]
-    assert [one["left"] for one in told] == [None, 1.5 * 60, 1.5 * 40]
-    assert [one["after"] for one in told] == [None, 1.5 * 40, 0]
+    assert [(one["number"], one["of"]) for one in told] == [(1, 4), (3, 4), (4, 4), (2, 2)]
+    assert [one["left"] for one in told] == [None, 1.5 * 60, 1.5 * 40, None]
+    assert [one["after"] for one in told] == [None, 1.5 * 40, 0, None]
 
 
 def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None:
