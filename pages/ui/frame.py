@@ -12,6 +12,7 @@ from core.errors import CorpusError, WinnowError
 from core.files import on_disk
 from core.paths import confine, home, machine_home
 from core.projects import audit, runs
+from core.projects import view as projects
 from core.projects.titles import title
 from core.projects.view import unreadable
 from core.terms import Term
@@ -43,6 +44,12 @@ STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
 ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
 _focus = st.components.v2.component("winnow_focus", js=(ASSETS / "focus.js").read_text(encoding="utf-8"))
+_ended = st.components.v2.component(
+    "winnow_ended",
+    js=(ASSETS / "ended.js").read_text(encoding="utf-8"),
+    css="button { font: inherit; font-size: .875rem; color: inherit; background: none; border: 1px solid currentColor;"
+    " border-radius: .5rem; padding: .25rem .6rem; cursor: pointer; }",
+)
 logger = logging.getLogger("winnow.pages")
 
 
@@ -178,17 +185,20 @@ def _at_work(since: Sequence[str]) -> None:
     """Draw the running runs. since: runs that were running when the page was drawn; they stay listed when they end."""
     with guard():
         now = [run.id for run in runs.at_work()]
-        shown = [*dict.fromkeys((*now, *since))]
+        shown, running = [*dict.fromkeys((*now, *since))], dict[str, str]()
         for run_id in shown[:STRIP_MOST]:
             with suppress(WinnowError):  # the run was removed meanwhile
                 state = runs.state(run_id)
                 link(runs.get(run_id), plain(title(runs.get(run_id))), "stretch")
+                if run_id in now:
+                    running[run_id] = title(runs.get(run_id))
                 if state.active:
                     st.progress(share(state), text=brief(state))
                 else:
                     st.caption(ending(runs.get(run_id), state))
         if line := project.elsewhere():
             st.caption(plain(line))
+        _ended(key="ended", data={"project": projects.current().slug, "running": running}, height="content")
         if len(shown) > STRIP_MOST:
             page_link("home.py", label=f"{len(shown) - STRIP_MOST} more", icon=":material/more_horiz:")
 

@@ -50,6 +50,16 @@ SHIFTED = """() => {
     ).observe({ type: "layout-shift" });
 }"""
 
+# A browser that has not been asked for notifications yet, whose window is behind another one.
+NOTIFIED = """
+    window.told = [];
+    window.Notification = class {
+        static permission = "default";
+        static async requestPermission() { Notification.permission = "granted"; }
+        constructor(title, { body }) { window.told.push(body); }
+    };
+    Object.defineProperty(document, "hidden", { get: () => true });
+"""
 SEEN = 0.005  # of such a shift; a page is called steady up to .1
 
 
@@ -94,6 +104,7 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
 
     thread = begun(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     strip = page.locator(STRIP)
+    page.add_init_script(NOTIFIED)
     try:
         page.goto(server.url + "/Corpora")
         title = strip.get_by_role("link", name=re.compile("Fine-tune tiny on my-train"))
@@ -108,12 +119,16 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
         expect(strip.get_by_text(re.compile(r"Part 2 of 2 · \d+ of about \d+ (s|min)"))).to_be_visible()
         assert page.locator(f"{STRIP} [data-mark=here]").count() == 1  # the same bar: it was not drawn anew
         assert heading.bounding_box() == before
+        strip.get_by_role("button", name="Tell me when it ends").click()
+        expect(strip.get_by_role("button")).to_have_count(0)
     finally:
         second.set()
         run = RunStore(server.project).list()[0]
         runs.cancel(run.id)
         thread.join()
     expect(strip.get_by_text("Stopped")).to_be_visible()
+    page.wait_for_function("window.told.length")
+    assert page.evaluate("window.told") == ["Fine-tune tiny on my-train has ended."]
     strip.get_by_role("link", name=re.compile("Fine-tune tiny")).click()
     expect(page).to_have_url(re.compile(f"/Training.*run={run.id}"))
     expect(page.locator(STRIP).get_by_role("link")).to_have_count(0)
