@@ -17,7 +17,7 @@ from pages.ui import choice
 from pages.ui.empty import empty
 from pages.ui.explore import health, panel, state
 from pages.ui.explore import map as map_view
-from pages.ui.explore.controls import compare, controls, offer_tagging, side_by_side
+from pages.ui.explore.controls import FILTERS, compare, controls, offer_tagging, side_by_side
 from pages.ui.frame import looked, page
 from pages.ui.middleware import preload_chart
 from pages.ui.removal import orphaned
@@ -27,6 +27,7 @@ from pages.ui.runs.words import removed
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
 SEEN = "explore.seen"  # time of the last edit shown, by selection
+SUMMARY = "See what was selected and what was filtered, ask why, and change it by hand."
 NEEDS = "There is no finished selection to look at yet. Make one first; its map is one click away then."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
@@ -35,7 +36,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.SCORE, terms.BUDGET, term
 
 def main() -> None:
     """Draw the page."""
-    with page("Explore", "See what was selected and what was filtered, ask why, and change it by hand.", WORDS):
+    with page("Explore", SUMMARY, WORDS, low=True) as heading:
         choice_id = choice.attached(finished=True)
         if choice_id is None:
             _nothing()
@@ -43,9 +44,10 @@ def main() -> None:
         preload_chart()
         run_id = run_of(choice_id)
         choice.follow_address(choice_id)
-        choice.say_refused()
         st.session_state["explore.shown"] = choice_id
-        choice.bar(choice_id, "explore")
+        with heading.container():
+            choice.say_refused()
+            choice.bar(choice_id, "explore")
         if {"task", "domain"}.isdisjoint(results.removed_inputs(run_id)):
             looked(*(runs.get(run_id).manifest.inputs[part] for part in ("task", "domain")))
             _edited(choice_id)
@@ -143,11 +145,12 @@ def _map(choice_id: str) -> None:
     state.name_in_address(choice_id, map_run)
     points = state.points_of(map_run, state.picked(map_run), kinds)
     with st.container(key="explore-panes"):
-        left, right = st.columns((8, 5))
+        left, right = st.columns((8, 5))  # both always, because a chart in another place of the page is drawn again
     with left:
         drawn = map_view.draw(choice_id, map_run, kinds, asked)
-    with right:
-        panel.panel(choice_id, map_run, kinds, points)
+    if state.picked(map_run) or st.session_state.get(FILTERS):
+        with right.container(key="explore-side"):
+            panel.panel(choice_id, map_run, kinds, points)
     panel.rows(choice_id, map_run, kinds, points)
     offer_tagging(choice_id)
     title = "The same on the command line, and another map"

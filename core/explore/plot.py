@@ -60,7 +60,7 @@ class View:
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
     tool: str = "lasso"
-    height: int = 370
+    height: int = 560  # pixels in a saved picture; on the page the window's height decides
 
 
 def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
@@ -316,7 +316,7 @@ def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
     return edges, (edges[1:] + edges[:-1]) / 2
 
 
-MAP_WIDTH, MAP_MARGINS = 440, 80  # pixels: width of a map on a small screen; height of its margins
+MAP_WIDTH, MAP_MARGINS = 840, 80  # pixels: width of a map in a window of 1280 pixels; height of its margins
 STEP = 4  # pixels: side of the squares in which points are counted; names are moved by whole squares
 LETTER, LINE = 6.2 / STEP, 20 // STEP  # average width of a letter and height of a line, in steps
 Box = tuple[slice, slice]  # steps across and up that a name covers

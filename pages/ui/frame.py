@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core import door, errors
 from core.errors import CorpusError, WinnowError
@@ -54,10 +55,11 @@ logger = logging.getLogger("winnow.pages")
 
 
 @contextmanager
-def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]:
-    """Draw a page's frame and run its body inside `guard`. No Streamlit call may come before it.
+def page(title: str, summary: str, words: Sequence[Term] = (), *, low: bool = False) -> Iterator[DeltaGenerator]:
+    """Draw a page's frame, run its body inside `guard`, and yield the row of the heading.
 
-    words: terms that its glossary lists first.
+    No Streamlit call may come before it. words: terms that its glossary lists first. low: True for a heading of one
+    row, in which the summary is a tooltip, so that a large figure fits the window.
     """
     confine()
     st.set_page_config(
@@ -71,11 +73,15 @@ def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]
     _sidebar()
     with guard(buttons=""):
         _door_stands_open()
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.title(title, anchor=False, width="content")
+        heading = st.container(
+            horizontal=True, vertical_alignment="center" if low else "bottom", key="low-heading" if low else None
+        )
+        with heading:
+            st.title(title, anchor=False, width="content", help=summary if low else None)
             st.fragment(_words)(words)
-        st.caption(summary)
-        yield
+        if not low:
+            st.caption(summary)
+        yield heading
 
 
 @contextmanager

@@ -202,6 +202,12 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     assert set(edited) == selected | fresh
 
 
+def filters(page: Page) -> None:
+    """Open the panel of filters beside the map."""
+    page.get_by_text("Filters", exact=True).click()
+    settled(page)
+
+
 def pick(page: Page, name: str) -> None:
     """Pick a topic or a class by keyboard."""
     box = page.get_by_role("combobox", name="Pick a topic or a class")
@@ -219,7 +225,7 @@ def test_a_drag_over_the_histogram_filters_list_and_address_and_tab_reaches_ever
     page.goto(f"{shared.url}/Explore?run={select}")
     expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(page)
-    page.get_by_text("Scores, folder for Embedding Atlas").click()
+    filters(page)
     bars = page.locator("[class*=st-key-explore-scores] .nsewdrag.drag").first
     drag(
         page, bars, lambda box: [(box["x"] + part * box["width"], box["y"] + box["height"] / 2) for part in (0.5, 0.9)]
@@ -290,9 +296,41 @@ def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, buil
     page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
     near = page.evaluate(RANGES)
     lasso(page, size=0.2)
-    page.get_by_role("radio", name="score", exact=True).first.click()
+    by = page.get_by_role("combobox", name="Colour by")
+    by.focus()
+    by.press_sequentially("score")
+    page.keyboard.press("Enter")
     expect(page.locator(f"{MAP} .js-plotly-plot .cbaxis, {MAP} .js-plotly-plot .colorbar").first).to_be_visible()
     settled(page)
     until(lambda: np.allclose(page.evaluate(RANGES), near), "the map shows what it showed")
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
     page.wait_for_function(f"{OUTLINE}?.length === 1")
+
+
+BOX = f"""() => {{
+    const box = document.querySelector('{MAP} .js-plotly-plot').getBoundingClientRect();
+    const main = document.querySelector('[data-testid=stMain]').getBoundingClientRect();
+    return {{ share: box.height / innerHeight, end: box.bottom / innerHeight, wide: box.width / main.width }};
+}}"""
+
+
+def test_the_map_fills_the_page_and_the_panel_keeps_its_height(
+    server: Server, page: Page, mapped: tuple[str, Points]
+) -> None:
+    for width, height, wide in ((1280, 900, 0.9), (1920, 1080, 0.9), (800, 900, 0.85)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{server.url}/Explore?run={mapped[0]}")
+        field = page.locator(f"{MAP} .nsewdrag.drag").first
+        expect(field).to_be_visible()
+        settled(page)
+        still(field)
+        box = page.evaluate(BOX)
+        assert box["share"] >= 0.7, (width, box)
+        assert box["wide"] >= wide, (width, box)
+        assert box["end"] <= 1 or width == 800, (width, box)  # no scrolling
+        filters(page)
+        expect(page.get_by_role("heading", name="The whole map")).to_be_visible()
+        if width > 800:
+            page.wait_for_function(f"({BOX})().wide < 0.9")  # the panel is beside the map
+        assert page.evaluate(BOX)["share"] == pytest.approx(box["share"])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -83,7 +83,7 @@ def test_topic_labels_do_not_overlap() -> None:
     )  # one with points is named once, letter by letter
     assert not any(trace.showlegend for trace in fig.data if trace.customdata is not None)
     assert len({note.text[: note.text.index("●")] for note in written}) == 11
-    width, height = 440 / np.ptp(x), (View().height - 80) / np.ptp(y)
+    width, height = 840 / np.ptp(x), (View().height - 80) / np.ptp(y)
     places = [(note.x * width + (note.ax or 0), note.y * height - (note.ay or 0)) for note in written]
     for i, (x0, y0) in enumerate(places):
         for x1, y1 in places[:i]:

@@ -33,6 +33,7 @@ from core.selection import insights
 from core.selection import view as selections
 from pages.ui.explore import map as map_view
 from pages.ui.explore import panel, state
+from pages.ui.explore.controls import FILTERS
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import sentence
@@ -47,6 +48,7 @@ NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.e
 COURTS = ("Ulm", "<b>Hamburg</b>")
 NAMES = {"supplier": "PARTY", "buyer": "<b>ODD</b>"}
 FORGED = ("lasso:../../x", "lasso:00000000", "topic:" + "9" * 5000, "nonsense")
+PANEL = {FILTERS: True}  # state of a page that shows the panel beside the map
 SPOILT: list[tuple[Region, list[object]]] = [  # a region, and values that make it none
     ({"kind": "lasso", "value": [[[0, 1.5], [2, 3], [4, 1]]]}, [[], [[["", 1]]], [[[1]]], [[[float("nan"), 1]]], 3]),
     ({"kind": "box", "value": [[0, 1, 2, 3.5]]}, [[], [[0, 1, 2]], [[0, 1, 2, "x"]], None]),
@@ -131,7 +133,7 @@ def group(app: AppTest) -> Any:
 
 
 def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(made: Made) -> None:
-    app = opened_on(PAGE, made["select"])
+    app = opened_on(PAGE, made["select"], PANEL)
     assert not app.error
     [ahead] = [part for part in app.sidebar.get("bidi_component") if part.key == "ahead"]  # sent before the map is
     script = json.loads(ahead.proto.json)["script"]
@@ -149,7 +151,7 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert {note["text"] for note in figure_of(app)["layout"]["annotations"]} == names
     app.button_group(key="explore.layers").set_value(["density"])
     app.button_group(key="explore.picture").set_value("svg")
-    app.segmented_control(key="explore.by").set_value("column").run()
+    app.selectbox(key="explore.by").set_value("column").run()
     assert (np.diff(app.dataframe[0].value["score"]) >= 0).all()
     assert "annotations" not in figure_of(app)["layout"]
     assert [trace for trace in figure_of(app)["data"] if trace["type"] == "contour"]
@@ -210,7 +212,7 @@ def test_lasso_counts_all_points_inside_and_is_kept_until_it_is_cleared_and_foun
     press(app, "explore.name")
     assert "<b>boiler" not in texts(app)
     regions.keep_region(map_run, region)
-    app = opened(PAGE)
+    app = opened(PAGE, PANEL)
     assert list(counted(app).values()) == expected
     assert len(figure_of(app)["layout"]["selections"]) == 1
     press(app, "explore.clear")
@@ -246,7 +248,7 @@ def test_damaged_region_counts_as_none(made: Made) -> None:
 
 def test_score_range_applies_to_map_list_and_histogram(made: Made) -> None:
     map_run = made["map"]
-    app = opened(PAGE)
+    app = opened(PAGE, PANEL)
     [slider] = [each for each in app.slider if (each.key or "").startswith("explore.range.")]
     low, high = slider.value
     slider.set_value((low + (high - low) * 0.7, high)).run()
@@ -472,7 +474,7 @@ def test_finished_tagger_can_be_run_to_find_entities(
     removals.remove_run(made["tag"])
     tagger = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
     app = opened_on(PAGE, made["select"])
-    assert "entities" not in app.segmented_control(key="explore.by").options
+    assert "entities" not in app.selectbox(key="explore.by").options
     assert app.selectbox(key="explore.tag.model").value == tagger.id
     press(app, "explore.tag.start")
     [(kind, options)] = begun

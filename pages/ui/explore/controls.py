@@ -29,7 +29,7 @@ from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.widgets import chart, command_lines, plain, pressed, table, with_place
 
-RUN = "explore.tag.run"
+RUN, FILTERS = "explore.tag.run", "explore.filters"
 
 
 def offer_tagging(choice_id: str) -> None:
@@ -110,6 +110,8 @@ def controls(map_run: str) -> Controls:
             n = _to_draw(len(maps.get(map_run)), f"explore.n.{map_run}")
             layers = _layers()
             _picture()
+            for_atlas(map_run)
+        st.toggle("Filters", key=FILTERS, help="Show sentences of a class, a topic or a range of scores only.")
     state.searched(map_run, query, mode)
     if query:
         _hits(map_run, query, mode)
@@ -125,14 +127,13 @@ def _colourings(map_run: str) -> list[Colouring]:
 
 def _colouring(choices: list[Colouring]) -> Colouring:
     st.markdown("Colour by", width="content")
-    return st.segmented_control(
+    return st.selectbox(
         "Colour by",
         choices,
         format_func=COLOURINGS.__getitem__,
-        default="class",
-        required=True,
         key="explore.by",
         label_visibility="collapsed",
+        width=140,
     )
 
 

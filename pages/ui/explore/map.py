@@ -97,6 +97,7 @@ def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntA
         st.plotly_chart(
             fig,
             key=key,
+            height="stretch",
             config=_picture(map_run),
             alt=_alt(map_run, kinds, drawn),
             on_select=lambda: state.take(map_run, key),

@@ -23,7 +23,6 @@ from core.selection.why import Why
 from core.shown import count
 from core.terms import plainly
 from pages.ui.explore import state
-from pages.ui.explore.controls import for_atlas
 from pages.ui.explore.map import scores
 from pages.ui.frame import guard
 from pages.ui.project import later
@@ -161,11 +160,8 @@ def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> No
         st.caption("Draw around sentences with the mouse, click one, or pick a topic here to act on it.")
     _counts(maps.class_counts(points, kinds))
     ranged = region is not None and region["kind"] == "score"
-    title = "Scores" if region else "Scores, folder for Embedding Atlas"
-    with st.expander(title, expanded=ranged, icon=":material/bar_chart:"):
+    with st.expander("Scores", expanded=ranged or region is None, icon=":material/bar_chart:"):
         scores(map_run, points)
-        if region is None:
-            for_atlas(map_run)
     if region is not None:
         _actions(choice_id, map_run, kinds, points)
         _take_away(choice_id, map_run, points)
