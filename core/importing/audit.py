@@ -16,6 +16,8 @@ from core.kind import About, Job, Kind
 from core.results import BoolArray
 from core.shown import count
 
+LEARNABLE = " without held-out sentences"  # end of the name of a corpus without its leaks
+
 
 class Flagging(Config):
     """Limits that decide if a sentence is too short, too long, or a near duplicate."""
@@ -74,7 +76,7 @@ def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
             "sentences (or train on the task corpus, if transductive training is allowed)."
         )
     job.context.note(f"{int((~keep).sum()):,} sentences of {corpus.name} are in held-out data and are left out.")
-    name = f"{corpus.name} without held-out sentences"
+    name = f"{corpus.name}{LEARNABLE}"
     return job.library.subset(corpus, np.flatnonzero(keep), name=name, origin={"from": corpus.fingerprint})
 
 

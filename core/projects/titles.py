@@ -7,9 +7,11 @@ from typing import Any
 
 from core.errors import WinnowError
 from core.experiment import results
+from core.importing.audit import LEARNABLE
 from core.kinds import KINDS
 from core.models.networks import ON_ENCODER
 from core.projects import labels, runs
+from core.projects.home import library
 from core.runs.result import read
 from core.runs.store import Run
 from core.selection import choices
@@ -81,6 +83,18 @@ def corpus_name(reference: str) -> str:
     return short(results.corpus_name(reference))
 
 
+def text_name(reference: str) -> str:
+    """Name a text to pre-train on: strategy and budget of a selection, else the corpus, whatever was left out of it."""
+    with suppress(WinnowError, KeyError):
+        corpus = library().find(reference)
+        if corpus.name.endswith(LEARNABLE):
+            return text_name(str(corpus.origin["from"]))
+        if "choice" not in corpus.origin:  # a saved selection has a name, and perhaps a budget of its own
+            config = runs.get(str(corpus.origin["run"])).manifest.config
+            return f"{config['strategy']} {config['budget']}"
+    return corpus_name(reference)
+
+
 def encoder(init: str) -> str:
     """Return a short name of an encoder: encoder and corpora for a `pretrain` run, else the last part of its path."""
     run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
@@ -127,4 +141,4 @@ def _selected(config: Mapping[str, Any]) -> str:
 
 
 def _names(references: Sequence[str]) -> str:
-    return " and ".join(corpus_name(reference) for reference in references)
+    return " and ".join(map(text_name, references))

@@ -30,7 +30,7 @@ from core.pretraining.pretrain import PretrainConfig
 from core.projects import runs
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
-from core.projects.titles import encoder
+from core.projects.titles import encoder, text_name
 from core.results import FloatArray, IntArray
 from core.runs import result
 from core.runs.curves import Curves, MetricName
@@ -110,12 +110,8 @@ def _variant(run: Run) -> str:
     init = str(run.manifest.config["init"])
     if not is_run_id(init):
         return "no further pre-training"
-    with suppress(RunError, CorpusError):
-        text = library().find(store().get(init).manifest.config["corpora"][-1])
-        with suppress(RunError, KeyError):  # the selection was removed, or the text is no selection
-            selected = store().get(str(text.origin["run"])).manifest.config
-            return f"{selected['strategy']} {selected['budget']}"
-        return text.name
+    with suppress(RunError):
+        return text_name(store().get(init).manifest.config["corpora"][-1])
     return "pre-trained"
 
 

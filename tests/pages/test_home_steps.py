@@ -18,11 +18,12 @@ from core.experiment import view as experiments
 from core.experiment.cli import in_figures
 from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
+from core.importing.audit import LEARNABLE
 from core.importing.result import AuditResult
 from core.kind import plan as planned
 from core.kind import register, work_of
 from core.kinds import KINDS
-from core.projects import home_steps, runs
+from core.projects import home_steps, runs, titles
 from core.projects.home import store
 from core.runs import worker
 from core.runs.result import read as read_result
@@ -339,6 +340,19 @@ def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
     selections.edit(run, "remove", selections.chosen(run).rows[:1])
     assert find_out.options()["budgets"] == ("6",)
     assert find_out.plan(find_out.options()).edited
+
+
+def test_texts_are_named_by_their_selection_or_corpus_whatever_was_left_out(home: Path) -> None:
+    made = finished.corpora(home)
+    chosen = store().get(select("ngram-perplexity", "7", options={"order": 2})).result()["corpus"]
+    task = Library(home).find(made["task"].fingerprint)
+    rest = Library(home).subset(task, np.arange(3), name=f"{task.name}{LEARNABLE}", origin={"from": task.fingerprint})
+    assert titles.text_name(rest.fingerprint) == titles.text_name(task.fingerprint) == task.name
+    assert titles.text_name(chosen) == "ngram-perplexity 7"
+    options = {"corpora": (rest.fingerprint, chosen), "init": "tiny"}
+    run = finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
+    assert titles.title(run) == f"Pre-train tiny on {task.name} and ngram-perplexity 7"
+    assert titles.encoder(run.id) == f"tiny pre-trained on {task.name} and ngram-perplexity 7"
 
 
 def test_a_selection_of_the_experiment_is_shown_while_the_experiment_runs(home: Path) -> None:
