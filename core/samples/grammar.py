@@ -161,6 +161,6 @@ def _tidy(marked: str) -> str:
     marked = clean(marked)
     marked = re.sub(r"(?<! ) ++(?=[],.;:?!)])", "", marked)
     marked = re.sub(r"\.(\]?)\.$", r".\1", marked)
-    marked = re.sub(r"\b([Aa]) (?=(?:[aeiou](?!ni|se)|8|11\b|18\b))(?!one\b|eu)", r"\1n ", marked)
+    marked = re.sub(r"\b([Aa]) (?=(?:[aeiou](?!ni|se|ri)|8|11\b|18\b))(?!one\b|eu)", r"\1n ", marked)
     marked = re.sub(r"(?<=\w\? )[a-z]", lambda match: match[0].upper(), marked)
     return re.sub(r'^(\[[A-Z]+ )?("?)([a-zø])', lambda match: f"{match[1] or ''}{match[2]}{match[3].upper()}", marked)
