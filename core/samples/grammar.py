@@ -8,6 +8,7 @@
 """
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -70,6 +71,38 @@ class Grammar:
         marked = _tidy(self._expand(self.rules[topic][number], {}))
         return mark(marked, topic=topic, template=f"{topic}/{number}")
 
+    def productions(self, topic: str, names: Collection[str] = ()) -> list[str]:
+        """Return sentences that together use every alternative of every rule, choice and number range of `topic`.
+
+        names: rules of which two alternatives are enough. Neighbouring alternatives meet in different pairs.
+        """
+        known: dict[str, list[str]] = {}
+        columns = [[self._each(part, names, known) for part in parts] for parts in self.rules[topic]]
+        marked = (text for row in columns for shift in range(3) for text in _side_by_side(row, shift))
+        return [_MARK.sub(r"\2", _tidy(text)) for text in marked]
+
+    def _each(self, part: _Part, names: Collection[str], known: dict[str, list[str]]) -> list[str]:
+        """Return texts that together use every alternative of `part`. known: texts of rules so far."""
+        match part:
+            case str():
+                return [part]
+            case _Number(low, high, step, grouped):
+                ends = dict.fromkeys((low, low + (high - low) // step * step))
+                return [f"{end:,}" if grouped else str(end) for end in ends]
+            case _Choice(options):
+                return self._of_all(options, names, known)
+            case _Rule(name):
+                if name not in known:
+                    texts = self._of_all(self.rules[name], names, known)
+                    known[name] = texts[:2] if name in names else texts
+                return known[name]
+
+    def _of_all(
+        self, options: Iterable[tuple[_Part, ...]], names: Collection[str], known: dict[str, list[str]]
+    ) -> list[str]:
+        rows = ([self._each(part, names, known) for part in parts] for parts in options)
+        return [text for row in rows for text in (_side_by_side(row, 0) or [""])]
+
     def _read(self, file: Path) -> None:
         rule: list[tuple[_Part, ...]] = []
         for line in file.read_text("utf-8").splitlines():
@@ -102,6 +135,12 @@ class Grammar:
                 break
         used[name].add(words)
         return words
+
+
+def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
+    """Join the i-th texts of all columns, for as many i as the longest has; shorter columns begin again."""
+    longest = max(map(len, columns), default=0)
+    return ["".join(texts[(i + shift * k) % len(texts)] for k, texts in enumerate(columns)) for i in range(longest)]
 
 
 def pick(n: int, rng: Random) -> int:

@@ -115,14 +115,18 @@ def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
     return tuple(complete)
 
 
+def grammar_of(name: Name, rng: Random) -> Grammar:
+    """Return the grammar of a set. rng: draws its sentences."""
+    return Grammar([_GRAMMARS / file for file in ("common.txt", f"{name}.txt", f"{name}_other.txt")], rng)
+
+
 def build(name: Name, folder: Path, seed: int = 0) -> None:
     """Write the set `name` into `folder`; the same seed gives the same bytes. Errors: ConfigError."""
     if name not in SETS:
         raise ConfigError(f"demo: there is no sample set {name!r}; choose one of {', '.join(SETS)}.")
     # One seed per set, so that the two sets are independent and each can be built alone.
     rng = Random(f"{name} {seed}")
-    files = [_GRAMMARS / file for file in ("common.txt", f"{name}.txt", f"{name}_other.txt")]
-    grammar, guard, plan = Grammar(files, rng), Guard(), SETS[name]
+    grammar, guard, plan = grammar_of(name, rng), Guard(), SETS[name]
     # Draw held-out sentences first, because the guard keeps all later sentences different from them.
     test = _draw(grammar, guard, plan.task, N_TEST, held_out=True)
     dev = _draw(grammar, guard, plan.task, N_DEV, held_out=True)
