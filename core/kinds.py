@@ -10,6 +10,7 @@ from core.experiment import study
 from core.explore import map
 from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind
+from core.labelling import queue
 from core.pretraining import pretrain
 from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
@@ -35,6 +36,7 @@ KINDS: Mapping[str, Kind] = {
         predict.PREDICT,
         pretrain.KIND,
         prevalence.KIND,
+        queue.KIND,
         rank.KIND,
         rebuild.KIND,
         robustness.KIND,

@@ -36,6 +36,8 @@ EXAMPLES = {
     "choice rename": "choice rename loans-1880 loans-final",
     "choice compare": "choice compare loans-1880 loans-940",
     "choice remove": "choice remove loans-940",
+    "label": "label next --task loans --domain contracts --train loans-train",
+    "label next": f"label next --task loans --domain contracts {LABELS} --model {RUN} --output to-label.jsonl",
     "pretrain": "pretrain --corpus loans,contracts --init minilm --preset quick",
     "finetune": f"finetune {LABELS} --test loans-test --seeds 1,2,3",
     "evaluate": f"evaluate --model {RUN} --test loans-test",

@@ -25,6 +25,7 @@ from core.experiment.cli import demo, experiment, study, write_report
 from core.explore.cli import write_atlas
 from core.files import on_disk
 from core.importing.cli import check, corpus, samples
+from core.labelling.cli import label_group
 from core.paths import given_home, private, within
 from core.projects import machine
 from core.projects import view as projects
@@ -48,6 +49,7 @@ COMMANDS = (
     export,
     choice_group,
     pretrain,
+    label_group,
     finetune,
     evaluate,
     predict,

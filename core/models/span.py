@@ -245,6 +245,13 @@ class SpanTagger(PieceTagger):
                     predictions[row] = Prediction(entities=entities, confidence=confidence)
         return tagged, result
 
+    def doubts(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> FloatArray:
+        """Return 1 minus the lowest confidence of a sentence's entities `(n,)`; 0 without entities.
+
+        A span tagger has no probability of a whole sentence.
+        """
+        return np.array([1 - min(found.confidence, default=1.0) for found in self.predict(sentences, report)])
+
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:

@@ -194,6 +194,23 @@ class Tagger(nn.Module):
                     predictions[row] = prediction
         return result
 
+    def doubts(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> FloatArray:
+        """Return how unsure the tagger is of each sentence `(n,)`, 0 to 1: 1 minus p(best tags), per token.
+
+        The probability is that of the whole tag sequence under the chain at its temperature; its n-th root for n tokens
+        does not depend on the length. 0 for a sentence without words.
+        """
+
+        def along(emissions: Tensor, mask: Tensor) -> Tensor:
+            first, last = self.crf.posteriors(emissions, mask, self.crf.viterbi(emissions, mask))
+            ends = mask.sum(1, keepdim=True) - 1
+            return ((first[:, :1] + last.gather(1, ends)) / (ends + 1)).clamp(max=0.0)
+
+        doubts = np.zeros(len(sentences))
+        for rows, decoded in self._decoded(sentences, along, report or Silent()):
+            doubts[rows] = -np.expm1(decoded[:, 0].numpy())
+        return doubts
+
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:

@@ -8,6 +8,8 @@ from functools import cache
 from itertools import chain
 from typing import Literal
 
+from core.errors import CorpusError
+
 Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -98,6 +100,18 @@ def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
 
 def _between_blanks(text: str) -> tuple[str, ...]:
     return tuple(text.split())
+
+
+def token_places(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
+    """Return start and end of each token, in characters. Errors: CorpusError if a token is not in the text."""
+    places, at = list[tuple[int, int]](), 0
+    for token in tokens:
+        start = text.find(token, at)
+        if start < 0:
+            raise CorpusError("a sentence's tokens are not in its text; import the file again.")
+        at = start + len(token)
+        places.append((start, at))
+    return places
 
 
 def unspaced(text: str) -> bool:

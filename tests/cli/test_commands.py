@@ -42,7 +42,12 @@ def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 COMMANDS = dict(walked(main))
-CONFIGS = {name: KINDS[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in KINDS}
+NAMED = {**KINDS, **{" ".join(kind.words): kind for kind in KINDS.values()}}
+CONFIGS = {
+    name: (NAMED.get(name) or NAMED[name.split()[-1]]).config
+    for name in COMMANDS
+    if {name, name.split()[-1]} & {*NAMED}
+}
 BESIDE = {  # corpora that are not options of the command's config
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
@@ -102,6 +107,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "predict": {"model": "20261124-120000-finetune-0000", "corpus": "a"},
     "pretrain": {"corpora": ("a", "b"), "epochs": 2},
     "prevalence": {"task": "a", "domain": "b"},
+    "queue": {"task": "a", "domain": "b", "n": 50, "model": "20261124-120000-finetune-0000"},
     "rank": {"train": "a", "dev": "b", "encoders": ("minilm", "tiny")},
     "rebuild": {"train": "a", "difficulty": "20261124-120000-difficulty-0000", "method": "random2low", "rate": 0.3},
     "robustness": {"test": "a", "train": "b", "kind": "typos"},

@@ -31,6 +31,7 @@ CAPABILITIES = {
     "assisting",
     "encoders",
     "importing",
+    "labelling",
     "projects",
 }
 BELOW_TRAINING = FILES | {"text", "results", "stats", "corpora", "models"}

@@ -1,0 +1,1 @@
+"""What to label next: a queue of sentences of the domain corpus."""

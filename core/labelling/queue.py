@@ -1,0 +1,214 @@
+"""`queue`: the sentences of D_C to label next, where a label is expected to help most (SOURCES.md, What to label next).
+
+With a tagger, the order is similarity to T_C plus the tagger's uncertainty, both standardised. Sentences that are
+alike, or have the same main entity, do not follow each other. Without a tagger, the queue has the sentences nearest to
+the centres of clusters of the most similar sentences.
+
+artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import field_validator
+
+from core.config import option
+from core.encoders import vectors
+from core.errors import CorpusError
+from core.files import write_atomic
+from core.importing.audit import Flagging
+from core.kind import About, Job, Kind
+from core.models.encoder import encoder_options
+from core.results import FloatArray
+from core.runs.run import Run
+from core.selection import STRATEGIES
+from core.selection.result import Scored, withheld_flags
+from core.selection.score import ScoreConfig
+from core.selection.select import mmr
+from core.shown import count
+from core.tagging.finetune import model_folder
+from core.text.cut import over_tokens, recut
+from core.text.sentence import Entity, Prediction, Sentence
+from core.text.words import fold
+from core.training.on_device import on_device
+
+POOL, LEAST = 40, 1000  # the most similar sentences that are considered: this many per wanted one, at least LEAST
+CLUSTERED = 10  # without a tagger: the most similar sentences that are clustered, per wanted one
+TRADE = 0.7  # weight of the score in the order; the rest is the weight of being different
+FILE = "queue.jsonl"
+
+
+class QueueConfig(ScoreConfig):
+    """Options: corpora and strategy as for scores, the tagger, and how many sentences."""
+
+    model: str = option("", "Tagger whose uncertainty counts: a fine-tuning run, or the folder of its model.")
+    n: int = option(25, "Sentences to label.", unit="sentences", ge=1, le=1000)
+
+    @field_validator("model")
+    @classmethod
+    def _model(cls, model: str) -> str:
+        return model.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
+
+    uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: what the
+    tagger finds.
+    """
+
+    row: int
+    id: str
+    similarity: float
+    uncertainty: float
+    entities: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueResult:
+    """Result of a `queue` run. of: sentences considered. unit: unit of the similarity. types: types of the tagger."""
+
+    sentences: int
+    of: int
+    unit: str
+    types: tuple[str, ...]
+
+
+def run(config: QueueConfig, job: Job) -> QueueResult:
+    """Score D_C, ask the tagger about the most similar sentences, and order them."""
+    held_out = tuple(dict.fromkeys(filter(None, (*config.holdout, config.dev))))
+    known = tuple(dict.fromkeys(filter(None, (*held_out, config.train))))
+    audit = job.child("audit", corpus=config.domain, held_out=known, **Flagging().model_dump())
+    given = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": held_out}
+    given["dev"] = config.dev if "ner" in STRATEGIES[config.strategy].models else ""
+    score = job.child("score", **given)
+    scored = Scored.read(score, audit, job.library)
+    pool = scored.eligible(withheld_flags(()))[: max(POOL * config.n, LEAST)]
+    if not len(pool):
+        raise CorpusError(
+            f"{scored.domain.name}: every sentence is a duplicate, labelled already, too short or too long."
+        )
+    run = job.child("embed", corpus=config.domain, **encoder_options(config))
+    job.context.stage("ordering the sentences")
+    rows, sentences = vectors.read(run)[0][pool], list(scored.domain.take(pool))
+    similar = scored.scores.values[pool]
+    found = [Prediction(entities=(), confidence=())] * len(pool)
+    doubts: FloatArray = np.zeros(len(pool))
+    types: tuple[str, ...] = ()
+    if config.model:
+        found, doubts, types = _ask(config, job, scored.domain.tokens == "words", sentences)
+        relevance = standardised(similar if scored.scores.prefer == "high" else -similar) + standardised(doubts)
+        best = np.argsort(-relevance, kind="stable")
+        spread = mmr(rows[best], relevance[best], "high", min(3 * config.n, len(best)), trade=TRADE, report=job.context)
+        chosen = without_repeats(best[spread].tolist(), sentences, found)[: config.n]
+    else:
+        chosen = centres(rows[: CLUSTERED * config.n], config.n, seed=config.seed)
+    queued = [
+        Queued(
+            row=int(pool[i]),
+            id=sentences[i].id,
+            similarity=float(similar[i]),
+            uncertainty=float(doubts[i]),
+            entities=found[i].entities,
+        )
+        for i in chosen
+    ]
+    write(job.context.run, queued)
+    return QueueResult(sentences=len(queued), of=len(pool), unit=scored.scores.unit, types=tuple(types))
+
+
+def _ask(
+    config: QueueConfig, job: Job, raw: bool, sentences: Sequence[Sentence]
+) -> tuple[list[Prediction], FloatArray, tuple[str, ...]]:
+    """Return what the tagger finds in each sentence, how unsure it is, and its types. raw: D_C was cut by our rule."""
+    from core.models.taggers import load_tagger
+
+    with on_device(job, alone=False):
+        job.context.stage("loading the tagger")
+        tagger = load_tagger(Path(model_folder(config.model, job)))
+        read = [recut(one, tagger.cut) for one in sentences] if raw and tagger.cut else sentences
+        job.context.stage("asking the tagger")
+        found, doubts = tagger.predict(read, job.context), tagger.doubts(read, job.context)
+    pairs = zip(found, read, sentences, strict=True)
+    return [over_tokens(each, cut.tokens, own.tokens) for each, cut, own in pairs], doubts, tagger.types
+
+
+def standardised(values: FloatArray) -> FloatArray:
+    """Return values minus their mean, divided by their standard deviation; zeros if all are equal."""
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread else np.zeros(len(values))
+
+
+def without_repeats(order: Sequence[int], sentences: Sequence[Sentence], found: Sequence[Prediction]) -> list[int]:
+    """Return the order without sentences whose main entity, the longest one, is that of an earlier sentence."""
+    seen, kept = set[str](), list[int]()
+    for i in order:
+        name = _main_entity(sentences[i], found[i].entities)
+        if name is None or name not in seen:
+            kept.append(i)
+            seen |= {name} if name else set()
+    return kept
+
+
+def _main_entity(sentence: Sentence, entities: Sequence[Entity]) -> str | None:
+    if not entities:
+        return None
+    longest = max(entities, key=lambda entity: (entity.end - entity.start, -entity.start))
+    return fold(" ".join(sentence.tokens[longest.start : longest.end])) or None
+
+
+def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
+    """Return the indices of the `n` rows that are nearest to the centres of as many clusters, best score first.
+
+    rows: `(m, d)` unit vectors, best score first. With at most `n` distinct rows, all indices are returned in order.
+    """
+    from sklearn.cluster import KMeans
+
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    k = min(n, len(np.unique(rows, axis=0)))
+    if k == len(rows):
+        return list(range(k))
+    clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
+    distances = ((rows - clusters.cluster_centers_[clusters.labels_]) ** 2).sum(1)
+    nearest = [min(np.flatnonzero(clusters.labels_ == i), key=lambda row: (distances[row], row)) for i in range(k)]
+    rest = [row for row in range(len(rows)) if row not in nearest]
+    return sorted(map(int, nearest))[:n] + rest[: n - k]
+
+
+def write(run: Run, queued: Sequence[Queued]) -> None:
+    """Write the sentences of a queue."""
+    lines = (
+        json.dumps({**asdict(each), "entities": [[*asdict(e).values()] for e in each.entities]}) for each in queued
+    )
+    write_atomic(run.artifacts / FILE, "".join(f"{line}\n" for line in lines).encode())
+
+
+def read(run: Run) -> Iterator[Queued]:
+    """Yield the sentences of a queue, in order. Errors: CorpusError if the file is damaged."""
+    try:
+        for line in (run.artifacts / FILE).read_text("utf-8").splitlines():
+            row = json.loads(line)
+            entities = tuple(Entity(start=start, end=end, type=type) for start, end, type in row["entities"])
+            yield Queued(**{**row, "entities": entities})
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CorpusError(f"run {run.id}: its queue cannot be read; make it again.") from error
+
+
+def _title(run: About) -> str:
+    return f"Queue {count(run.config['n'], 'sentence')} of {run.corpus(run.config['domain'])} to label"
+
+
+KIND = Kind(
+    "queue",
+    QueueConfig,
+    run,
+    QueueResult,
+    title=_title,
+    outcome=lambda result, _: f"{count(result.sentences, 'sentence')} to label, of the {result.of:,} most similar",
+    page="Selection",
+    command=("label", "next"),
+)
