@@ -9,12 +9,14 @@ from core.paths import home
 from core.projects import machine, runs
 from core.projects import view as projects
 from core.shown import count
+from core.tagging import view as taggers
 from pages.ui import home_steps
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
 from pages.ui.middleware import no_such_page
 from pages.ui.project import open_project, page_link
-from pages.ui.runs.links import RUNS, SELECTION
+from pages.ui.results import try_it
+from pages.ui.runs.links import RESULTS, RUNS, SELECTION
 from pages.ui.runs.table import run_list
 from pages.ui.widgets import plain, pressed, size
 
@@ -27,6 +29,7 @@ def main() -> None:
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on.", WORDS):
         no_such_page()
         listed = runs.own(*LISTED)
+        _try()
         measure = home_steps.draw()
         _samples()
         spoilt_files()
@@ -38,6 +41,16 @@ def main() -> None:
             st.caption("No runs yet. Runs are listed here, and continue if you close this window.")
         _machine()
         measure()
+
+
+def _try() -> None:
+    """Link to the field that tries a tagger on a document, if there is a tagger."""
+    if not taggers.here():
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = ":primary[**Try it on a document**]"
+        page_link(RESULTS, label=label, icon=":material/find_in_page:", query=try_it.query(), width="content")
+        st.caption("Paste a clause or drop a PDF: the tagger marks the entities in its text.", width="content")
 
 
 def _samples() -> None:

@@ -24,14 +24,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import IO, TypedDict
 
 from core import errors
 from core.errors import ResourceError, WinnowError, memory_ran_out
 from core.paths import home
 
 SECONDS = 20  # time limit of a request
-MEMORY = 800 << 20  # memory limit of a reader, in bytes, in addition to its imports
+MEMORY = 800 << 20  # usual memory limit of a reader, in bytes, in addition to its imports
 IDLE = 900  # seconds that a spare reader waits for a request before it ends
 _ROOT = Path(__file__).resolve().parents[1]
 # Use one thread per library, because on many cores the stacks of the threads alone would exceed the memory limit.
@@ -88,11 +88,14 @@ class Isolated:
     """Passes requests to readers of `module`. Each reader answers one request.
 
     advice: end of the error message if a reader fails, which says what to do. spare: True to keep a spare reader that
-    has already done its imports; False if requests are rare.
+    has already done its imports; False if requests are rare. memory: limit in bytes, in addition to the imports.
     """
 
-    def __init__(self, module: str, advice: str, seconds: float = SECONDS, *, spare: bool = True) -> None:
+    def __init__(
+        self, module: str, advice: str, seconds: float = SECONDS, *, spare: bool = True, memory: int = MEMORY
+    ) -> None:
         self._module, self._advice, self._seconds, self._keeps_spare = module, advice, seconds, spare
+        self._memory = memory
         self._lock = threading.Lock()
         self._spare: subprocess.Popen[bytes] | None = None
 
@@ -108,7 +111,7 @@ class Isolated:
             self._spare = None
         return self._spare
 
-    def ask(self, what: str, check: Callable[[], None] = lambda: None, /, **request: object) -> object:
+    def ask(self, what: str, check: Callable[[], object] = lambda: None, /, **request: object) -> object:
         """Return the JSON result of the module's `answer(**request)`.
 
         what: name of the file, for errors. check: function that is called each second; if it raises, the reader is
@@ -118,7 +121,7 @@ class Isolated:
         # Pass on the home of the window's project, which the reader cannot know.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
         seconds = seconds_left(self._seconds)
-        payload = json.dumps([os.getcwd(), environment, seconds, request]).encode()
+        payload = json.dumps([os.getcwd(), environment, seconds, self._memory, request]).encode()
         try:
             with self._lock:
                 process, self._spare = self._waiting() or _started(self._module), None
@@ -140,7 +143,7 @@ class Isolated:
 
     def _answer(self, what: str, reply: _Reply) -> object:
         if "memory" in reply:
-            raise self._failed(what, f"reading it took more than {MEMORY >> 20} MB of memory")
+            raise self._failed(what, f"reading it took more than {self._memory >> 20} MB of memory")
         if "bug" in reply:
             raise RuntimeError(f"in a separate process\n{reply['bug']}")
         kind = vars(errors).get(reply.get("error", ""))
@@ -195,17 +198,25 @@ def _popen(module: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], None]) -> bytes:
+def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], object]) -> bytes:
     """Send `payload` to a reader and return its output. Errors: TimeoutExpired; any error of `check`."""
-    end, sent = time.monotonic() + seconds, False
+    end = time.monotonic() + seconds
+    # A thread sends it: `communicate` would drop the rest of a payload that was not read before its time is over.
+    pipe, process.stdin = process.stdin, None
+    assert pipe
+    threading.Thread(target=_send, args=(pipe, payload), name="sends a request", daemon=True).start()
     while True:
         try:
-            return process.communicate(None if sent else payload, min(1, max(end - time.monotonic(), 0)))[0]
+            return process.communicate(timeout=min(1, max(end - time.monotonic(), 0)))[0]
         except subprocess.TimeoutExpired:
             if time.monotonic() >= end:
                 raise
-        sent = True
         check()
+
+
+def _send(pipe: IO[bytes], payload: bytes) -> None:
+    with suppress(OSError), pipe:  # the reader may have been killed
+        pipe.write(payload)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -227,7 +238,6 @@ def main() -> None:
     _die_with(int(sys.argv[2]))
     answer = importlib.import_module(sys.argv[1]).answer
     if request := sys.stdin.buffer.read():
-        _limit_memory()
         sys.stdout.buffer.write(_reply(answer, request))
         sys.stdout.flush()
         os._exit(0)  # skip the interpreter's shutdown, which takes tens of milliseconds
@@ -242,12 +252,12 @@ def _die_with(parent: int) -> None:
             os._exit(1)
 
 
-def _limit_memory() -> None:
-    """Limit the memory of this process if the system supports it, and turn off core dumps."""
+def _limit_memory(more: int) -> None:
+    """Limit the memory of this process to `more` bytes than it has, if the system supports it. Turn off core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        most = pages * resource.getpagesize() + MEMORY
+        most = pages * resource.getpagesize() + more
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
@@ -268,7 +278,8 @@ def _limit_time(seconds: float) -> None:
 def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
         # Use the folder and environment of the request, because a spare reader was started with earlier ones.
-        folder, environment, seconds, arguments = json.loads(request)
+        folder, environment, seconds, memory, arguments = json.loads(request)
+        _limit_memory(memory)
         _limit_time(seconds)
         os.chdir(folder)
         os.environ.clear()

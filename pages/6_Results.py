@@ -11,7 +11,7 @@ from core.projects import runs
 from core.projects.titles import title
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
-from pages.ui.results import board, pair, sentences, take
+from pages.ui.results import board, pair, sentences, take, try_it
 from pages.ui.runs.links import TRAINING, attached, pick_run
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain
@@ -74,6 +74,7 @@ def _study(run_id: str) -> None:
     drawn: dict[str, Callable[[], None]] = {
         "Study": partial(board.study, run_id),
         "Download": partial(take.report, run_id),
+        try_it.TAB: partial(try_it.try_it, {}),
         "All trainings": take.trainings,
     }
     _draw(drawn, "results.tab.study")
@@ -81,7 +82,8 @@ def _study(run_id: str) -> None:
 
 def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
     """Draw tabs; only the open one is computed."""
-    for tab, draw in zip(st.tabs(list(drawn), key=key, on_change="rerun"), drawn.values(), strict=True):
+    first = try_it.TAB if try_it.asked() else None
+    for tab, draw in zip(st.tabs(list(drawn), default=first, key=key, on_change="rerun"), drawn.values(), strict=True):
         if tab.open:
             with tab, where_text_is_here():
                 draw()
@@ -107,8 +109,8 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
             "By type": partial(pair.types, run_labels, run_id),
             "Sentences": partial(sentences.sentences, run_labels),
             "Training curves": partial(pair.overlay, run_labels),
-            "Try a sentence": partial(sentences.try_it, run_labels),
         }
+    drawn[try_it.TAB] = partial(try_it.try_it, run_labels)
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}

@@ -49,6 +49,16 @@ def test_answers_and_errors_are_returned_and_bugs_lose_their_message() -> None:
     assert "patient's" not in str(bug.value)  # a message may quote the file
 
 
+def test_a_request_larger_than_a_pipe_arrives_although_the_reader_starts_late() -> None:
+    text = "a" * 1_000_000
+    with apart() as made:
+        made.ready()
+        assert made._spare
+        os.kill(made._spare.pid, signal.SIGSTOP)
+        threading.Timer(2.5, os.kill, (made._spare.pid, signal.SIGCONT)).start()
+        assert made.ask("a.txt", how="echo", value=text) == text
+
+
 def test_a_reader_writes_nothing_after_a_crash_and_knows_its_limits() -> None:
     core, _, cpu = ask("limits")
     assert core == [0, 0]

@@ -1,4 +1,4 @@
-"""Exports: tables, reports, models and files. Also runs a tagger on typed sentences.
+"""Exports: tables, reports, models and files.
 
 `exporting` logs every function that exports something.
 """
@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -39,7 +39,6 @@ from core.experiment.results import (
     finding,
     missing,
     study_board,
-    tuned,
     unfound_types,
     weakest_type,
 )
@@ -52,16 +51,12 @@ from core.paths import home
 from core.project_list import COVER_FILE
 from core.projects.audit import exporting
 from core.projects.home import library, store
-from core.projects.removals import remove_run
-from core.projects.runs import start
 from core.runs.store import Run
 from core.shown_command import command
 from core.tagging import result as taggers
 from core.tagging.card import copy_without_rare_words, count_words
 from core.tagging.result import TypeScores
 from core.terms import TEST
-from core.text.sentence import Sentence, sentence_id
-from core.text.words import clean, tokenize
 from core.training import saved_models as models
 
 if TYPE_CHECKING:
@@ -71,7 +66,6 @@ Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
 REPORTED = ("experiment", "study")  # kinds of runs that have a report
 LONGEST = 100  # characters of a field of the cover
-TRIAL = "sentences to try"  # name of the corpus of sentences that the user typed; removed after its result was shown
 
 
 def exports() -> Path:
@@ -175,37 +169,6 @@ def take(run_id: str, copies: Mapping[Path, str]) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
-
-
-def try_sentences(model_run: str, text: str) -> str:
-    """Start a `predict` run of a tagger on `text`, a sentence per line; return its id. Errors: ConfigError."""
-    lines = [line for line in map(clean, text.splitlines()) if line]
-    if not lines:
-        raise ConfigError("try: there is no sentence; type one.")
-    sentences = [Sentence(id=sentence_id(line), tokens=tokenize(line), text=line, doc=TRIAL) for line in lines]
-    corpus = library().seal(sentences, name=TRIAL, origin={"typed": True})
-    return start("predict", {"model": model_run, "corpus": corpus.fingerprint})
-
-
-def forget_try(run_id: str) -> None:
-    """Delete a trial run that was shown or cancelled, and its sentences if no other run needs them.
-
-    Do nothing if the run is gone or still running, or if its corpus also has another name.
-    """
-    with suppress(RunError):
-        typed = store().get(run_id).manifest.config["corpus"]
-        name = library().recall(typed).origin.get("names", [TRIAL])
-        if name == [TRIAL]:
-            remove_run(run_id)
-            if not any(run.manifest.inputs.get("corpus") == typed for run in store().list()):
-                with suppress(CorpusError):
-                    library().remove(typed)
-
-
-def known_types(model_runs: Sequence[str]) -> list[str]:
-    """Return the entity types of finished, tested `finetune` runs."""
-    tests = [tuned(run_id).test for run_id in model_runs]
-    return sorted({name for test in tests if test for name in test.by_type})
 
 
 def board_lines(run_id: str) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,8 +25,11 @@ from core.tagging.evaluations import EvaluateResult, labelled, name_of_test_set,
 from core.tagging.finetune import model_folder
 from core.tagging.predictions import PredictResult, TagResult
 from core.text.cut import over_tokens, recut
-from core.text.sentence import Sentence, in_context
+from core.text.sentence import Prediction, Sentence, in_context
 from core.training.on_device import on_device, worker_device
+
+if TYPE_CHECKING:
+    from core.models.tagger import Tagger
 
 CHUNK = 8192  # rows
 
@@ -107,22 +110,33 @@ class TagWork:
         tagger = load_tagger(Path(self.model))
         tagger.crf.constrained = self.constrained
         raw = not self.corpus.labelled and self.corpus.tokens == "words"  # other corpora were tokenised on purpose
-        cut = tagger.cut if raw else None
 
         def compute(rows: _Neighbourhood, report: Reporter) -> Any:
-            kept, own = rows.sentences, slice(rows.start - rows.first, rows.start - rows.first + rows.n)
-            # Pieces are at least as many as words, so these words suffice.
-            read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context_pieces)[own]
-            predictions = tagger.predict(read, report)
-            if cut:
-                triples = zip(predictions, read, kept[own], strict=True)
-                predictions = [over_tokens(each, of.tokens, one.tokens) for each, of, one in triples]
+            own = slice(rows.start - rows.first, rows.start - rows.first + rows.n)
+            predictions = predicted(tagger, rows.sentences, own, report, raw=raw)
             return flat(predictions, tagger.types, rows.start)
 
         return Opened(compute=compute, about={"types": list(tagger.types), "context": tagger.context_pieces})
 
     def device(self) -> tuple[str, str]:
         return worker_device()
+
+
+def predicted(
+    tagger: "Tagger", kept: Sequence[Sentence], own: slice, report: Reporter, *, raw: bool
+) -> Sequence[Prediction]:
+    """Return the predictions for the sentences `kept[own]`, over their own tokens; the others are their neighbours.
+
+    raw: cut the text into tokens like the tagger's training set, because it has no tokens of its own.
+    """
+    cut = tagger.cut if raw else None
+    # Pieces are at least as many as words, so these words suffice.
+    read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context_pieces)[own]
+    predictions = tagger.predict(read, report)
+    if not cut:
+        return predictions
+    triples = zip(predictions, read, kept[own], strict=True)
+    return [over_tokens(each, of.tokens, one.tokens) for each, of, one in triples]
 
 
 def tag(config: TagConfig, job: Job) -> TagResult:

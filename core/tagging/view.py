@@ -448,7 +448,7 @@ def _import(corpus: Corpus) -> AddConfig | None:
 def _found(sentence: Sentence, line: predictions.Line) -> FoundSentence:
     source = sentence.source or Source(text=sentence.text)
     places = Places(sentence.text, source)
-    tokens = _token_places(sentence.text, line.tokens)
+    tokens = token_places(sentence.text, line.tokens)
     entities = []
     for entity in line.entities:
         start, end = places.span(tokens[entity.start][0], tokens[entity.end - 1][1])
@@ -477,7 +477,7 @@ def _found(sentence: Sentence, line: predictions.Line) -> FoundSentence:
     )
 
 
-def _token_places(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
+def token_places(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
     """Return start and end of each token, in characters. Errors: CorpusError if a token is not in the text."""
     places, at = list[tuple[int, int]](), 0
     for token in tokens:

@@ -39,7 +39,7 @@ BY_WALK = {
 ELSEWHERE = """
     home.report.pdf home.find.stronger selection.count selection.counted *.choice.aside *.choice.keep *.choice.more *.choice.rename
     *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
-    results.try.start results.again.start results.surer
+    results.try.start results.try.* results.again.start results.surer
 """
 BUTTONS = {
     **{key: walk for walk, keys in BY_WALK.items() for key in keys.split()},

@@ -8,6 +8,7 @@ from core.corpora.documents.extract import MAX_DOCUMENT, Extract
 from core.corpora.documents.markup import read_eml, read_html, read_rtf
 from core.corpora.documents.office import read_docx, read_odt, read_xlsx
 from core.corpora.documents.pdf import read_pdf
+from core.corpora.documents.plain import read_txt
 from core.errors import ReadError, WinnowError, memory_ran_out
 from core.paths import opened
 
@@ -16,6 +17,7 @@ _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
     "odt": read_odt,
     "eml": read_eml,
     "rtf": read_rtf,
+    "txt": read_txt,
 }
 
 

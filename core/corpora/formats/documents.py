@@ -62,6 +62,15 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
                 )
 
 
+def extracted(path: Path) -> Extract:
+    """Return the paragraphs of a document, or of a text file, with their pages. Errors: ReadError, ResourceError."""
+    format = document_format(path) if is_document(path) else "txt"
+    if format == "xlsx":
+        raise ReadError(path.name, None, "is a workbook, which has no running text; import it as a corpus instead.")
+    asked: Any = _reader.ask(path.name, path=str(path), format=format, encoding=None, most=None)
+    return Extract.read(asked)
+
+
 def _words_of_all(ledger: Ledger) -> Set[str]:
     """Return the words of an import's first documents. They are collected once, if a document has unmapped letters."""
     if ledger.vocabulary is None:

@@ -1,0 +1,44 @@
+"""Read plain text: one paragraph per line, with lines joined that were wrapped at a fixed width."""
+
+from typing import BinaryIO
+
+from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Paragraph, sound
+from core.corpora.formats.source import text_encoding
+from core.errors import ReadError
+
+_WRAPPED = 50  # characters; a shorter line without a full stop is a heading or an item, not a wrapped line
+_ENDS = (".", "!", "?", ":", ";")
+
+
+def read_txt(stream: BinaryIO, name: str) -> Extract:
+    """Return the paragraphs of a text file in UTF-8 or UTF-16, else in Windows-1252, the usual code of old files.
+
+    Errors: ReadError for a binary file and for one that is too long.
+    """
+    data = stream.read()
+    try:
+        text = data.decode(text_encoding("utf-8", data[:4]))
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    if "\0" in text:
+        raise ReadError(name, None, "is not a text file; save its text as UTF-8 .txt.")
+    if len(text) > MAX_CHARACTERS:
+        raise ReadError(name, None, f"more than {MAX_CHARACTERS:,} characters of text; divide the file.")
+    return Extract(paragraphs=paragraphs(text.removeprefix("\ufeff")))
+
+
+def paragraphs(text: str) -> list[Paragraph]:
+    """Return the paragraphs of a text.
+
+    A line continues the paragraph before it if that does not end a sentence, and either the line begins with a small
+    letter or the line before is long.
+    """
+    kept, before = list[str](), ""
+    for line in map(str.strip, sound(text).splitlines()):
+        open_ = before and not before.endswith(_ENDS)
+        if open_ and line and (line[0].islower() or len(before) >= _WRAPPED):
+            kept[-1] += f" {line}"
+        elif line:
+            kept.append(line)
+        before = line
+    return [Paragraph(each) for each in kept]

@@ -1,0 +1,187 @@
+"""Try taggers on a pasted text or a document: find its entities, and compare what two taggers found.
+
+Pasted text is never written to disk, and no run is made. A file is on disk only while its reader needs it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, BinaryIO, Literal, cast
+
+from core.corpora import split
+from core.corpora.documents.extract import Extract, Paragraph
+from core.corpora.documents.plain import paragraphs
+from core.corpora.formats.documents import extracted
+from core.errors import ConfigError
+from core.importing import uploads
+from core.isolated import Isolated
+from core.projects.home import store
+from core.stats.mistakes import mistakes
+from core.tagging.view import token_places
+from core.text.sentence import Entity
+from core.text.source import Places, Source
+from core.text.words import clean, tokenize
+from core.training import saved_models as models
+
+MOST = 200_000  # characters that are read, about 70 pages
+ENDINGS = ("pdf", "docx", "txt", "odt", "rtf", "html", "eml")  # extensions of files that `read` reads
+SECONDS = 300  # time limit of the taggers
+_MEMORY = 8 << 30  # bytes; a large encoder takes 3 GB
+_process = Isolated("core.tagging.trial_process", "try a shorter text", SECONDS, memory=_MEMORY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text to try. name: its file, "" if it was pasted. left_out: number of paragraphs beyond `MOST` characters.
+
+    blank: numbers of a PDF's pages without text.
+    """
+
+    name: str
+    paragraphs: tuple[Paragraph, ...]
+    left_out: int = 0
+    blank: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Span:
+    """Entity from character `start` to `end` (half-open) of a paragraph, numbered from 0. confidence: 0 to 1."""
+
+    paragraph: int
+    start: int
+    end: int
+    type: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Entities that one tagger found, in order. types: all types that the tagger knows."""
+
+    types: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+
+Difference = Literal["", "only here", "other type", "other border"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Entity of one tagger. difference: "" if the other tagger found the same. other: its entity at this place."""
+
+    span: Span
+    difference: Difference
+    other: Span | None
+
+
+def ready() -> None:
+    """Start the imports of the process that tags, so that the first text takes less time. Returns at once."""
+    _process.ready()
+
+
+def pasted(text: str) -> Text:
+    """Return a pasted text. Errors: ConfigError if it is blank."""
+    return _text("", Extract(paragraphs=paragraphs(text)))
+
+
+def read(name: str, stream: BinaryIO) -> Text:
+    """Read a document or a text file in a separate process, and delete its copy on disk.
+
+    Errors: ReadError, ResourceError; ConfigError if it has no text.
+    """
+    token = uploads.spool(name, stream)
+    try:
+        return _text(name, extracted(uploads.spooled(token)))
+    finally:
+        uploads.discard(token)
+
+
+def _text(name: str, extract: Extract) -> Text:
+    kept, size = list[Paragraph](), 0
+    for paragraph in extract.paragraphs:
+        size += len(paragraph.text)
+        if kept and size > MOST:
+            break
+        kept.append(Paragraph(paragraph.text[:MOST], paragraph.pages))
+    if not kept:
+        scanned = " Its pages may be scanned: recognise their text (OCR) first." if extract.blank else ""
+        raise ConfigError(f"{name or 'the text'}: there is no text to read.{scanned}")
+    left_out = len(extract.paragraphs) - len(kept)
+    return Text(name=name, paragraphs=tuple(kept), left_out=left_out, blank=tuple(extract.blank))
+
+
+def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = lambda: None) -> dict[str, Found]:
+    """Return what the taggers of these `finetune` runs find, by run. check: called each second, may raise to stop.
+
+    Errors: ConfigError if a model is gone; ModelError; ResourceError if it takes more than `SECONDS`.
+    """
+    folders = [models.folder(run) for run in map(store().get, model_runs) if models.is_here(run)]
+    if len(folders) < len(model_runs):
+        raise ConfigError("a tagger's model is no longer in this project; choose another tagger.")
+    pieces = [
+        (number, start, clean(each.text[start:end]), each.text[start:end])
+        for number, each in enumerate(text.paragraphs)
+        for start, end in split.sentences(each.text)
+    ]
+    texts = [cleaned for _, _, cleaned, _ in pieces]
+    answer = _process.ask(text.name or "the text", check, models=list(map(str, folders)), texts=texts)
+    found = dict[str, Found]()
+    for run, told in zip(model_runs, cast(list[Any], answer), strict=True):
+        spans = (
+            span
+            for (number, start, cleaned, own), entities in zip(pieces, told["spans"], strict=True)
+            for span in _spans(number, start, cleaned, own, entities)
+        )
+        found[run] = Found(types=tuple(told["types"]), spans=tuple(spans))
+    return found
+
+
+def _spans(number: int, at: int, cleaned: str, own: str, entities: Iterable[Sequence[Any]]) -> Iterable[Span]:
+    """Yield a sentence's entities in characters of its paragraph, where it begins at `at` and is written as `own`."""
+    if not entities:
+        return
+    places, tokens = Places(cleaned, Source(text=own)), token_places(cleaned, tokenize(cleaned))
+    for first, end, type, confidence in entities:
+        start, stop = places.span(tokens[first][0], tokens[end - 1][1])
+        yield Span(paragraph=number, start=at + start, end=at + stop, type=type, confidence=confidence)
+
+
+def kept(found: Found, types: Iterable[str], least: float) -> Found:
+    """Return the entities of these types with at least this confidence."""
+    spans = tuple(span for span in found.spans if span.type in set(types) and span.confidence >= least)
+    return Found(types=found.types, spans=spans)
+
+
+def compared(found: Sequence[Found]) -> list[list[Compared]]:
+    """Compare the entities of two taggers, and return them by tagger; those of a single tagger have no difference."""
+    sides = [each.spans for each in found]
+    if len(sides) == 1:
+        return [[Compared(span=span, difference="", other=None) for span in sides[0]]]
+    a, b = (
+        {number: {_entity(span): span for span in spans} for number, spans in groupby(side, lambda one: one.paragraph)}
+        for side in sides
+    )
+    differing = [dict[Span, Compared](), dict[Span, Compared]()]
+    for number in {**a, **b}:
+        of_a, of_b = a.get(number, {}), b.get(number, {})
+        for one in mistakes(of_a, of_b):
+            pair = of_a.get(one.gold) if one.gold else None, of_b.get(one.guess) if one.guess else None
+            for mine, its, known in ((pair[0], pair[1], differing[0]), (pair[1], pair[0], differing[1])):
+                if mine:
+                    known[mine] = Compared(span=mine, difference=_DIFFERENCES[one.kind], other=its)
+    return [
+        [known.get(span, Compared(span=span, difference="", other=None)) for span in side]
+        for side, known in zip(sides, differing, strict=True)
+    ]
+
+
+_DIFFERENCES: Mapping[str, Difference] = {
+    "missed": "only here",
+    "invented": "only here",
+    "wrong type": "other type",
+    "wrong border": "other border",
+}
+
+
+def _entity(span: Span) -> Entity:
+    return Entity(start=span.start, end=span.end, type=span.type)

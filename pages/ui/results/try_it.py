@@ -1,0 +1,240 @@
+"""A field to try taggers on a clause or a document: entities in the running text, two taggers beside each other."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from html import escape
+
+import streamlit as st
+
+from core import charts
+from core.corpora.documents.extract import Paragraph
+from core.shown import count
+from core.tagging import trial, trial_exports
+from core.tagging import view as taggers
+from core.tagging.trial import Compared, Found, Text
+from pages.ui.project import later, page_link
+from pages.ui.results.pair import note_differences
+from pages.ui.results.take import with_models
+from pages.ui.runs.links import TRAINING
+from pages.ui.widgets import plain, submitted
+
+TAB = "Try it"
+OPEN = "open"  # in the address of Results: `try` opens this tab
+TRIED = "results.try.tried"  # in the session: the text, and what each tagger found; stored nowhere else
+MEGABYTES = 50  # of a file
+LOW = 0.7  # confidence below which an entity is marked as uncertain
+SHAPES = {"": "", "only here": " w-invented", "other type": " w-wrong-type", "other border": " w-wrong-border"}
+EXPORTS: Mapping[str, tuple[str, str, Callable[..., bytes]]] = {
+    "docx": (
+        "Word with comments (.docx)",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        trial_exports.docx,
+    ),
+    "csv": ("Table (.csv)", "text/csv", trial_exports.csv),
+    "json": ("Data (.json)", "application/json", trial_exports.json),
+}
+Tried = tuple[Text, Mapping[str, Found]]  # the text, and what each `finetune` run's tagger found in it
+
+
+def query() -> dict[str, str]:
+    """Return the query of a link to this tab."""
+    return {OPEN: "try"}
+
+
+def asked() -> bool:
+    """Return True if the address asks for this tab."""
+    return st.query_params.get(OPEN) == "try"
+
+
+def try_it(run_labels: Mapping[str, str]) -> None:
+    """Draw the form and what the last try found. run_labels: {`finetune` run: name}, in the order of the choice."""
+    here = taggers.here()
+    names = {run: name for run, name in run_labels.items() if run in here}
+    names |= {run: name for run, name in here.items() if run not in names}
+    if not names:
+        _no_tagger(run_labels)
+        return
+    trial.ready()
+    _form(names)
+    tried: Tried | None = st.session_state.get(TRIED)
+    if tried and all(run in names for run in tried[1]):
+        _outcome(*tried, names)
+
+
+def _no_tagger(run_labels: Mapping[str, str]) -> None:
+    if run_labels:
+        with_models(run_labels)
+        return
+    st.info("This project has no tagger yet. Train one to try it here.")
+    page_link(TRAINING, label="Train a tagger", icon=":material/model_training:")
+
+
+def _form(names: Mapping[str, str]) -> None:
+    with st.form("results.try.form"):
+        left, right = st.columns([3, 2])
+        pasted = left.text_area("A clause, or several pages", key="results.try.text", height=290, max_chars=trial.MOST)
+        file = right.file_uploader(
+            "Or a PDF, Word or text file", trial.ENDINGS, key="results.try.file", max_upload_size=MEGABYTES
+        )
+        model = right.selectbox("Tagger", list(names), format_func=names.__getitem__, key="results.try.model")
+        other = right.selectbox(
+            "Compare with",
+            list(names),
+            None,
+            names.__getitem__,
+            key="results.try.other",
+            placeholder="no second tagger",
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            sent = submitted("Find entities", "results.try.start", type="primary", icon=":material/search:")
+            st.caption("A file is read instead of the field. Your text is not stored in the project.", width="content")
+    if sent:
+        st.session_state.pop(TRIED, None)
+        with st.spinner("Finding entities", show_time=True):
+            text = trial.read(file.name, file) if file else trial.pasted(pasted)
+            place = st.empty()
+            # A call of Streamlit ends this run of the page, and the tagger, if the user has pressed something else.
+            found = trial.find(list(dict.fromkeys(filter(None, (model, other)))), text, place.empty)
+        st.session_state[TRIED] = text, found
+
+
+def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -> None:
+    """Show what was found, with a switch per type and the least confidence, and offer it as files."""
+    if text.blank:
+        st.warning(f"{count(len(text.blank), 'page')} without text (scanned?): recognise the text (OCR) first.")
+    if text.left_out:
+        st.warning(
+            f"The text was cut after {trial.MOST:,} characters; {count(text.left_out, 'paragraph')} left out. To read"
+            " all of it, import it on Corpora and use the command `predict`."
+        )
+    note_differences(names, list(found))
+    types, least = _filters(found)
+    kept = {run: trial.kept(each, types, least) for run, each in found.items()}
+    sides = trial.compared(list(kept.values()))
+    _summary(text, sides, [names[run] for run in kept])
+    all_types = sorted({type for each in found.values() for type in each.types})
+    if len(sides) == 2:
+        only = st.toggle("Only paragraphs in which A and B differ", key="results.try.differing")
+        _beside(text, sides, all_types, differing=only)
+    else:
+        body = "".join(_paragraphs(text, sides[0], all_types, ""))
+        st.html(f'<div class="w-document" role="region" tabindex="0" aria-label="The text">{body}</div>')
+    if any(sides):
+        _downloads(text, kept, names)
+
+
+def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
+    """Let the user switch types off and set the least confidence."""
+    often = Counter(span.type for each in found.values() for span in each.spans)
+    if not often:
+        return (), 0.0
+    left, right = st.columns([3, 1])
+    known = [name for name, _ in often.most_common()]
+    types = left.pills(
+        "Types",
+        known,
+        selection_mode="multi",
+        default=known,
+        format_func=lambda name: f"{plain(name)} {often[name]:,}",
+        key=f"results.try.types.{'.'.join(sorted(known))}",
+    )
+    least = right.slider("Least confidence", 0, 100, 0, 5, format="%d%%", key="results.try.least")
+    return types, least / 100
+
+
+def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[str]) -> None:
+    where = f" in {plain(text.name)}" if text.name else ""
+    if len(sides) == 1:
+        found = count(len(sides[0]), "entity", "entities")
+        low = sum(one.span.confidence < LOW for one in sides[0])
+        unsure = f", {low:,} of them with a confidence below {LOW:.0%} (dashed, with its number)" if low else ""
+        st.markdown(f"**{found}**{where}{unsure}. Point at an entity to see its confidence.")
+        return
+    differ = [Counter(one.difference for one in side) for side in sides]
+    counts = (
+        ("only by A", differ[0]["only here"]),
+        ("only by B", differ[1]["only here"]),
+        ("with another type", differ[0]["other type"]),
+        ("with another border", differ[0]["other border"]),
+    )
+    words = ", ".join([f"**{differ[0]['']:,} found by both**{where}", *(f"{n:,} {how}" for how, n in counts if n)])
+    st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.  \n{words}.")
+
+
+def _downloads(text: Text, kept: Mapping[str, Found], names: Mapping[str, str]) -> None:
+    """Offer the shown entities as files."""
+    called = {run: names[run] for run in kept}
+    with st.container(horizontal=True):
+        for suffix, (label, mime, write) in EXPORTS.items():
+            st.download_button(
+                label,
+                later(partial(write, list(kept), text, list(kept.values()), called)),
+                file_name=f"{text.name.rsplit('.', 1)[0] or 'text'}-entities.{suffix}",
+                mime=mime,
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"results.try.{suffix}",
+            )
+
+
+def _beside(text: Text, sides: Sequence[Sequence[Compared]], types: Sequence[str], *, differing: bool) -> None:
+    """Show the paragraphs as both taggers read them. differing: only those in which they differ."""
+    wanted = {one.span.paragraph for side in sides for one in side if one.difference}
+    columns = [_paragraphs(text, side, types, other) for side, other in zip(sides, "BA", strict=True)]
+    rows = "".join(
+        f"<tr><td>{a}</td><td>{b}</td></tr>"
+        for number, (a, b) in enumerate(zip(*columns, strict=True))
+        if not differing or number in wanted
+    )
+    name = "The text with the entities that each of two taggers found"
+    st.html(
+        f'<div class="w-scroll w-document" tabindex="0" role="region" aria-label="{name}"><table class="w-table'
+        f' w-beside"><caption>{name}</caption><thead><tr><th scope="col">A</th><th scope="col">B</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _paragraphs(text: Text, found: Sequence[Compared], types: Sequence[str], other: str) -> list[str]:
+    """Return the paragraphs as HTML. other: letter of the other tagger, "" if there is none."""
+    by_paragraph: dict[int, list[Compared]] = {}
+    for one in found:
+        by_paragraph.setdefault(one.span.paragraph, []).append(one)
+    colours = [charts.css_colour(charts.ENTITY_COLOURS[i % len(charts.ENTITY_COLOURS)]) for i in range(len(types))]
+    colour = dict(zip(types, colours, strict=True))
+    return [
+        f"<p>{_page(paragraph)}{_marked(paragraph.text, by_paragraph.get(number, ()), colour, other)}</p>"
+        for number, paragraph in enumerate(text.paragraphs)
+    ]
+
+
+def _page(paragraph: Paragraph) -> str:
+    page = paragraph.page(0)
+    return f'<small class="w-place">page {page}</small> ' if page is not None else ""
+
+
+def _marked(text: str, found: Sequence[Compared], colour: Mapping[str, str], other: str) -> str:
+    parts, at = list[str](), 0
+    for one in found:
+        span = one.span
+        parts += [escape(text[at : span.start]), _mark(text[span.start : span.end], one, colour[span.type], other)]
+        at = span.end
+    return "".join([*parts, escape(text[at:])])
+
+
+def _mark(words: str, one: Compared, colour: str, other: str) -> str:
+    """Return an entity as HTML, with its type; a low confidence and a difference are named too."""
+    span, low = one.span, one.span.confidence < LOW
+    label = f"{span.type} {span.confidence:.0%}" if low else span.type
+    if one.difference == "only here":
+        label += f" · not {other}"
+    elif one.difference == "other type" and one.other:
+        label += f" · {other}: {one.other.type}"
+    elif one.difference:
+        label += f" · {one.difference}"
+    shape = f"w-entity{SHAPES[one.difference]}{' w-unsure' * low}"
+    title = escape(f"{span.type}, confidence {span.confidence:.0%}")
+    return (
+        f'<mark class="{shape}" style="--c:{colour}" title="{title}">{escape(words)}'
+        f" <small>{escape(label)}</small></mark>"
+    )
