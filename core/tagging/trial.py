@@ -17,10 +17,9 @@ from core.importing import uploads
 from core.isolated import Isolated
 from core.projects.home import store
 from core.stats.mistakes import mistakes
-from core.tagging.view import token_places
 from core.text.sentence import Entity
 from core.text.source import Places, Source
-from core.text.words import clean, tokenize
+from core.text.words import clean, token_places, tokenize
 from core.training import saved_models as models
 
 MOST = 200_000  # characters that are read, about 70 pages

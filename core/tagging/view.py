@@ -46,6 +46,7 @@ from core.tagging.evaluations import FinetuneResult
 from core.tagging.predictions import PredictResult, TagResult
 from core.text.sentence import Sentence
 from core.text.source import Places, Source
+from core.text.words import token_places
 from core.training import saved_models as models
 
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
@@ -475,18 +476,6 @@ def _found(sentence: Sentence, line: predictions.Line) -> FoundSentence:
         tokens=line.tokens,
         entities=tuple(entities),
     )
-
-
-def token_places(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
-    """Return start and end of each token, in characters. Errors: CorpusError if a token is not in the text."""
-    places, at = list[tuple[int, int]](), 0
-    for token in tokens:
-        start = text.find(token, at)
-        if start < 0:
-            raise CorpusError("a sentence's tokens are not in its text; import the file again, then predict again.")
-        at = start + len(token)
-        places.append((start, at))
-    return places
 
 
 _COLUMNS = ("file", "line", "page", "start", "end", "text", "type", "confidence", "file_start", "file_end", "sentence")
