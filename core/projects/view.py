@@ -19,7 +19,7 @@ from core.files import read_object
 from core.importing import view as corpora
 from core.paths import given_home, home, within
 from core.project_list import LOCK, PROJECTS, Project
-from core.projects import labels, pack, unpack
+from core.projects import labels, pack, small_tagger, unpack
 from core.projects.home import library, store, store_of
 from core.projects.pack import Packed
 from core.runs.lock import locked
@@ -162,15 +162,17 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
 
 
 def open_finished_sample() -> Project:
-    """Return the project of the sample that ships with finished runs. Import it if no project has its name.
+    """Return the project of the sample that ships with finished runs and a tagger. Import it unless it is here already.
 
-    Errors: ProjectError, ResourceError, RunBusy.
+    Errors: ProjectError, ResourceError, RunBusy; ModelError if the bundled encoder is not installed.
     """
     with FINISHED_SAMPLE.open("rb") as file:
         name = unpack.name_in(file, FINISHED_SAMPLE.name)
         here = next((project for project in listed() if project.name == name), None)
         _keep_own()
-        return here or _as_sample(bring_in(file, FINISHED_SAMPLE.name))
+        project = here or _as_sample(bring_in(file, FINISHED_SAMPLE.name))
+    small_tagger.restore(project.folder)
+    return project
 
 
 def open_sample(name: str) -> Project:

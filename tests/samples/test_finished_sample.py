@@ -11,20 +11,22 @@ from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
 from core.explore import view as maps
 from core.explore.result import MapResult
+from core.files import refuse_changed
 from core.importing import view as corpora
 from core.paths import within
-from core.projects import home_steps, preferences, runs, unpack
+from core.projects import home_steps, preferences, removals, runs, unpack
 from core.projects import view as projects
 from core.projects.view import FINISHED_SAMPLE
 from core.runs.result import read
 from core.shown import duration, in_points
 from core.stats.power import detected
+from core.tagging import view as taggers
 from tests import finished
-from tests.conftest import Seal
+from tests.conftest import Seal, sealer
 from tests.pages.drawing import opened, texts
 from tests.pages.test_results import tab
 
-MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
+MOST = 8_000_000  # bytes; `.ci/finished` makes nothing larger
 
 
 def test_the_finished_sample_is_small_and_opens_once_with_all_steps_done(home: Path) -> None:
@@ -123,3 +125,26 @@ def test_home_shows_the_error_of_a_damaged_sample(home: Path, tmp_path: Path, mo
     assert not app.exception
     assert "is damaged or not a zip file" in app.error[0].value
     assert len(projects.listed()) == 1
+
+
+def test_the_finished_sample_has_one_tagger_that_is_an_ordinary_run(home: Path) -> None:
+    with within(projects.open_finished_sample().slug):
+        [(run, name)] = taggers.here().items()
+        assert name == "minilm on legal-train"
+        assert run in {each.id for each in runs.own("finetune")}
+        refuse_changed(Path(taggers.model(run)))
+        removals.remove_run(run)
+        assert not taggers.here()
+        assert projects.open_finished_sample().slug == projects.current().slug
+        assert not taggers.here()
+
+
+@pytest.mark.full
+def test_the_finished_samples_tagger_finds_the_entities_of_a_typed_clause(home: Path) -> None:
+    with within(projects.open_finished_sample().slug):
+        [run] = taggers.here()
+        clause = sealer(paths.home())(["The Borrower shall repay the loan to Meridian Bank on 3 March 2025 ."])
+        predicted = runs.execute("predict", {"model": run, "corpus": clause.fingerprint})
+        [sentence] = taggers.found_sentences(predicted.id)
+        found = {(entity.text, entity.type) for entity in sentence.entities}
+        assert found == {("Meridian Bank", "PARTY"), ("3 March 2025", "DATE")}

@@ -1,0 +1,95 @@
+"""A tagger that a finished sample ships with: its difference to the bundled encoder, 2 MB in place of 90 MB.
+
+runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
+
+LoRA of rank r changes a matrix W of the encoder by a product of two matrices. The difference holds these as `W.left`,
+shape (out, r), and `W.right`, shape (r, in), and as a whole every tensor that the encoder lacks, such as the head.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from core.errors import ModelError
+from core.files import ARTIFACTS, sum_up
+from core.models.hub import BUNDLED, BUNDLED_SHA256, WEIGHTS, folder_of
+from core.training.saved_models import NAME
+
+SMALL, DIFFERENCE = "small", "difference.safetensors"
+_FACTORS = (".left", ".right")
+_MOST = 32  # rank
+_CLOSE = 1e-5  # largest error of a restored weight, far below what a prediction depends on
+
+Tensors = dict[str, np.ndarray]
+
+
+def shrink(run: Path) -> None:
+    """Write `small` beside the model of a finished `finetune` run that trained the bundled encoder with LoRA.
+
+    run: folder of the run. Errors: ModelError if the difference is not of low rank, as after a training without LoRA.
+    """
+    model, small = run / ARTIFACTS / NAME, run / ARTIFACTS / SMALL
+    tensors, encoder = load_file(model / WEIGHTS), load_file(folder_of(BUNDLED) / WEIGHTS)
+    kept: Tensors = {}
+    for name, tensor in tensors.items():
+        base = _base(name, encoder)
+        if base is None:
+            kept[name] = tensor
+        elif not np.array_equal(base, tensor):
+            kept |= zip((name + end for end in _FACTORS), _factors(name, tensor - base), strict=True)
+    shutil.rmtree(small, ignore_errors=True)
+    shutil.copytree(model, small, ignore=shutil.ignore_patterns(WEIGHTS))
+    with safe_open(model / WEIGHTS, "numpy") as file:
+        about = dict(file.metadata() or {})
+    save_file(kept, small / DIFFERENCE, {**about, "encoder": BUNDLED_SHA256, "names": "\n".join(sorted(tensors))})
+
+
+def restore(project: Path) -> None:
+    """Write the models of all runs in a project's folder that have `small`, and remove `small`.
+
+    Errors: ModelError if the bundled encoder is not installed, or not the one that the difference was made with.
+    """
+    for difference in sorted(project.glob(f"runs/*/{ARTIFACTS}/{SMALL}/{DIFFERENCE}")):
+        with safe_open(difference, "numpy") as file:
+            about = dict(file.metadata() or {})
+        names = about.pop("names").split("\n")
+        if about.pop("encoder") != BUNDLED_SHA256:
+            raise ModelError(f"{difference}: was made with another {BUNDLED}; install the one that Winnow names.")
+        kept, encoder = load_file(difference), load_file(folder_of(BUNDLED) / WEIGHTS)
+        small = difference.parent
+        save_file({name: _restored(name, kept, encoder) for name in names}, small / WEIGHTS, about)
+        (small / WEIGHTS).chmod(0o600)
+        difference.unlink()
+        small.rename(small.with_name(NAME))
+        sum_up(small.parent.parent)
+
+
+def _base(name: str, encoder: Tensors) -> np.ndarray | None:
+    """Return the encoder's tensor of a tagger's tensor, whose name has a prefix such as `bert.`; None without one."""
+    return encoder.get(name.partition(".")[2])
+
+
+def _factors(name: str, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return float32 matrices (out, r) and (r, in) with the smallest r whose product is the difference."""
+    if difference.ndim == 2:
+        # Products with a few random vectors span a matrix of low rank, and decomposing the small rest takes no time.
+        seen = difference.astype(np.float64) @ np.random.default_rng(0).normal(size=(difference.shape[1], _MOST))
+        basis = np.linalg.qr(seen)[0]
+        u, s, v = np.linalg.svd(basis.T @ difference, full_matrices=False)
+        rank = int((s > _CLOSE).sum())
+        left, right = ((basis @ u)[:, :rank] * s[:rank]).astype(np.float32), v[:rank].astype(np.float32)
+        if np.abs(left @ right - difference).max() < _CLOSE:
+            return left, right
+    raise ModelError(f"{name}: its difference is no matrix of rank {_MOST} or less; train the tagger with lora.")
+
+
+def _restored(name: str, kept: Tensors, encoder: Tensors) -> np.ndarray:
+    if name in kept:
+        return kept[name]
+    base = _base(name, encoder)
+    assert base is not None  # `shrink` keeps every tensor that the encoder lacks
+    left, right = (kept.get(name + end) for end in _FACTORS)
+    return base if left is None or right is None else base + left @ right
