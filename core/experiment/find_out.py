@@ -34,6 +34,7 @@ LIMITS: Mapping[float, str] = {  # seconds that an experiment may take, in words
     7200.0: "2 hours",
     36_000.0: "overnight (10 h)",
 }
+BUSY = "The machine was busy when it was timed; this takes less time when it is idle."
 USUAL = "10%"  # budget of D_C if there is no selection yet
 _SAME = (
     SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
@@ -231,8 +232,8 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
     time = "How long it takes is not known yet."
     with suppress(RunError):
         time = f"It takes about {duration(view.cost(asked).seconds)} on this machine."
-        if view.timed(config).busy:
-            time += " The machine was busy when it was timed; it takes less when idle."
+        if view.timed_while_busy(asked):
+            time += f" {BUSY}"
     return Plan(
         options=asked,
         compared=f"Your tagger as it is; pre-trained on {amount} of {corpus_name(config.domain)}, drawn at random; and "

@@ -427,9 +427,7 @@ def settled_by(open_: Open, each: str = "") -> str:
         )
     if enough is None:
         return _out_of_reach(lacks.repetitions, each, gain)
-    spread = open_.outlook.spread
-    basis = f"{spread.taggers} taggers on these labels" if spread else "those so far"
-    return f"Next: {open_.more(enough, each)}. That many detect {gain} in 80 of 100 cases, by the spread of {basis}."
+    return f"Next: {open_.more(enough, each)}. That many detect {gain} in 80 of 100 cases."
 
 
 def _out_of_reach(repetitions: int, each: str, gain: str) -> str:

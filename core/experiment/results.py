@@ -103,9 +103,13 @@ def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
 
 @kept_per_home(8)
 def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
-    """Return the seconds that n replicates still take; None if this machine was not timed, or corpora are gone."""
+    """Return the seconds that n replicates still take; None if this machine was not timed while it was idle.
+
+    None also if corpora are gone.
+    """
     with suppress(WinnowError):
-        cost = experiments.cost_if_known(repeated(run_id, n))
+        options = repeated(run_id, n)
+        cost = None if experiments.timed_while_busy(options) else experiments.cost_if_known(options)
         return cost.seconds if cost else None
     return None
 

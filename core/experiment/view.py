@@ -161,6 +161,12 @@ def cost_if_known(options: Mapping[str, object]) -> Cost | None:
     return cost(options) if known else None
 
 
+def timed_while_busy(options: Mapping[str, object]) -> bool:
+    """Return True if this machine was timed for an experiment while other programs were running."""
+    measured = _timed(ExperimentConfig.parse(dict(options)), "")
+    return measured is not None and measured.busy
+
+
 def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
     """Return the speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
     measured = _timed(config, encoder)

@@ -14,7 +14,8 @@ from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
 from core.experiment.find_out import Affordable, outlook
 from core.importing import view as corpora
-from core.projects import home_steps, runs
+from core.projects import home_steps, removals, runs
+from core.projects import view as projects
 from core.projects.home_steps import FurtherMeasurement, HomeStep
 from core.selection import labelling
 from core.shown import duration, in_points
@@ -61,8 +62,9 @@ def plan(run_id: str = "") -> None:
             return
         # A repeated experiment reuses its taggers, so only its number of repetitions can change.
         times = () if run_id else find_out.affordable(encoder)
-        if times:
-            asked = _within(times)
+        asked = _within(times) if times else None
+        _time_again(options)
+        if asked:
             if not asked.replicates:
                 if pressed("Not now", "home.find.away"):
                     _close_plan()
@@ -96,6 +98,18 @@ def plan(run_id: str = "") -> None:
             page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
 
 
+def _time_again(options: dict[str, object]) -> None:
+    """Offer to time the machine again if it was busy when it was timed."""
+    if not experiments.timed_while_busy(options):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(find_out.BUSY, width="content")
+        if pressed("Time it again", "home.find.again", icon=":material/timer:"):
+            if begun := runs.begun("calibrate", experiments.calibrations(options)[0]):
+                removals.remove_run(begun.id)
+            st.rerun()
+
+
 def _stronger_words(plan: Affordable) -> str:
     return f"Plan {plan.replicates} repetitions instead ({duration(plan.seconds)})"
 
@@ -121,8 +135,9 @@ def _within(times: Sequence[Affordable]) -> Affordable:
         for each in times
         if each.replicates
     ]
-    columns = {"limit": "Time", "plan": "Plan", "takes": "Takes about", "points": "Detects gains of about"}
-    table(rows, columns, "What each time buys: repetitions, and the gain that they detect in 80 of 100 cases")
+    if rows:
+        columns = {"limit": "Time", "plan": "Plan", "takes": "Takes about", "points": "Detects gains of about"}
+        table(rows, columns, "What each time buys: repetitions, and the gain that they detect in 80 of 100 cases")
     asked = known[chosen]
     if not asked.replicates:
         st.info(
@@ -255,7 +270,7 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
         st.download_button(
             "Report (.pdf)",
             later(partial(deliver.report, step.run, "pdf")),
-            file_name=f"{step.run}.pdf",
+            file_name=f"{projects.current().slug}-report.pdf",
             mime="application/pdf",
             icon=":material/download:",
             on_click="ignore",
@@ -276,7 +291,7 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
         icon = ":material/arrow_forward:"
         page_link(page, label=f"**{label}**" if is_next else label, icon=icon, query=query, width="content")
     if step.again:
-        ask("Ask again", primary=results.weak(step.run))
+        ask("Make it surer", primary=results.weak(step.run))
 
 
 def _ask(step: HomeStep, *, is_next: bool) -> None:

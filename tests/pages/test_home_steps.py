@@ -23,7 +23,7 @@ from core.importing.result import AuditResult
 from core.kind import plan as planned
 from core.kind import register, work_of
 from core.kinds import KINDS
-from core.projects import home_steps, runs, titles
+from core.projects import home_steps, removals, runs, titles
 from core.projects.home import store
 from core.runs import worker
 from core.runs.result import read as read_result
@@ -222,6 +222,15 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
         wanted = {**asked, "effect": effect}
         chance = experiments.foresight(wanted).plans[0].chance
         assert f" in {100 * chance:.0f} of 100" in find_out.plan(wanted).shows
+    app = opened("home.py")
+    press(app, "home.find")
+    assert seen(app).count(find_out.BUSY) == 2  # beside the button, and in the plan
+    with monkeypatch.context() as patch:
+        removed = list[str]()
+        patch.setattr(removals, "remove_run", removed.append)
+        press(app, "home.find.again")
+        [timing] = removed
+        assert store().get(timing).manifest.kind == "calibrate"
     times = find_out.affordable("minilm")
     options = find_out.within(next(each for each in times if each.replicates), "minilm")
     plan = find_out.plan(options, times)

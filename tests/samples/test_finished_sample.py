@@ -58,7 +58,7 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         config, time = ExperimentConfig.parse(asked), duration(experiments.cost(asked).seconds)
         assert told.next == (
             f"Next: {len(config.seeds)} repetitions in place of 3, about {time} more. That many detect a true gain of "
-            "1 point in 80 of 100 cases, by the spread of 9 taggers on these labels."
+            "1 point in 80 of 100 cases."
         )
         proposed, larger = find_out.plan(asked), experiments.foresight(asked)
         assert proposed.time.startswith(f"It takes about {time} ")

@@ -75,7 +75,7 @@ def leaderboard(run_id: str) -> None:
     with st.expander("Text read, and seeds won", icon=":material/view_column:"):
         table(lines, MORE, "Text that every variant read, and its seeds that beat the baseline")
     _further(rows)
-    with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
+    with st.expander("Why each verdict, and what would settle it", icon=":material/gavel:"):
         for words in filter(None, (*board.claim_words, board.overlap_words)):
             st.markdown(plain(words))
         verdicts = [

@@ -13,6 +13,7 @@ from core.experiment import deliver, results
 from core.experiment.report.parts import Cover
 from core.experiment.results import TaggerRow
 from core.projects import runs
+from core.projects import view as projects
 from core.projects.titles import encoder, run_titles
 from core.shown import duration
 from core.tagging import view as taggers
@@ -159,7 +160,7 @@ def report(run_id: str) -> None:
             _file(
                 label,
                 partial(deliver.report, run_id, suffix, cover, examples=examples),
-                f"{run_id}.{suffix}",
+                f"{projects.current().slug}-report.{suffix}",
                 mime,
                 "primary" if suffix == "pdf" else "secondary",
             )

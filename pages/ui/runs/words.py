@@ -88,7 +88,7 @@ def waited_for(run_id: str) -> str:
     try:
         return plain(title(runs.get(run_id)))
     except WinnowError:
-        return plain(run_id)
+        return "a run of another project"
 
 
 def stage(state: RunState) -> str:
