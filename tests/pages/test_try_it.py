@@ -14,10 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.library import Library
 from core.experiment import deliver
+from core.kind import register
+from core.kinds import KINDS
 from core.projects import runs
+from core.projects.home import store
 from core.tagging import trial, trial_process
 from pages.ui.results.take import NO_MODELS
 from pages.ui.results.try_it import TRIED, query
+from tests import finished
 from tests.homes import Homes
 from tests.pages.drawing import opened, press, texts
 from tests.pages.test_results import PAGE, on_tab
@@ -168,6 +172,16 @@ def test_home_leads_to_the_tab_if_there_is_a_tagger(taggers: tuple[str, str]) ->
     for run in taggers:
         shutil.rmtree(deliver.model_folder(run))
     assert not leads_there(opened("home.py"))
+
+
+def test_project_without_a_tagger_gets_one_sentence_and_leads_to_training(home: Path) -> None:
+    marks = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
+    recipe = KINDS["experiment"]
+    register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())
+    app = opened(PAGE, {"results.tab.waiting": "Try it"})
+    assert [info.value for info in app.info] == ["This project has no tagger yet. Train one to try it here."]
+    assert "Train a tagger" in [link.proto.label for link in app.get("page_link")]
+    assert not app.text_area
 
 
 def test_tagger_without_its_model_is_not_offered_and_can_be_trained_again(

@@ -29,8 +29,8 @@ REPORTS: Mapping[deliver.Format, tuple[str, str]] = {
     "html": ("Report (.html)", "text/html"),
 }
 NO_MODELS = (
-    "The models of these taggers are not in this project: they were deleted, or left out of its file, as in the "
-    "finished sample. The scores are complete."
+    "The models of these taggers are not in this project: they were deleted, or left out of its file. The scores are"
+    " complete."
 )
 FIELD = 200  # pixels; four fields fit side by side, or in two lines in a narrow window
 ZIP_LIMIT = 200_000_000  # bytes; larger files are not offered as a download
