@@ -1,5 +1,5 @@
-// Report two things that Streamlit does not: the visible range, so that a redrawn map keeps it, and clicks on points
-// while the mouse draws lassos.
+// Report what Streamlit does not: the visible range, so that a redrawn map keeps it, clicks on points while the mouse
+// draws lassos, and clicks on the legend, which filter map and table.
 export default function ({ data, setStateValue, setTriggerValue }) {
   let plot = null;
   let sent = "";
@@ -14,13 +14,20 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   const clicked = (event) => {
     if (!plot._fullLayout.clickmode.includes("select")) setTriggerValue("click", event.points[0].customdata);
   };
+  const legend = (event) => {
+    const { meta } = event.data[event.curveNumber];
+    if (meta) setTriggerValue("legend", meta);
+    return false; // Plotly would hide the points
+  };
   const bind = () => {
     const found = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);
     if (!found?.on || found === plot) return;
     plot = found;
     sent = JSON.stringify(plot._fullLayout?.xaxis?.autorange ? null : sent);
-    plot.on("plotly_relayout", looked);
-    plot.on("plotly_click", clicked);
+    const listeners = { relayout: looked, click: clicked, legendclick: legend, legenddoubleclick: () => false };
+    for (const [name, listener] of Object.entries(plot.winnow ?? {})) plot.removeListener(`plotly_${name}`, listener);
+    for (const [name, listener] of Object.entries(listeners)) plot.on(`plotly_${name}`, listener);
+    plot.winnow = listeners; // Streamlit may call this function again, and a legend that answers twice undoes its click
   };
 
   const watcher = new MutationObserver(bind);

@@ -143,7 +143,7 @@ def _map(choice_id: str) -> None:
     state.follow_address(map_run)
     asked = controls(map_run)
     state.name_in_address(choice_id, map_run)
-    points = state.points_of(map_run, state.picked(map_run), kinds)
+    points = regions.region_points(map_run, state.filtered(state.picked(map_run)), kinds)
     with st.container(key="explore-panes"):
         left, right = st.columns((8, 5))  # both always, because a chart in another place of the page is drawn again
     with left:
@@ -164,7 +164,7 @@ def _map(choice_id: str) -> None:
 def _commands(choice_id: str, map_run: str) -> None:
     """Draw the commands for the map and for the picked sentences; they write the same bytes as the page."""
     command_lines(commands.command("map", maps.config(map_run)))
-    region = state.picked(map_run)
+    region = state.filtered(state.picked(map_run))
     if token := regions.region_token(region):
         st.caption("Writes the picked sentences as text. For other formats, end the file name in .jsonl or .parquet.")
         name = f"{regions.region_file(choice_id, region)}.txt"

@@ -70,7 +70,8 @@ def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look
         n = int(mask.sum())
         if totals[kind]:
             of = f"{n:,}" if n == totals[kind] else f"{n:,} of {totals[kind]:,}"
-            _add(fig, dots, mask, looks[kind], name=f"{looks[kind].name} ({of})", legendrank=kind)
+            meta = _class(kind) if looks is CLASS_LOOKS else None
+            _add(fig, dots, mask, looks[kind], name=f"{looks[kind].name} ({of})", legendrank=kind, meta=meta)
     return fig
 
 
@@ -87,15 +88,24 @@ def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figur
             if part.any():
                 marker = {} if isinstance(colour, str) else {"color": colour, "coloraxis": "coloraxis"}
                 _add(fig, dots, part, look, showlegend=False, marker=marker)
-        _key(fig, look, COLOURS["T_C"] if look.name == TASK.word else COLOURS["filtered"], legendrank=kind)
+        _key(
+            fig,
+            look,
+            COLOURS["T_C"] if look.name == TASK.word else COLOURS["filtered"],
+            legendrank=kind,
+            meta=_class(kind),
+        )
     low, high = np.percentile(values[known], [1, 99]).tolist() if known.any() else (0.0, 1.0)
     bar = {"title": {"text": plain(title), "side": "right"}, "thickness": 12, "outlinewidth": 0}
     fig.update_layout(coloraxis={"colorscale": "Viridis", "cmin": low, "cmax": high, "colorbar": bar})
     return fig
 
 
-def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
-    """Draw points coloured by name and shaped by class. The most frequent names get a colour, all others are grey."""
+def by_name(dots: Dots, names: Sequence[str], view: View, column: str | None = None) -> go.Figure:
+    """Draw points coloured by name and shaped by class. The most frequent names get a colour, all others are grey.
+
+    column: column of the names; a click on the legend picks a name of it.
+    """
     fig = _canvas(view)
     labels = np.asarray(names, dtype=object)
     distinct, counts = np.unique(labels.astype(str), return_counts=True)
@@ -109,10 +119,12 @@ def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
         for kind, mask in _kinds(dots, CLASS_LOOKS):
             if (mask & inside).any():
                 more = {"legendgroup": name, "showlegend": shown, "legendrank": rank, "marker": {"color": colour}}
+                if column and rank < len(first):
+                    more["meta"] = ["column", {column: [name]}]
                 _add(fig, dots, mask & inside, CLASS_LOOKS[kind], name=f"{_short(name)} ({inside.sum():,})", **more)
                 shown = False
     for kind, look in enumerate(CLASS_LOOKS):
-        _key(fig, look, COLOURS["filtered"], legendrank=1000 + kind)
+        _key(fig, look, COLOURS["filtered"], legendrank=1000 + kind, meta=_class(kind))
     return fig
 
 
@@ -203,6 +215,11 @@ def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
         **more,
         marker={"color": colour, "symbol": look.symbol, "size": look.size},
     )
+
+
+def _class(kind: int) -> list[str]:
+    """Return what a click on the legend picks: kind and value of a region (`core.explore.regions`)."""
+    return ["class", ("T_C", "selected", "filtered")[kind]]
 
 
 def _short(name: str) -> str:

@@ -1,14 +1,16 @@
-"""Regions picked on a map, stored beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
+"""Regions picked on a map, stored beside it: a lasso, a box, a topic, a class, a sentence, a range of scores, values
+of columns, the hits of a search, and the sentences that lie in several of these.
 
 A token identifies a region in an address, in a file's name and on the command line. `topic:3`, `class:filtered` and
-`point:17` are complete; `lasso:5e0c91ab` and `box:...` name the file that holds the borders. A search has no token, so
-that the query stays out of a browser's history.
+`point:17` are complete; `lasso:5e0c91ab`, `box:...` and `column:...` name the file that holds the borders or values.
+Tokens joined by commas are all of them at once. A search has no token, so that the query stays out of a browser's
+history.
 """
 
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -19,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from core.corpora.writers import Format
 from core.errors import ConfigError
 from core.explore.result import CLASSES
-from core.explore.view import Mode, alike, classes, colour_numbers, export, get, search
+from core.explore.view import Mode, alike, classes, colour_numbers, export, get, search, with_values
 from core.paths import home
 from core.projects import view as projects
 from core.projects.home import store
@@ -30,6 +32,7 @@ from core.selection.view import at
 from core.shown import shown
 
 SHAPES = ("lasso", "box")
+STORED = (*SHAPES, "column")  # kinds whose token names a file
 LONGEST = 60  # characters of a name
 _NAMES = "region-names.json"
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -42,6 +45,8 @@ _VALUES: Mapping[str, TypeAdapter[Any]] = {  # type of a region's value per kind
     "point": TypeAdapter(Annotated[int, Field(ge=0)]),
     "class": TypeAdapter(Annotated[str, Field(pattern=f"^({'|'.join(CLASSES)})$")]),
     "hits": TypeAdapter(tuple[str, Mode]),
+    "column": TypeAdapter(Annotated[dict[str, Annotated[list[str], Field(min_length=1)]], Field(min_length=1)]),
+    "all": TypeAdapter(Annotated[list[dict[str, Any]], Field(min_length=2)]),
 }
 
 
@@ -58,11 +63,34 @@ def kept_region(map_run: str) -> Region | None:
 
 
 def keep_region(map_run: str, region: Region | None) -> None:
-    """Store the region picked on a map, or None. Lassos and boxes also stay under their token."""
-    kept = _region(region)
-    if kept and kept["kind"] in SHAPES:
-        choice.write(_folder(map_run), _file(region_token(kept)), kept)
-    choice.write(_folder(map_run), choice.REGION, kept)
+    """Store the region picked on a map, or None. Lassos, boxes and values of columns also stay under their token."""
+    for part in parts(region):
+        if part["kind"] in STORED:
+            choice.write(_folder(map_run), _file(region_token(part)), part)
+    choice.write(_folder(map_run), choice.REGION, joined(parts(region)))
+
+
+def parts(region: Region | None) -> list[Region]:
+    """Return the regions whose common sentences are `region`, each of another kind; [] for None."""
+    if region is None:
+        return []
+    kept = region["value"] if region["kind"] == "all" else [region]
+    return [Region(kind=part["kind"], value=part["value"]) for part in kept]
+
+
+def joined(regions: Sequence[Region]) -> Region | None:
+    """Return the region of the sentences that lie in all of `regions`; None, the whole map, for no region."""
+    if len(regions) < 2:
+        return regions[0] if regions else None
+    return Region(kind="all", value=list(regions))
+
+
+def checked(kind: str, value: object) -> Region | None:
+    """Return the region of a kind with a value that a browser sent, or None if they fit no region."""
+    try:
+        return Region(kind=kind, value=_VALUES[kind].validate_json(json.dumps(value), strict=True))
+    except (KeyError, ValidationError, RecursionError):
+        return None
 
 
 def named_regions(map_run: str) -> dict[str, str]:
@@ -84,25 +112,32 @@ def name_region(map_run: str, region: Region, name: str) -> None:
 
 def region_token(region: Region | None) -> str:
     """Return a region's token; "" for None and for a search."""
-    if region is None or region["kind"] == "hits":
+    tokens = [_token(part) for part in parts(region)]
+    return ",".join(tokens) if all(tokens) else ""
+
+
+def _token(region: Region) -> str:
+    if region["kind"] == "hits":
         return ""
     value = region["value"]
     if region["kind"] == "score":
         return f"score:{value[0]:.6g}~{value[1]:.6g}"
-    if region["kind"] in SHAPES:
+    if region["kind"] in STORED:
         value = hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
     return f"{region['kind']}:{value}"
 
 
 def region_of(map_run: str, token: str) -> Region:
     """Return the region of a token, or of a lasso's name, on this map. Errors: ConfigError if there is none."""
+    if "," in token and ":" in token:
+        return Region(kind="all", value=[region_of(map_run, part) for part in token.split(",")[:LONGEST]])
     if ":" not in token:
         token = next((each for each, name in named_regions(map_run).items() if name == token), token)
     kind, _, value = token.partition(":")
     # The token may come from an address. At most 9 digits, because `int` refuses thousands of them.
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
-    if kind in SHAPES:
-        for kept in (_read_back(map_run, _file(token)), kept_region(map_run)):
+    if kind in STORED:
+        for kept in (_read_back(map_run, _file(token)), *parts(kept_region(map_run))):
             if kept and region_token(kept) == token:
                 return kept
     if kind == "class" and value in CLASSES:
@@ -116,25 +151,32 @@ def region_of(map_run: str, token: str) -> Region:
 
 def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
     """Return the points of a region, drawn or not, ascending `(m,)`; all points for None. kinds: see `classes`."""
-    if region is None:
-        return np.arange(len(kinds))
+    inside = np.arange(len(kinds))
+    for part in parts(region):
+        inside = np.intersect1d(inside, _points(map_run, part, kinds))
+    return inside
+
+
+def _points(map_run: str, region: Region, kinds: IntArray) -> IntArray:
     value = region["value"]
     match region["kind"]:
         case "lasso":
-            parts = [get(map_run).lasso(corners) for corners in value]
+            inside = np.concatenate([get(map_run).lasso(corners) for corners in value])
         case "box":
-            parts = [get(map_run).box(*sides) for sides in value]
+            inside = np.concatenate([get(map_run).box(*sides) for sides in value])
         case "topic":
-            parts = [np.flatnonzero(get(map_run).cluster == value)]
+            inside = np.flatnonzero(get(map_run).cluster == value)
         case "class":
-            parts = [np.flatnonzero(kinds == CLASSES.index(value))]
+            inside = np.flatnonzero(kinds == CLASSES.index(value))
         case "hits":
-            parts = [search(map_run, *value).points]
+            inside = search(map_run, *value).points
         case "score":
-            parts = [_scoring(map_run, *value)]
+            inside = _scoring(map_run, *value)
+        case "column":
+            inside = with_values(map_run, value)
         case _:
-            parts = [np.array([value])]
-    return np.unique(np.concatenate(parts))
+            inside = np.array([value])
+    return inside
 
 
 def scores_on_map(map_run: str, points: IntArray) -> FloatArray:
@@ -203,14 +245,18 @@ def _region(kept: object) -> Region | None:
 def _read_back(map_run: str, name: str) -> Region | None:
     """Return the region in a file beside a map; None if it is missing, cannot be read, or is not of this map."""
     kept = _region(choice.read(_folder(map_run), name))
-    if kept is None or not isinstance(kept["kind"], str) or kept["kind"] not in _VALUES:
-        return None
-    try:
-        value = _VALUES[kept["kind"]].validate_json(json.dumps(kept["value"]), strict=True)
-    except (ValidationError, RecursionError):
-        return None
-    most = {"topic": lambda: len(get(map_run).clusters), "point": lambda: len(get(map_run))}.get(kept["kind"])
-    return kept if most is None or value < most() else None
+    return kept if kept and _sound(map_run, kept) else None
+
+
+def _sound(map_run: str, kept: Region, *, part: bool = False) -> bool:
+    """Return True if a stored region has a form that this map knows. part: True for a region within another."""
+    region = checked(kept["kind"], kept["value"]) if isinstance(kept["kind"], str) else None
+    if region is None or (part and region["kind"] == "all"):
+        return False
+    if region["kind"] == "all":
+        return all((each := _region(one)) is not None and _sound(map_run, each, part=True) for one in region["value"])
+    most = {"topic": lambda: len(get(map_run).clusters), "point": lambda: len(get(map_run))}.get(region["kind"])
+    return most is None or region["value"] < most()
 
 
 def _folder(map_run: str) -> Path:

@@ -6,6 +6,7 @@ A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A
 Predicted entities come from finished `tag` runs of D_C.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -141,6 +142,38 @@ def _is_number(text: str) -> bool:
         return bool(np.isfinite(float(text))) and "_" not in text
     except ValueError:
         return False
+
+
+MOST_VALUES = 500  # different values of a column that can be filtered by
+
+
+@kept_per_home(4)
+def filter_values(map_run: str) -> dict[str, dict[str, int]]:
+    """Return {column: {value: its number of points}} of the columns to filter by, the most frequent value first.
+
+    Columns are `source` (the document), `file`, `group` and the further columns of the imported files. A column with
+    one value or with more than MOST_VALUES is left out.
+    """
+    everything = np.arange(len(get(map_run)))
+    names = [*(name for name in ("source", "file", "group") if kept_columns(map_run)[name]), *further_columns(map_run)]
+    counts = {name: Counter(_values(map_run, everything, name)) for name in dict.fromkeys(names)}
+    return {name: dict(each.most_common()) for name, each in counts.items() if 1 < len(each) <= MOST_VALUES}
+
+
+def with_values(map_run: str, wanted: Mapping[str, Sequence[str]]) -> IntArray:
+    """Return the points that have, in each column of `wanted`, one of its values; see `filter_values`."""
+    inside = np.arange(len(get(map_run)))
+    for name, values in wanted.items():
+        known = name in ("source", "file", "group") or name in further_columns(map_run)
+        held = _values(map_run, inside, name) if known else []
+        inside = inside[[i for i, value in enumerate(held) if value in values]]
+    return inside
+
+
+def _values(map_run: str, points: IntArray, column: str) -> list[str]:
+    if column in ("source", "file", "group"):
+        return colour_names(map_run, points, cast(Literal["source", "file", "group"], column))
+    return column_names(map_run, points, column)
 
 
 def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:

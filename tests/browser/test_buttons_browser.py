@@ -411,6 +411,8 @@ def explore(one: Walk) -> None:
     settled(page)
     pick(one.page, "Pick a topic or a class", "All filtered sentences")
     expect(page.get_by_role("heading", name="All filtered sentences")).to_be_visible()
+    one.press("explore.drop.class")
+    one.press("explore.clear", sees=one.button("explore.hits"))
     one.press("explore.hits", sees=page.get_by_role("heading", name="Sentences with the"))
     settled(page)
     table = page.get_by_test_id("stDataFrame")
@@ -418,7 +420,7 @@ def explore(one: Walk) -> None:
     insisting(page, lambda: table.click(position={"x": 18, "y": 70}))
     expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()
     before = page.locator(".st-key-explore-edits").inner_text()
-    one.press("explore.one")
+    one.press("explore.one.list")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
     _named(one)
     while selections.edits(one.runs.select).history:  # other walks find the selection unchanged
@@ -428,6 +430,11 @@ def explore(one: Walk) -> None:
 def _named(one: Walk) -> None:
     """Name a region of the map, and remove the name."""
     map_run = str(maps.of(one.runs.select))
+    regions.keep_region(map_run, {"kind": "point", "value": len(maps.get(map_run)) - 1})
+    one.go(f"Explore?run={one.runs.select}")
+    one.press("explore.one.map")
+    settled(one.page)
+    one.press("explore.drop.point")
     region: regions.Region = {"kind": "box", "value": [[-1e3, 1e3, -1e3, 1e3]]}
     regions.keep_region(map_run, region)
     one.go(f"Explore?run={one.runs.select}")

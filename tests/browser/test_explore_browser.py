@@ -196,6 +196,8 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     counts(page, drawn)
     page.wait_for_function(f"{OUTLINE}?.length === 1")
     assert len(lassoed(page, points)) == len(inside)
+    press(page, "Clear")
+    filters(page)
     pick(page, "All selected sentences")
     edited = [json.loads(line)["row"] for line in taken(page, "JSONL").splitlines()]
     selected = {row["row"] for row in points.values() if row["class"] == "selected"}
@@ -270,7 +272,7 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     expect(tooltip(page, nasty)).to_have_text(wanted)
     box = still(page.get_by_test_id("stDataFrame"))
     insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))
-    card = page.locator(".st-key-explore-why")
+    card = page.locator(".st-key-explore-why-list")
     expect(card.get_by_text(NASTY)).to_be_visible()
     press(page, re.compile("(Add to|Remove from) the selection"))
     expect(page.get_by_text(re.compile("By hand"))).to_be_visible()

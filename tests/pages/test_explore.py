@@ -57,6 +57,11 @@ SPOILT: list[tuple[Region, list[object]]] = [  # a region, and values that make 
     ({"kind": "point", "value": 1}, [10**6, -1, 0.5, [1]]),
     ({"kind": "class", "value": "T_C"}, ["other", 1, None]),
     ({"kind": "hits", "value": ["x", "words"]}, [["x"], ["x", "other"], "x"]),
+    ({"kind": "column", "value": {"court": ["Ulm"]}}, [{}, {"court": []}, {"court": [1]}, "Ulm"]),
+    (
+        {"kind": "all", "value": [{"kind": "class", "value": "T_C"}, {"kind": "topic", "value": 1}]},
+        [[], [{"kind": "class", "value": "T_C"}], [{"kind": "class"}, {"kind": "topic", "value": 1}], [1, 2]],
+    ),
 ]
 Made = Mapping[str, str]
 
@@ -271,6 +276,63 @@ def test_score_range_applies_to_map_list_and_histogram(made: Made) -> None:
     assert again.tolist() == inside.tolist()
 
 
+def test_class_score_column_and_search_filter_map_and_table_together(made: Made) -> None:
+    map_run, kinds = made["map"], maps.classes(made["map"])
+    mapped = maps.get(map_run)
+    app = opened(PAGE, PANEL)
+    ulm = next(box for box in app.multiselect if box.label.lower() == "court")
+    assert "Ulm (111)" in ulm.options
+    ulm.set_value(["Ulm"]).run()
+    group(app).set_value(("class", "filtered")).run()
+    values = maps.colour_numbers(map_run, np.arange(len(mapped)), "score")
+    [slider] = [each for each in app.slider if (each.key or "").startswith("explore.range.")]
+    slider.set_value((float(np.nanmedian(values)), slider.value[1])).run()
+    app.text_input(key="explore.query").set_value("the").run()
+    low = next(each.value for each in app.slider if (each.key or "").startswith("explore.range."))[0]
+    courts = np.array(maps.column_names(map_run, np.arange(len(mapped)), "court"))
+    said = np.array(["the" in text.lower() for text in mapped.texts(np.arange(len(mapped)))])
+    inside = np.flatnonzero((courts == "Ulm") & (kinds == 2) & (values >= low - 1e-5 * np.nanmax(values)) & said)
+    assert 0 < len(inside) < 111
+    assert f"**{len(inside):,} of 261 sentences**" in texts(app)
+    assert f"**{len(inside):,} sentences**" in texts(app)  # the list
+    bright = {
+        int(point)
+        for trace in figure_of(app)["data"]
+        if "customdata" in trace and "opacity" in trace["marker"]
+        for point, o in zip(numbers(trace["customdata"]), numbers(trace["marker"]["opacity"]), strict=True)
+        if o > 0.5
+    }
+    assert bright == set(inside.tolist())  # the map
+    assert "region" not in app.query_params  # it holds a search
+    app.text_input(key="explore.query").set_value("").run()
+    token = str(app.query_params["region"])
+    region = regions.region_of(map_run, token)
+    assert {part["kind"] for part in regions.parts(region)} == {"column", "class", "score"}
+    more = regions.region_points(map_run, region, kinds)
+    assert set(inside.tolist()) <= set(more.tolist())
+    point = int(more[0])
+    app = opened(PAGE, picked("all", [*regions.parts(region), {"kind": "point", "value": point}], map_run))
+    assert f"**{len(more):,} sentences**" in texts(app)  # an opened sentence leaves the list as it is
+    assert any(metric.label == "Rank" for metric in app.metric)
+    press(app, "explore.drop.point")
+    assert not app.metric
+    assert f"**{len(more):,} sentences**" in texts(app)
+
+
+def test_legend_names_what_a_click_picks(made: Made) -> None:
+    app = opened(PAGE, {"explore.by": "column"})
+    metas = [trace["meta"] for trace in figure_of(app)["data"] if trace.get("meta")]
+    assert ["column", {"court": ["Ulm"]}] in metas
+    assert ["class", "selected"] in metas
+    kinds = maps.classes(made["map"])
+    for meta in metas:
+        region = regions.checked(*meta)
+        assert region is not None
+        assert len(regions.region_points(made["map"], region, kinds))
+    assert regions.checked("class", "nonsense") is None
+    assert regions.checked("nonsense", 1) is None
+
+
 def test_map_is_exported_as_a_folder_for_embedding_atlas(made: Made, tmp_path: Path) -> None:
     select, map_run = made["select"], made["map"]
     regions.name_region(map_run, middle(map_run), "the middle")
@@ -398,6 +460,9 @@ def test_search_counts_all_rows_and_stays_out_of_the_address(made: Made) -> None
     group(app).set_value(("class", "T_C")).run()
     assert list(counted(app).values())[1][0] == 0  # the class that was chosen after the search stays chosen
     assert not {"explore.add", "explore.remove"} & keys(app)  # sentences of the task corpus are in no selection
+    press(app, "explore.drop.class")
+    assert list(counted(app).values())[1][0] > 0
+    press(app, "explore.clear")
     press(app, "explore.hits")
     assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())
     app.text_input(key="explore.query").set_value("zzzqq").run()
@@ -459,7 +524,7 @@ def test_sentence_shows_why_it_was_selected_and_is_missing_from_the_sealed_corpu
     assert expected.entities[0].type.replace("<", "&lt;").replace(">", "&gt;") in said
     assert "<b>ODD" not in said
     app.session_state["explore.by"] = "entities"
-    press(app, "explore.one")
+    press(app, "explore.one.map")
     assert selections.edits(select).removed.tolist() == [row]
     assert "predicted entities" in json.dumps(figure_of(app)["layout"])
     press(app, "explore.seal")

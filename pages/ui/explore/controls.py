@@ -111,7 +111,7 @@ def controls(map_run: str) -> Controls:
             layers = _layers()
             _picture()
             for_atlas(map_run)
-        st.toggle("Filters", key=FILTERS, help="Show sentences of a class, a topic or a range of scores only.")
+        st.toggle("Filters", key=FILTERS, help="Show only a class, a topic, a range of scores, or values of a column.")
     state.searched(map_run, query, mode)
     if query:
         _hits(map_run, query, mode)
@@ -220,8 +220,8 @@ def _hits(map_run: str, query: str, mode: Mode) -> None:
             f"{plain(query)}"
         )
         st.markdown(f"{counts}{'.' if len(hits.points) else '; none of them is on the map.'}", width="content")
-        region = state.picked(map_run)
-        if len(hits.points) and (region is None or region["value"] != (query, mode)):
+        picked = state.part(state.picked(map_run), "hits")
+        if len(hits.points) and (picked is None or tuple(picked["value"]) != (query, mode)):
             st.button(
                 f"Pick the {len(hits.points):,} on the map",
                 key="explore.hits",

@@ -1,5 +1,6 @@
-"""The map of a selection with its settings and picked points, and the histogram of scores below it."""
+"""The map of a selection with its settings and picked points, and the histogram of scores."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def scores(map_run: str, points: IntArray) -> None:
     # A slider needs two different ends.
     if len(values) < 2 or values.min() == values.max():
         return
-    region = state.picked(map_run)
+    region = state.filtered(state.picked(map_run))
     low, high = float(values.min()), float(values.max())
     picked = regions.scores_on_map(map_run, points) if region else values[:0]
     unit = selections.scored(maps.get(map_run).selection).scores.unit
@@ -42,12 +43,12 @@ def scores(map_run: str, points: IntArray) -> None:
         selection_mode="box",
     )
     st.caption("Drag over the bars to pick a range.")
-    _slider(map_run, region, (low, high))
+    _slider(map_run, state.part(region, "score"), (low, high))
 
 
 def _slider(map_run: str, region: Region | None, span: tuple[float, float]) -> None:
     low, high = span
-    now = tuple(region["value"]) if region and region["kind"] == "score" else span
+    now = tuple(region["value"]) if region else span
     key = f"explore.range.{map_run[-4:]}.{state.nth()}"
 
     def chosen() -> None:
@@ -74,6 +75,7 @@ def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
 
 
 KEY = "explore-map"
+COLUMNS = ("source", "file", "group")  # colourings by a stored column
 MOST_HOVERED = 20_000  # points with a tooltip; fewer than are drawn, because tooltips are large
 PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
@@ -175,7 +177,7 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
     else:
         fig = _coloured(by, column, map_run, drawn, view)
     if shown:
-        plot.fade_others(fig, regions.region_points(map_run, regions.region_of(map_run, shown), _kinds))
+        plot.fade_others(fig, regions.region_points(map_run, json.loads(shown), _kinds))
     if query:
         plot.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
     if "density" in layers:
@@ -189,9 +191,10 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
 
 
 def _faded(map_run: str) -> str:
-    """Return the token of a pick that the figure must show; the browser shows a lasso or a box itself."""
-    region = state.picked(map_run)
-    return regions.region_token(region) if region and region["kind"] in ("score", "topic", "class") else ""
+    """Return, as JSON, the part of a pick that the figure must show; the browser shows a lasso or a box itself."""
+    kinds = (*regions.SHAPES, "point")
+    parts = [part for part in regions.parts(state.picked(map_run)) if part["kind"] not in kinds]
+    return json.dumps(regions.joined(parts)) if parts else ""
 
 
 def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
@@ -208,14 +211,14 @@ def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: 
         return plot.by_value(drawn, maps.entity_counts(map_run, points), "predicted entities", view)
     if by == "column":
         return _by_column(column, map_run, drawn, view)
-    return plot.by_name(drawn, maps.colour_names(map_run, points, by), view)
+    return plot.by_name(drawn, maps.colour_names(map_run, points, by), view, by if by in COLUMNS else None)
 
 
 def _by_column(column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
     """Draw the map coloured by a column of the files, on a scale if it holds only numbers."""
     if maps.further_columns(map_run)[column]:
         return plot.by_value(drawn, maps.column_numbers(map_run, drawn.points, column), column, view)
-    return plot.by_name(drawn, maps.column_names(map_run, drawn.points, column), view)
+    return plot.by_name(drawn, maps.column_names(map_run, drawn.points, column), view, column)
 
 
 @st.fragment
@@ -228,12 +231,16 @@ def _bridged(map_run: str) -> None:
             height=1,
             on_zoom_change=lambda: None,
             on_click_change=lambda: None,
+            on_legend_change=lambda: None,
         )
         if event.zoom is not None or "zoom" in event:
             zoom = event.zoom
             st.session_state[state.ZOOM] = {map_run: tuple(zoom) if zoom else None}
         if event.click is not None:
             state.pick(map_run, "point", int(event.click))
+            st.rerun(scope="app")
+        if event.legend is not None and (region := regions.checked(*event.legend)):
+            state.toggle(map_run, region)
             st.rerun(scope="app")
 
 

@@ -13,7 +13,6 @@ import streamlit as st
 from core.experiment import deliver
 from core.explore import regions
 from core.explore import view as maps
-from core.explore.regions import Region
 from core.explore.result import CLASSES, MapRow
 from core.explore.view import Sort
 from core.results import IntArray
@@ -23,6 +22,7 @@ from core.selection.why import Why
 from core.shown import count
 from core.terms import plainly
 from pages.ui.explore import state
+from pages.ui.explore.controls import FILTERS
 from pages.ui.explore.map import scores
 from pages.ui.frame import guard
 from pages.ui.project import later
@@ -30,7 +30,7 @@ from pages.ui.selection.chosen import LARGEST_DOWNLOAD
 from pages.ui.widgets import entity_html, grid, place_html, plain, pressed, table, with_place
 
 
-def name_it(map_run: str, region: Region) -> None:
+def name_it(map_run: str, region: regions.Region) -> None:
     """Draw the popover that names the pick."""
     token = regions.region_token(region)
     before = regions.named_regions(map_run).get(token, "")
@@ -41,12 +41,16 @@ def name_it(map_run: str, region: Region) -> None:
             st.rerun()
 
 
-def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
-    """Draw the card of one point of the map."""
+def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray, *, opened: bool = False) -> None:
+    """Draw the card of one point of the map. opened: True beside the map, False below the table."""
     mapped = maps.get(map_run)
-    with st.container(border=True, key="explore-why"):
+    place = "map" if opened else "list"
+    with st.container(border=not opened, key=f"explore-why-{place}"):
         row = maps.page_of(map_run, np.array([point]), kinds)[0]
-        st.subheader("Why this sentence", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.subheader("Why this sentence", anchor=False, width="content")
+            if opened:
+                _drop(map_run, "Close", "point")
         if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
@@ -58,7 +62,7 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
         why = insights.why(choice_id, row["row"])
         st.markdown(f"**{plain(why.verdict)}**")
         _place(why, row["class"])
-        _one(choice_id, why.row, row["class"] == "selected")
+        _one(choice_id, why.row, row["class"] == "selected", place)
         _neighbours(why)
         _parts(why)
         _duplicates(why)
@@ -93,9 +97,9 @@ def _place(why: Why, kind: str) -> None:
         )
 
 
-def _one(choice_id: str, row: int, selected: bool) -> None:
+def _one(choice_id: str, row: int, selected: bool, place: str) -> None:
     label = "Remove from the selection" if selected else "Add to the selection"
-    if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
+    if pressed(label, f"explore.one.{place}", icon=f":material/{'remove' if selected else 'add'}:"):
         selections.edit(choice_id, "remove" if selected else "add", np.array([row]))
         st.rerun(scope="app")
 
@@ -144,28 +148,81 @@ HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Senten
 
 def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Draw the panel beside the map."""
-    region = state.picked(map_run)
+    picked = state.picked(map_run)
+    region, opened = state.filtered(picked), state.part(picked, "point")
+    if opened:
+        why_card(choice_id, map_run, opened["value"], kinds, opened=True)
+        if region is None and not st.session_state.get(FILTERS):
+            return
+        st.divider()
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(state.words(map_run, region), anchor=False, width="content")
         if region:
             st.button("Clear", key="explore.clear", icon=":material/close:", on_click=state.clear, type="tertiary")
-    _groups(map_run)
-    if region is not None and region["kind"] in regions.SHAPES:
-        name_it(map_run, region)
-    if region is not None and region["kind"] == "point":
-        st.caption("The card below explains why it was or was not selected.")
-        _take_away(choice_id, map_run, points)
-        return
+    _parts_of(map_run, region)
+    st.markdown(f"**{len(points):,} of {count(len(maps.get(map_run)), 'sentence')}**")
+    if shape := state.part(region, *regions.SHAPES):
+        name_it(map_run, shape)
     if region is None:
-        st.caption("Draw around sentences with the mouse, click one, or pick a topic here to act on it.")
+        st.caption("Draw around sentences with the mouse, click one, or pick a class in the legend.")
     _counts(maps.class_counts(points, kinds))
-    ranged = region is not None and region["kind"] == "score"
-    with st.expander("Scores", expanded=ranged or region is None, icon=":material/bar_chart:"):
-        scores(map_run, points)
     if region is not None:
         _actions(choice_id, map_run, kinds, points)
         _take_away(choice_id, map_run, points)
         _telling(map_run, points)
+    _filters(map_run, points, region)
+
+
+def _drop(map_run: str, label: str, *kinds: str) -> None:
+    st.button(
+        label,
+        key=f"explore.drop.{kinds[0]}",
+        icon=":material/close:",
+        on_click=state.drop,
+        args=(map_run, *kinds),
+        type="tertiary",
+    )
+
+
+def _parts_of(map_run: str, region: regions.Region | None) -> None:
+    """Draw a button per part of the pick, which removes that part; none if there is only one, because of Clear."""
+    parts = regions.parts(region)
+    with st.container(horizontal=True, gap="small"):
+        for each in parts if len(parts) > 1 else ():
+            _drop(map_run, state.words(map_run, each), each["kind"])
+
+
+def _filters(map_run: str, points: IntArray, region: regions.Region | None) -> None:
+    """Draw fields that filter by topic or class, by score and by the columns of the texts."""
+    shown = bool(st.session_state.get(FILTERS)) or state.part(region, "score", "column") is not None
+    with st.expander("Filters", expanded=shown, icon=":material/filter_list:"):
+        _groups(map_run)
+        scores(map_run, points)
+        now = state.part(region, "column")
+        for name, values in maps.filter_values(map_run).items():
+            _column(map_run, name, values, now["value"] if now else {})
+
+
+def _column(map_run: str, name: str, values: Mapping[str, int], now: Mapping[str, Sequence[str]]) -> None:
+    """Let the user pick values of a column. values: {value: number of points}. now: all values picked at present."""
+    key = f"explore.column.{name}.{state.nth()}"
+
+    def chosen() -> None:
+        wanted = {**now, name: list(st.session_state[key])}
+        if kept := {each: value for each, value in wanted.items() if value}:
+            state.pick(map_run, "column", kept)
+        else:
+            state.drop(map_run, "column")
+
+    st.multiselect(
+        plain(state.column_name(name)).capitalize(),
+        list(values),
+        [value for value in now.get(name, ()) if value in values],
+        lambda value: f"{value} ({values[value]:,})",
+        key=key,
+        on_change=chosen,
+        placeholder=f"any of {len(values):,}",
+    )
 
 
 def _groups(map_run: str) -> None:
@@ -201,7 +258,7 @@ def _names(map_run: str, named: Mapping[str, str]) -> dict[tuple[str, int | str]
         **{("class", name): "" for name in CLASSES},
     }
     return {
-        (kind, value): state.words(map_run, state.Region(map=map_run, kind=kind, value=value)) + size
+        (kind, value): state.words(map_run, regions.Region(kind=kind, value=value)) + size
         for (kind, value), size in sizes.items()
     } | {("named", token): plain(name) for token, name in named.items()}
 
@@ -251,7 +308,7 @@ def _add_flagged(choice_id: str, rows: IntArray) -> None:
 
 
 def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
-    stem = regions.region_file(choice_id, state.picked(map_run))
+    stem = regions.region_file(choice_id, state.filtered(state.picked(map_run)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Download it" if len(points) == 1 else f"Download these {len(points):,}", width="content")
         # About 300 bytes a sentence.
@@ -288,13 +345,9 @@ def _telling(map_run: str, points: IntArray) -> None:
 @st.fragment
 def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Draw the picked sentences (all if none are picked) page by page, and why the ticked one was selected."""
-    with guard(buttons="explore.one"):
-        region = state.picked(map_run)
-        if region is not None and region["kind"] == "point":
-            why_card(choice_id, map_run, int(points[0]), kinds)
-            return
+    with guard(buttons="explore.one.list"):
         if not len(points):
-            st.info("No sentence is in this region. Draw around some points, or press Clear.")
+            st.info("No sentence fits. Draw around some points, remove a filter, or press Clear.")
             return
         sort, down = _sorting(len(points))
         last = max(-(-len(points) // ROWS) - 1, 0)

@@ -56,16 +56,55 @@ def picked(map_run: str) -> Region | None:
 
 
 def pick(map_run: str, kind: str, value: Any) -> None:
-    """Pick a region. kind: lasso, box, point, topic, class or hits."""
-    st.session_state[PICKED] = Region(map=map_run, kind=kind, value=value)
-    regions.keep_region(map_run, st.session_state[PICKED])
+    """Pick a region within the present pick; it replaces a region of its own kind.
+
+    kind: lasso, box, point, topic, class, score, column or hits. A lasso and a box replace each other.
+    """
+    replaced = regions.SHAPES if kind in regions.SHAPES else (kind,)
+    _keep(map_run, [*_others(map_run, *replaced), regions.Region(kind=kind, value=value)])
+
+
+def toggle(map_run: str, region: regions.Region) -> None:
+    """Pick a region, or remove it from the pick if it is there already."""
+    if part(picked(map_run), region["kind"]) == region:
+        drop(map_run, region["kind"])
+    else:
+        pick(map_run, **region)
+
+
+def drop(map_run: str, *kinds: str) -> None:
+    """Remove the regions of `kinds` from the pick. Without a lasso or a box, the figure is drawn again."""
+    _keep(map_run, _others(map_run, *kinds))
+    if not {*kinds}.isdisjoint(regions.SHAPES):
+        st.session_state[TURN] = turn() + 1
+
+
+def _others(map_run: str, *kinds: str) -> list[regions.Region]:
+    return [part for part in regions.parts(picked(map_run)) if part["kind"] not in kinds]
+
+
+def _keep(map_run: str, parts: Sequence[regions.Region]) -> None:
+    region = regions.joined(parts)
+    st.session_state[PICKED] = Region(map=map_run, **region) if region else None
+    regions.keep_region(map_run, region)
     st.session_state[NTH] = nth() + 1
     st.session_state["explore.page"] = 0
 
 
+def part(region: regions.Region | None, *kinds: str) -> regions.Region | None:
+    """Return the part of a pick that has one of these kinds, or None."""
+    return next((each for each in regions.parts(region) if each["kind"] in kinds), None)
+
+
+def filtered(region: regions.Region | None) -> regions.Region | None:
+    """Return the pick without the opened sentence: what the table lists and the buttons act on."""
+    return regions.joined([each for each in regions.parts(region) if each["kind"] != "point"])
+
+
 def pick_named(map_run: str, token: str) -> None:
     """Pick a named lasso or box; the new turn redraws the figure with its outline."""
-    pick(map_run, **regions.region_of(map_run, token))
+    for each in regions.parts(regions.region_of(map_run, token)):
+        pick(map_run, **each)
     st.session_state[TURN] = turn() + 1
 
 
@@ -75,11 +114,10 @@ def searched(map_run: str, query: str, mode: Mode) -> None:
     if search == st.session_state.get(SEARCHED):
         return
     st.session_state[SEARCHED] = search
-    region = picked(map_run)
     if search and len(maps.search(map_run, query, mode).points):
         pick(map_run, "hits", search)
-    elif region and region["kind"] == "hits":
-        clear()
+    elif part(picked(map_run), "hits"):
+        drop(map_run, "hits")
 
 
 def clear() -> None:
@@ -103,7 +141,8 @@ def follow_address(map_run: str) -> None:
         return
     st.session_state[ADDRESS] = token
     try:
-        pick(map_run, **regions.region_of(map_run, token))
+        region = regions.region_of(map_run, token)
+        _keep(map_run, regions.parts(region))
     except WinnowError as error:
         st.warning(plain(str(error)), icon=":material/link_off:")
 
@@ -117,11 +156,6 @@ def name_in_address(choice_id: str, map_run: str) -> None:
         st.query_params["region"] = token
     elif named and not token:
         del st.query_params["region"]
-
-
-def name(region: Region) -> str:
-    """Return the region's name in the address, without its kind."""
-    return regions.region_token(region).rpartition(":")[2]
 
 
 def turn() -> int:
@@ -143,30 +177,26 @@ def take(map_run: str, key: str) -> None:
         pick(map_run, "lasso" if lassos else "box", lassos or boxes)
     elif selection.points:
         pick(map_run, "point", int(selection.points[0]["customdata"]))
-    else:
-        _forget()
-
-
-def points_of(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
-    """Return the points of a region, shape (m,), drawn or not; all points of the map for None."""
-    if region is not None and region["kind"] == "hits":
-        return maps.search(map_run, *region["value"]).points
-    return regions.region_points(map_run, region, kinds)
+    elif part(picked(map_run), *regions.SHAPES, "point"):
+        _keep(map_run, _others(map_run, *regions.SHAPES, "point"))
 
 
 def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ...]:
     """Return the outline of a lasso or a box, for a redrawn figure."""
-    if region is None or region["kind"] not in ("lasso", "box"):
+    shape = part(region, *regions.SHAPES)
+    if shape is None:
         return ()
-    if region["kind"] == "lasso":
-        return tuple(tuple((float(x), float(y)) for x, y in corners) for corners in region["value"])
-    return tuple(((x0, y0), (x1, y0), (x1, y1), (x0, y1)) for x0, x1, y0, y1 in region["value"])
+    if shape["kind"] == "lasso":
+        return tuple(tuple((float(x), float(y)) for x, y in corners) for corners in shape["value"])
+    return tuple(((x0, y0), (x1, y0), (x1, y1), (x0, y1)) for x0, x1, y0, y1 in shape["value"])
 
 
-def words(map_run: str, region: Region | None) -> str:
+def words(map_run: str, region: regions.Region | None) -> str:
     """Return a region in words (Markdown)."""
-    if region is None:
-        return "The whole map"
+    return ", ".join(_part_words(map_run, each) for each in regions.parts(region)) or "The whole map"
+
+
+def _part_words(map_run: str, region: regions.Region) -> str:
     value = region["value"]
     match region["kind"]:
         case "topic":
@@ -177,17 +207,25 @@ def words(map_run: str, region: Region | None) -> str:
             return f"Sentences with {plain(value[0])}"
         case "point":
             return "One sentence"
+        case "column":
+            pairs = value.items()
+            return "; ".join(f"{plain(column_name(name))}: {plain(', '.join(each))}" for name, each in pairs)
         case kind:
             return _drawn_words(map_run, region, kind)
 
 
-def _drawn_words(map_run: str, region: Region, kind: str) -> str:
+def column_name(name: str) -> str:
+    """Return the name of a column of `maps.filter_values` for readers; the map's stored columns have short names."""
+    return {"source": "document"}.get(name, name)
+
+
+def _drawn_words(map_run: str, region: regions.Region, kind: str) -> str:
     """Return a lasso, a box or a range of scores in words, by its name if it has one."""
     value = region["value"]
     if kind == "score":
         return f"Scores from {value[0]:.4g} to {value[1]:.4g}"
     called = regions.named_regions(map_run).get(regions.region_token(region))
-    return plain(called) if called else f"Your {kind if len(value) == 1 else f'{len(value)} {kind}s'} {name(region)}"
+    return plain(called) if called else f"Your {kind if len(value) == 1 else f'{len(value)} {kind}s'}"
 
 
 def flagged(choice_id: str, rows: IntArray) -> str:
