@@ -343,7 +343,8 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
     """Write the topics' names on a map, the largest topic first.
 
     x, y: positions, shape (m,). topics: indices into `names`, shape (m,). A name goes near the middle of its topic,
-    where it covers the fewest points and no other name; a line leads to the middle. A name without room is left out.
+    where it covers the fewest points and no other name; a line leads to the topic's border, so that it crosses none of
+    the topic's points. A name without room is left out.
     If the figure colours by these names, a coloured dot before each name replaces the legend.
     """
     if not len(x):
@@ -372,7 +373,12 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
             cost[box] = np.inf
             colour = colours.get(names[topic])
             dot = f'<span style="color:{colour}">●</span> ' if colour else ""
-            notes.append(_note((float(x[middle]), float(y[middle])), dot + plain(names[topic]), move))
+            label = position[0] + move[0], position[1] + move[1]
+            end = middle
+            if any(move):
+                end = int(inside[_nearest(across[inside] - position[0], up[inside] - position[1], move)])
+            to_label = label[0] - int(across[end]), label[1] - int(up[end])
+            notes.append(_note((float(x[end]), float(y[end])), dot + plain(names[topic]), to_label))
     fig.layout.annotations = notes
 
 
@@ -386,6 +392,16 @@ def _middle(x: FloatArray, y: FloatArray, inside: IntArray) -> int:
     """Return the point nearest to the medians. The median itself may lie where the topic has no points."""
     far = (x[inside] - np.median(x[inside])) ** 2 + (y[inside] - np.median(y[inside])) ** 2
     return int(inside[far.argmin()])
+
+
+def _nearest(right: IntArray, higher: IntArray, label: tuple[int, int]) -> int:
+    """Return the point nearest to the label, among the nearer half of a topic's points to its middle.
+
+    right, higher: positions relative to the middle, in steps, shape (m,). label: its position, relative to the middle.
+    """
+    from_middle = right**2 + higher**2
+    from_label = (right - label[0]) ** 2 + (higher - label[1]) ** 2
+    return int(np.where(from_middle <= np.median(from_middle), from_label, np.iinfo(np.int64).max).argmin())
 
 
 def _boxes(x: int, y: int, half: int, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], Box]]:

@@ -92,6 +92,31 @@ def test_topic_labels_do_not_overlap() -> None:
         assert (note.x, note.y) in set(zip(x[topics == topic].tolist(), y[topics == topic].tolist(), strict=True))
 
 
+def test_line_of_a_topic_label_ends_at_the_border_of_the_topic() -> None:
+    rng = np.random.default_rng(3)
+    topics = np.repeat([0, 1], 2000)
+    x, y = rng.normal(size=(2, 4000)).astype(np.float32)
+    x += np.float32(0.5) * topics
+    fig = plot.by_class(
+        Dots(x=x, y=y, points=np.arange(4000), kinds=topics, hovered=topics > 1), [2000, 2000, 0], View()
+    )
+    plot.label_topics(fig, x, y, topics, ["a long first name", "a long second name"])
+    moved = [note for note in fig.layout.annotations if note.showarrow]
+    assert moved
+    wide, high = 840 / np.ptp(x), (View().height - 80) / np.ptp(y)
+    for note in moved:
+        topic = int("second" in note.text)
+        mine = np.stack([x[topics == topic] * wide, y[topics == topic] * high], axis=1)
+        end = np.array([note.x * wide, note.y * high])
+        label = end + np.array([note.ax, -note.ay])
+        middle = np.median(mine, axis=0)
+        core = mine[np.argsort(np.linalg.norm(mine - middle, axis=1))[:1000]]
+        along = (core - end) @ (label - end) / np.linalg.norm(label - end)
+        across = np.abs((core - end) @ np.array([note.ay, note.ax]) / np.linalg.norm(label - end))
+        crossed = (along > 12) & (across < 3)  # points under the line, beyond a few pixels of rounding
+        assert crossed.sum() <= 4
+
+
 def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
     fig = plot.by_class(drawn(30), [10, 10, 10], View())
     plot.mark(fig, drawn(30), np.array([0, 4, 5, 1000]), "found")
