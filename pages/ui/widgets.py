@@ -5,7 +5,7 @@ User text never becomes markup: `plain` for places that read Markdown, `escape` 
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from math import floor, log10
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -35,6 +35,11 @@ def plain(text: str) -> str:
     """
     broken = _LINKED.sub(lambda m: m[0] + _JOINER, " ".join(text.split()))
     return _MARKUP.sub(lambda m: f"&#{ord(m[0])};", broken)
+
+
+def readable(escaped: str) -> str:
+    """Undo `plain`, for a place that does not read Markdown, such as the choices of a field."""
+    return unescape(escaped).replace(_JOINER, "")
 
 
 def entity_html(sentence: Sentence, types: Sequence[str]) -> str:

@@ -137,6 +137,12 @@ def group(app: AppTest) -> Any:
     return next(box for box in app.selectbox if box.label.startswith("Pick a topic"))
 
 
+def test_topics_to_pick_are_readable(made: Made) -> None:
+    topics = [name for name in group(opened_on(PAGE, made["select"], PANEL)).options if name.startswith("Topic")]
+    assert any("," in name for name in topics)
+    assert not any("&" in name for name in topics)
+
+
 def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(made: Made) -> None:
     app = opened_on(PAGE, made["select"], PANEL)
     assert not app.error

@@ -27,7 +27,7 @@ from pages.ui.explore.map import scores
 from pages.ui.frame import guard
 from pages.ui.project import later
 from pages.ui.selection.chosen import LARGEST_DOWNLOAD
-from pages.ui.widgets import entity_html, grid, place_html, plain, pressed, table, with_place
+from pages.ui.widgets import entity_html, grid, place_html, plain, pressed, readable, table, with_place
 
 
 def name_it(map_run: str, region: regions.Region) -> None:
@@ -258,9 +258,9 @@ def _names(map_run: str, named: Mapping[str, str]) -> dict[tuple[str, int | str]
         **{("class", name): "" for name in CLASSES},
     }
     return {
-        (kind, value): state.words(map_run, regions.Region(kind=kind, value=value)) + size
+        (kind, value): readable(state.words(map_run, regions.Region(kind=kind, value=value))) + size
         for (kind, value), size in sizes.items()
-    } | {("named", token): plain(name) for token, name in named.items()}
+    } | {("named", token): name for token, name in named.items()}
 
 
 def _counts(counts: dict[str, tuple[int, int]]) -> None:
