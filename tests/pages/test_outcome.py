@@ -18,6 +18,7 @@ from core.explore.result import MapResult
 from core.importing.result import AddResult, AuditResult, IntakeResult, Part, SplitResult, Taken
 from core.kind import as_json
 from core.kinds import KINDS
+from core.labelling.queue import QueueResult
 from core.projects import runs as facade_runs
 from core.projects.titles import outcome
 from core.runs.result import read
@@ -98,6 +99,10 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entity in 2 sentences"),
+    "queue": (
+        QueueResult(sentences=25, of=1200, unit="cosine", types=()),
+        "25 sentences to label, of the 1,200 most similar",
+    ),
     "evaluate": (
         EvaluateResult(
             model="m", test=OverSeeds(micro_f1=[71.25, 71.35], mean=71.3, sd=None, by_type={}, decodings={})

@@ -237,7 +237,7 @@ def test_charcnn_trains_by_sgd_with_a_falling_rate(base: dict[str, object], monk
         taken.append((type(optimizer), optimizer.param_groups[0]["lr"]))
         return step(trainer, *given)
 
-    monkeypatch.setattr(training_loop, "score", table)
+    monkeypatch.setattr(training_loop, "evaluate", table)
     monkeypatch.setattr(training_loop.Finetuning, "training_step", watched)
     recurrent(base, epochs=4, batch_size=2)
     assert {kind for kind, _ in taken} == {torch.optim.SGD}
