@@ -1,1 +1,1 @@
-"""What to label next: a queue of sentences of the domain corpus."""
+"""A queue of the sentences of the domain corpus to label next."""

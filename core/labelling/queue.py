@@ -1,4 +1,4 @@
-"""`queue`: the sentences of D_C to label next, where a label is expected to help most (SOURCES.md, What to label next).
+"""`queue`: the sentences of D_C to label next, where a label is expected to help most (SOURCES.md, Labelling queue).
 
 With a tagger, the order is similarity to T_C plus the tagger's uncertainty, both standardised. Sentences that are
 alike, or have the same main entity, do not follow each other. Without a tagger, the queue has the sentences nearest to
