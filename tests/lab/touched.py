@@ -8,28 +8,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Tests of a package of `core` beside those in the folder of its name.
+ALSO: dict[str, tuple[str, ...]] = {
+    "bias": ("tests/pages",),
+    "cli": ("tests/test_papers.py", "tests/test_audit_log.py"),
+    "corpora": ("tests/imports", "tests/fuzz"),
+    "experiment": ("tests/pages",),
+    "explore": ("tests/pages",),
+    "importing": ("tests/imports", "tests/corpora", "tests/pages"),
+    "models": ("tests/training",),
+    "pretraining": ("tests/training",),
+    "projects": ("tests/test_*.py", "tests/pages"),
+    "runs": ("tests/torture",),
+    "selection": ("tests/pages",),
+    "tagging": ("tests/training", "tests/experiment", "tests/pages"),
+    "text": ("tests/corpora",),
+    "training": ("tests/tagging",),
+}
+
 # Each package, and the folders and files with the tests of its behaviour, closest first. "core" are the files at its top.
 TESTS: dict[str, tuple[str, ...]] = {
     "core": ("tests/test_*.py",),
-    "core/assisting": ("tests/assisting",),
-    "core/bias": ("tests/bias", "tests/pages"),
-    "core/cli": ("tests/cli", "tests/test_papers.py", "tests/test_audit_log.py"),
-    "core/corpora": ("tests/corpora", "tests/imports", "tests/fuzz"),
-    "core/encoders": ("tests/encoders",),
-    "core/experiment": ("tests/experiment", "tests/pages"),
-    "core/explore": ("tests/explore", "tests/pages"),
-    "core/importing": ("tests/importing", "tests/imports", "tests/corpora", "tests/pages"),
-    "core/models": ("tests/models", "tests/training"),
-    "core/pretraining": ("tests/pretraining", "tests/training"),
-    "core/projects": ("tests/projects", "tests/test_*.py", "tests/pages"),
-    "core/runs": ("tests/runs", "tests/torture"),
-    "core/samples": ("tests/samples",),
-    "core/selection": ("tests/selection", "tests/pages"),
-    "core/similarity": ("tests/similarity",),
-    "core/stats": ("tests/stats",),
-    "core/tagging": ("tests/tagging", "tests/training", "tests/experiment", "tests/pages"),
-    "core/text": ("tests/text", "tests/corpora"),
-    "core/training": ("tests/training", "tests/tagging"),
+    **{
+        f"core/{file.parent.name}": (f"tests/{file.parent.name}", *ALSO.get(file.parent.name, ()))
+        for file in sorted(ROOT.glob("core/*/__init__.py"))
+    },
     "pages": ("tests/pages", "tests/test_regex_time.py", "tests/browser"),
 }
 
