@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.experiment.foresight import UNKNOWN, spread_of
 from core.experiment.result import (
     ArmRow,
     Conclusion,
@@ -334,3 +335,11 @@ def test_a_study_names_tasks_without_enough_learnt_or_changed() -> None:
     told = study(mean("yes"), None, tasks=[task(1.0)], arm="dataaug")
     assert told.what == "Helped: changing the copies improves the tagger on this task."
     assert "others" not in " ".join(told.parts)
+
+
+def test_two_replicates_are_enough_to_forecast_from_their_own_spread() -> None:
+    assert spread_of(GAIN, 1, UNKNOWN, swapped=False) is None
+    spread = spread_of(GAIN, 2, UNKNOWN, swapped=False)
+    assert spread is not None
+    assert spread.seeds == pytest.approx(GAIN.falling**0.5)  # two variants with two replicates each
+    assert spread_of(None, 6, UNKNOWN, swapped=False) is None

@@ -26,6 +26,7 @@ from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult
 from core.text.schemes import decode
 from pages.ui.bias.review import _left
+from pages.ui.widgets import plain
 from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, TIMED, as_running, fine_tuned, finish, random_predictions, tuned
 from tests.finished import corpora as finished_corpora
@@ -212,6 +213,7 @@ def test_labels_are_reviewed_in_two_windows_undone_and_exported(run: str, home: 
     assert [line.split(",")[1] for line in log[1:]] == ["accept", "skip", "fix", "remove"]
     press(app, "bias.seal")
     assert "2 labels corrected" in corpora.listed()[-1].name
+    assert plain("my labels, 2 labels corrected") in app.success[0].value
     bias.review(run, numbers[4], "skip")
     todo, skipped = _left(numbers, bias.read_reviews(run))  # skipped labels come back after all others
     assert (todo, skipped) == ([numbers[5]], [numbers[1], numbers[4]])

@@ -4,7 +4,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from signal import SIGKILL, Signals
 
@@ -89,8 +89,12 @@ def test_reading_a_state_sends_no_signal_and_the_starting_app_ends_cancelled_run
     run.lock.release()
 
 
-def test_two_roles_set_at_once_are_both_kept(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("change", ["give", "undo", "forget"])
+def test_a_role_that_is_set_during_another_change_is_kept(
+    change: str, home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = (seal([f"sentence {i} ."], f"c{i}").fingerprint for i in range(2))
+    corpora.set_role("train", first)
     write, given = roles._write, threading.Event()
 
     def give() -> None:
@@ -107,9 +111,15 @@ def test_two_roles_set_at_once_are_both_kept(seal: Seal, monkeypatch: pytest.Mon
         write(home, after, former)
 
     monkeypatch.setattr(roles, "_write", slowly)
-    corpora.set_role("task", first)
+    changes: Mapping[str, Callable[[], None]] = {
+        "give": lambda: corpora.set_role("task", first),
+        "undo": corpora.undo_roles,
+        "forget": lambda: roles.forget(home, [first]),
+    }
+    changes[change]()
     other.join(10)
-    assert corpora.roles() == {"task": first, "dev": second}
+    after = {"give": {"train": first, "task": first}, "undo": {}, "forget": {}}[change]
+    assert corpora.roles() == {**after, "dev": second}
 
 
 def test_changes_of_another_window_are_not_undone(run: Run) -> None:
