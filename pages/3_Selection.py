@@ -142,15 +142,18 @@ def _cost(strategy: Any) -> None:
 
 
 def _corpora() -> dict[str, Any]:
-    """Ask for corpora by role, prefilled with the roles set on the page Corpora."""
+    """Ask for corpora by role, prefilled with the roles set on the page Corpora; folded if these suffice."""
     roles = corpora.roles()
     picked = {}
-    for row in (("task", "domain"), ("train", "dev", "test")):
-        for column, role in zip(st.columns(len(row)), row, strict=True):
-            with column:
-                # The key includes the corpus in use, so that a change elsewhere resets the field.
-                key, held = f"selection.{role}.{roles.get(role)}", roles.get(role)
-                picked[role] = term_picker(ROLES[role], key, held, NOTES[role]) or ""
+    names = ", ".join(corpora.find(roles[role]).name for role in NOTES if role in roles)
+    suffices = {"task", "domain"} <= roles.keys()
+    with st.expander(f"Corpora: {plain(names)}" if names else "Corpora", expanded=not suffices):
+        for row in (("task", "domain"), ("train", "dev", "test")):
+            for column, role in zip(st.columns(len(row)), row, strict=True):
+                with column:
+                    # The key includes the corpus in use, so that a change elsewhere resets the field.
+                    key, held = f"selection.{role}.{roles.get(role)}", roles.get(role)
+                    picked[role] = term_picker(ROLES[role], key, held, NOTES[role]) or ""
     holdout = [fingerprint for fingerprint in (picked.pop("test"),) if fingerprint]
     return {**picked, "holdout": holdout}
 

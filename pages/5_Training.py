@@ -96,7 +96,7 @@ def _setup() -> None:
 
 def _watch(run_id: str) -> None:
     """Show the run, its result or how to continue, and its curves."""
-    state = run_panel(run_id, RUN, stop="Stop and keep")
+    state = run_panel(run_id, RUN)
     smaller(run_id, state, RUN)
     if state.state == "succeeded":
         result(run_id)

@@ -211,7 +211,7 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
 @click.option("--project", help="Project on the cover; by default as on the last report.")
 @click.option("--author", help="Author on the cover; by default as on the last report.")
 @click.option("--date", default=deliver.today, help="Date on the cover; by default today.")
-@click.option("--examples/--no-examples", default=True, help="Include three sentences of the test set.")
+@click.option("--examples/--no-examples", default=False, help="Include three sentences of the test set.")
 @json_option
 def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str | None) -> None:
     """Write a two-page report on a finished experiment or study: PDF, DOCX or HTML."""

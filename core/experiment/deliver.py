@@ -178,11 +178,12 @@ def board_lines(run_id: str) -> list[str]:
 
 
 @exporting
-def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = True) -> bytes:
+def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = False) -> bytes:
     """Return the report of a finished experiment or study: a page for decision-makers and a technical one.
 
     cover: firm, project, author and date; by default those of the last report, with today's date. examples: include
-    three sentences of the test set. Errors: ConfigError for a run of another kind, or one that has not finished.
+    three sentences of the test set; off by default, because a report is passed on. Errors: ConfigError for a run of
+    another kind, or one that has not finished.
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
@@ -212,7 +213,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
     return write[suffix](document)
 
 
-def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = True) -> None:
+def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = False) -> None:
     """Write a report in the format of the file's extension. Errors: ConfigError if it is unknown; those of `report`."""
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:

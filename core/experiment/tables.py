@@ -267,7 +267,7 @@ def rate_words(row: ArmRow) -> str:
     if not rate or not row.delta:
         return ""
     if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
-        return "takes under a minute more"
+        return "no rate: under a minute more"
     if not is_known(row.interval):
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)

@@ -190,6 +190,7 @@ def samples(one: Walk) -> None:
     expect(one.page).to_have_url(re.compile("project=legal-sample"))
     settled(one.page)
     one.page.goto(f"{one.server.url}/Selection?project=legal-sample")
+    one.page.get_by_text("Corpora: legal-task").click()
     expect(one.page.get_by_role("combobox", name="Domain corpus")).to_have_value(re.compile("legal"))
 
 
@@ -386,7 +387,7 @@ def explore(one: Walk) -> None:
     one.go(f"Explore?run={one.runs.select}")
     one.press("explore.next", sees="11 to 20 of")
     one.press("explore.previous", sees="1 to 10 of")
-    page.get_by_text("Filters", exact=True).click()
+    page.get_by_text("Narrow down", exact=True).click()
     settled(page)
     pick(one.page, "Pick a topic or a class", "All filtered sentences")
     one.press("explore.add", sees=re.compile(r"^By hand: \d+ added, 0 removed"))

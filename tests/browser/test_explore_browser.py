@@ -206,7 +206,7 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
 
 def filters(page: Page) -> None:
     """Open the panel of filters beside the map."""
-    page.get_by_text("Filters", exact=True).click()
+    page.get_by_text("Narrow down", exact=True).click()
     settled(page)
 
 

@@ -113,7 +113,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Reported]
         experiment = finished.experiment(home, finished.corpora(home), finished.LINES)
         ids = (experiment.id, finished.study(home, (0.2, 2.0, 0.8)).id)
         return home, [
-            Reported(run=run, pdf=deliver.report(run, "pdf", COVER), docx=deliver.report(run, "docx", COVER))
+            Reported(
+                run=run,
+                pdf=deliver.report(run, "pdf", COVER, examples=True),
+                docx=deliver.report(run, "docx", COVER, examples=True),
+            )
             for run in ids
         ]
 
@@ -161,9 +165,9 @@ def test_the_verdict_is_the_same_in_every_format_and_fonts_author_and_picture_ar
     assert "points" in picture._inline.docPr.get("descr") or "without" in picture._inline.docPr.get("descr")
 
 
-def test_sentences_of_the_test_set_are_left_out_on_request(both: list[Reported]) -> None:
+def test_sentences_of_the_test_set_are_in_a_report_only_on_request(both: list[Reported]) -> None:
     assert "In the text" in pages(both[0].pdf)[0]
-    assert "In the text" not in pages(deliver.report(both[0].run, "pdf", examples=False))[0]
+    assert "In the text" not in pages(deliver.report(both[0].run, "pdf"))[0]
 
 
 def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:

@@ -7,6 +7,7 @@ that goes again; one that is named stays, and what was computed there is not com
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from playwright.sync_api import FloatRect, Locator, Page, sync_playwright
 
 from core.projects import view as projects
 from tests.browser import chromium
-from tests.browser.driver import PAGES, ROOT, Server, left, pick, settled, watched
+from tests.browser.driver import FRAMES, PAGES, ROOT, Server, left, pick, settled, watched
 from tests.browser.test_every_page import painted
 
 FOLDER = ROOT / "assets" / "pictures"
@@ -59,11 +60,17 @@ def _nth(selector: str, n: int = 0) -> Callable[[Page], Locator]:
     return lambda page: page.get_by_test_id("stMain").locator(selector).nth(n)
 
 
+def _lower_map(page: Page) -> None:
+    """Give the map the height that it has in a usual window."""
+    page.add_style_tag(content=".st-key-explore-map { height: 600px !important; }")
+    page.evaluate(FRAMES)
+
+
 def _two_trainings(page: Page) -> None:
     page.get_by_role("button", name="Trainings within experiments").click()
     settled(page)
-    for name in ("Fine-tune minilm", "Fine-tune the encoder"):
-        pick(page, "Look at", name, typed=name)
+    for name in ("Fine-tune minilm on", "Fine-tune minilm pre-trained"):
+        pick(page, "Look at", re.compile(f"^{name}"), typed=name)
         page.keyboard.press("Escape")  # its list is drawn over what is below
     settled(page)
 
@@ -72,7 +79,8 @@ VIEWS = {
     "Home": View(top=_nth(".st-key-road-texts"), bottom=_nth(".st-key-road-report")),
     "Corpora": View(top=_nth("[class*=st-key-corpora-card]"), bottom=_nth("[class*=st-key-corpora-card]")),
     "Selection": View(top=_nth(".stVegaLiteChart"), bottom=_nth(".w-table tbody tr", 3)),
-    "Explore": View(top=_text("Colour by"), bottom=_text("7,100 sentences"), more=250),
+    "Explore": View(top=_text("Colour by"), bottom=_text("7,100 sentences"), act=_lower_map, more=250),
+    "Label": View(top=_text("labelled"), bottom=_text("Keys:")),
     "Training": View(top=_text("Score of"), bottom=_text("points; the chart draws")),
     "Results": View(top=_nth("[role=tab]"), bottom=_nth(".w-table")),
     "Similarity": View(top=_nth("[data-testid=stAlert]"), bottom=_nth(".stPlotlyChart")),

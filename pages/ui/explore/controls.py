@@ -111,7 +111,9 @@ def controls(map_run: str) -> Controls:
             layers = _layers()
             _picture()
             for_atlas(map_run)
-        st.toggle("Filters", key=FILTERS, help="Show only a class, a topic, a range of scores, or values of a column.")
+        st.toggle(
+            "Narrow down", key=FILTERS, help="Show only a class, a topic, a range of scores, or values of a column."
+        )
     state.searched(map_run, query, mode)
     if query:
         _hits(map_run, query, mode)

@@ -195,7 +195,7 @@ def _parts_of(map_run: str, region: regions.Region | None) -> None:
 def _filters(map_run: str, points: IntArray, region: regions.Region | None) -> None:
     """Draw fields that filter by topic or class, by score and by the columns of the texts."""
     shown = bool(st.session_state.get(FILTERS)) or state.part(region, "score", "column") is not None
-    with st.expander("Filters", expanded=shown, icon=":material/filter_list:"):
+    with st.expander("Narrow down", expanded=shown, icon=":material/filter_list:"):
         _groups(map_run)
         scores(map_run, points)
         now = state.part(region, "column")

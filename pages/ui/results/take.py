@@ -151,10 +151,10 @@ def report(run_id: str) -> None:
             for name, text in asdict(deliver.last_cover()).items()
         }
     deliver.keep_cover(cover := Cover(**typed))
-    examples = True
+    examples = False
     manifest = runs.get(run_id).manifest
     if manifest.kind == "experiment":
-        examples = st.toggle("With three sentences of the test text", value=True, key="results.report.examples")
+        examples = st.toggle("With three sentences of the test text", key="results.report.examples")
     with st.container(horizontal=True):
         for suffix, (label, mime) in REPORTS.items():
             _file(

@@ -11,7 +11,7 @@ from core.projects.titles import title
 from core.runs.events import RunState
 from core.shown import duration, when
 from pages.ui.frame import guard
-from pages.ui.runs.words import ending, pace, removed, share, stage, stopped, waited_for, whole
+from pages.ui.runs.words import STOP, ending, pace, removed, share, stage, stopped, waited_for, whole
 from pages.ui.widgets import plain, pressed
 
 _PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
@@ -53,10 +53,10 @@ _WAITING: Look = ("Waiting", "gray", ":material/hourglass_top:")
 AGAIN = "Resuming would fail in the same way. Fix the problem above and start again."
 
 
-def run_panel(run_id: str, key: str, stop: str = "Cancel", what: str = "") -> RunState:
+def run_panel(run_id: str, key: str, what: str = "") -> RunState:
     """Draw a run and return the state in which it was drawn. The page is rerun when the run starts or ends.
 
-    stop: label of the button that stops the run. what: title to show instead of the run's own.
+    what: title to show instead of the run's own.
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
@@ -65,7 +65,7 @@ def run_panel(run_id: str, key: str, stop: str = "Cancel", what: str = "") -> Ru
         if gone:
             st.caption(f":material/link_off: {gone}")
         else:
-            _controls(run_id, state, key, stop)  # drawn first, so that "Finished" never shows beside Cancel
+            _controls(run_id, state, key)  # drawn first, so that "Finished" never shows beside Cancel
         with live:
             st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, what)
     return state
@@ -143,11 +143,11 @@ def _details(run_id: str, state: RunState) -> None:
             st.code("\n".join(log), language=None, height=200, wrap_lines=True)
 
 
-def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
-    """Draw Cancel or Resume outside the fragment, so that a click never waits for an update."""
+def _controls(run_id: str, state: RunState, key: str) -> None:
+    """Draw Stop, Cancel or Resume outside the fragment, so that a click never waits for an update."""
     if state.active:
         st.button(
-            stop,
+            STOP.get(runs.get(run_id).manifest.kind, "Cancel"),
             key=f"{key}.cancel",
             icon=":material/stop_circle:",
             disabled=state.cancelling,

@@ -33,6 +33,10 @@ PARTS = {
 }
 
 
+STOP = {  # label of the button that stops a run of this kind; others are cancelled
+    **dict.fromkeys(("pretrain", "finetune"), "Stop and keep"),  # the best model so far is ready to use
+    **dict.fromkeys(("experiment", "study"), "Stop"),  # there is no verdict before its last part
+}
 _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled", "interrupted": "Interrupted"}
 
 
@@ -51,6 +55,10 @@ def stopped(run: Run) -> str:
         return f"{asked} What was imported is kept; Resume continues with the next part."
     if kind not in training.TRAININGS:
         return f"{asked} What was finished is kept; Resume continues from there."
+    if kind in ("experiment", "study"):
+        part = runs.state(run.id).part
+        of = f"The {part.number - 1:,} finished of {part.of:,} parts are kept" if part else "Finished parts are kept"
+        return f"{asked} {of}, and Resume continues from there. A verdict needs all parts."
     step, model = training.left_behind(run.id)
     if step is None:
         kept = "No checkpoint was written yet: Resume starts this training again; what was finished before is kept."
