@@ -10,7 +10,7 @@ from core.experiment import study
 from core.explore import map
 from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind
-from core.labelling import queue
+from core.labelling import draw, queue
 from core.pretraining import pretrain
 from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
@@ -25,6 +25,7 @@ KINDS: Mapping[str, Kind] = {
         audit.KIND,
         calibrate.KIND,
         difficulty.KIND,
+        draw.KIND,
         embed.KIND,
         predict.EVALUATE,
         experiment.KIND,

@@ -1,6 +1,6 @@
 """The projects of a home. Each project is a folder with its own corpora, selections and runs.
 
-WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, ...
+WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, labelling.json, ...
 WINNOW_HOME/                    files that all projects share: encoders, locks of devices, key, logs
 
 A new home has one empty project, "My first project". Its folder is created when the first file is written into it.
@@ -25,8 +25,9 @@ FIRST, FIRST_SLUG = "My first project", "my-first-project"
 LONGEST_NAME = 60  # characters; the project switch above the menu shows this many on one or two lines
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
+LABELLING_FILE = "labelling.json"
 LOCK = Path("locks", "projects.lock")  # a lock in the home, held while a project is created, renamed or imported
-KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE)  # files and folders that an export contains
+KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE, LABELLING_FILE)  # files and folders that an export contains
 _LONGEST_SLUG = 200  # characters; file systems allow 255 bytes, but a slug in a page's address may have any length
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 

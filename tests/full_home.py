@@ -34,6 +34,7 @@ def furnish(home: Path) -> dict[str, str]:
     corpora = {"task": plain["contracts"], "domain": plain["pile"]}
     select = done("select", corpora, encoder="tiny", strategy="knn", budget="60")
     done("map", maps.options(select, sample=200, clusters=4))
+    queue = done("queue", corpora, encoder="tiny", n=5)
     skl = done("skl", primary=labelled[0].fingerprint, assisting=labelled[1].fingerprint)
     tuned = runs.listed("finetune")[0]
     return {
@@ -42,6 +43,7 @@ def furnish(home: Path) -> dict[str, str]:
         "Similarity": f"Similarity?run={similarity}",
         "Selection": f"Selection?run={select}",
         "Explore": f"Explore?run={select}",
+        "Label": f"Label?run={queue}",
         "Bias": f"Bias?run={measured.id}",
         "Assisting": f"Assisting?run={skl}",
         "Training": f"Training?run={tuned.id}",

@@ -1,18 +1,20 @@
 """The command `label next`: the sentences to label next, printed or written for a labelling tool."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from core.cli.options import FILE, config_options, given
-from core.cli.terminal import finish, json_option, progress
+from core.cli.terminal import echo, finish, json_option, progress, report
 from core.kinds import KINDS
 from core.labelling import view
 from core.labelling.tasks import TOOLS
 from core.projects import runs
 from core.projects.audit import note_look
 from core.runs.run import Run
+from core.shown import count
 
 
 @click.group("label")
@@ -41,10 +43,58 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
     finish(run, as_json, output, write, plain=lambda _: _lines(run.id))
 
 
+@label_group.command("draw")
+@config_options(KINDS["draw"].config)
+@click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
+@click.option("--tool", type=click.Choice(list(TOOLS)), default="doccano", show_default=True, help="Labelling tool.")
+@json_option
+def label_draw(output: str | None, tool: str, as_json: bool, **values: object) -> None:
+    """Draw random sentences of the task corpus (T_C) to label for a dev and a test set, without suggestions."""
+    run = runs.execute("draw", given(values, KINDS["draw"].config), progress)
+
+    def write(run: Run, output: str) -> Mapping[str, str]:
+        view.export(run.id, Path(output), tool, suggestions=False)
+        return {"output": output}
+
+    finish(run, as_json, output, write, plain=lambda _: _lines(run.id))
+
+
+@label_group.command("import")
+@click.argument("run_id", metavar="RUN")
+@click.argument("file", type=click.Path(exists=True))
+@json_option
+def label_import(run_id: str, file: str, as_json: bool) -> None:
+    """Take the labels of FILE, written by a labelling tool, as answers about the sentences of RUN."""
+    found = view.import_labels(run_id, Path(file))
+    if as_json:
+        report(asdict(found), as_json)
+        return
+    echo(f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed.")
+    if found.unknown:
+        echo(f"{count(found.unknown, 'sentence')} left out: RUN has no sentence with that text.")
+
+
+@label_group.command("seal")
+@click.argument("run_id", metavar="RUN")
+@json_option
+def label_seal(run_id: str, as_json: bool) -> None:
+    """Make corpora of the labelled sentences of RUN: a training set of a queue, a dev and a test set of a draw."""
+    training = view.is_for_training(run_id)
+    made = [view.training_set(run_id)] if training else view.measuring_sets(run_id)
+    if as_json:
+        report(
+            {"corpora": [{"corpus": each.fingerprint, "name": each.name, "sentences": len(each)} for each in made]},
+            as_json,
+        )
+        return
+    for each in made:
+        echo(f"{each.name}: {count(len(each), 'sentence')}")
+
+
 def _lines(run_id: str) -> list[str]:
     """Return two lines per sentence: its text, and what the tagger finds."""
     found = view.to_label(run_id)
-    note_look([runs.get(run_id).manifest.inputs["domain"]])
+    note_look([view.corpus_of_run(run_id)])
     lines = []
     for number, task in enumerate(found, 1):
         tokens = task.sentence.tokens

@@ -11,19 +11,24 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from pydantic import field_validator
 
 from core.config import option
+from core.corpora.library import Library
 from core.encoders import vectors
 from core.errors import CorpusError
 from core.files import write_atomic
 from core.importing.audit import Flagging
 from core.kind import About, Job, Kind
+from core.labelling import answers
 from core.models.encoder import encoder_options
+from core.paths import home
 from core.results import FloatArray
 from core.runs.run import Run
+from core.runs.store import RunStore
 from core.selection import STRATEGIES
 from core.selection.result import Scored, withheld_flags
 from core.selection.score import ScoreConfig
@@ -46,6 +51,11 @@ class QueueConfig(ScoreConfig):
 
     model: str = option("", "Tagger whose uncertainty counts: a fine-tuning run, or the folder of its model.")
     n: int = option(25, "Sentences to label.", unit="sentences", ge=1, le=1000)
+    answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
+
+    def settled(self) -> Self:
+        """Return the options with the rows of D_C that earlier queues had answers about; they are not queued again."""
+        return super().settled().model_copy(update={"answered": answered_rows(self.domain)})
 
     @field_validator("model")
     @classmethod
@@ -78,6 +88,17 @@ class QueueResult:
     types: tuple[str, ...]
 
 
+def answered_rows(domain: str) -> tuple[int, ...]:
+    """Return the rows of D_C that earlier queues of this project had answers about, ascending."""
+    rows = set[int]()
+    mark = Library(home()).find(domain).fingerprint
+    for run in RunStore(home()).list("queue", state="succeeded"):
+        if run.manifest.inputs["domain"] == mark and (latest := answers.read(run.path).latest):
+            queued = list(read(run))
+            rows |= {queued[place].row for place in latest if place < len(queued)}
+    return tuple(sorted(rows))
+
+
 def run(config: QueueConfig, job: Job) -> QueueResult:
     """Score D_C, ask the tagger about the most similar sentences, and order them."""
     held_out = tuple(dict.fromkeys(filter(None, (*config.holdout, config.dev))))
@@ -87,10 +108,12 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
     given["dev"] = config.dev if "ner" in STRATEGIES[config.strategy].models else ""
     score = job.child("score", **given)
     scored = Scored.read(score, audit, job.library)
-    pool = scored.eligible(withheld_flags(()))[: max(POOL * config.n, LEAST)]
+    eligible = scored.eligible(withheld_flags(()))
+    pool = eligible[~np.isin(eligible, config.answered)][: max(POOL * config.n, LEAST)]
     if not len(pool):
         raise CorpusError(
-            f"{scored.domain.name}: every sentence is a duplicate, labelled already, too short or too long."
+            f"{scored.domain.name}: every sentence is a duplicate, labelled already, too short or too long. Import a "
+            "larger domain corpus."
         )
     run = job.child("embed", corpus=config.domain, **encoder_options(config))
     job.context.stage("ordering the sentences")
@@ -209,6 +232,7 @@ KIND = Kind(
     QueueResult,
     title=_title,
     outcome=lambda result, _: f"{count(result.sentences, 'sentence')} to label, of the {result.of:,} most similar",
-    page="Selection",
+    page="Label",
+    opens=True,
     command=("label", "next"),
 )

@@ -1,15 +1,40 @@
-"""Queries of commands about a queue of sentences to label."""
+"""Queries of the page Label and of its commands: queues, answers, and the labelled corpora made of them."""
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from core.labelling import queue, tasks
+from core.corpora import readers
+from core.corpora.corpus import Corpus
+from core.errors import ConfigError
+from core.files import read_object, write_atomic
+from core.importing.view import roles
+from core.labelling import answers, queue, tasks
+from core.labelling.answers import Answer, Answers, Progress
+from core.labelling.draw import dev_size
 from core.labelling.queue import Queued
+from core.paths import home
+from core.project_list import LABELLING_FILE
+from core.projects import runs
 from core.projects.audit import exporting
 from core.projects.home import library, store
-from core.text.sentence import Sentence
+from core.runs import journal, result
+from core.runs.run import Run
+from core.shown import count
+from core.stats.power_law import Step, next_step
+from core.tagging import view as taggers
+from core.tagging.evaluations import FinetuneResult
+from core.text.cut import learn, over_tokens, recut
+from core.text.sentence import Entity, Prediction, Sentence
+
+KINDS = ("queue", "draw")
+LONGEST_GUIDELINES = 20_000  # characters
+NEXT = (25, 100)  # further labelled sentences whose gain is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +45,22 @@ class Task:
     sentence: Sentence
 
 
+def corpus_of(run: Run) -> str:
+    """Return the fingerprint of the corpus whose sentences a run queued."""
+    return run.manifest.inputs["domain" if run.manifest.kind == "queue" else "task"]
+
+
+def corpus_of_run(run_id: str) -> str:
+    """Return the fingerprint of the corpus whose sentences a run queued, by the run's id."""
+    return corpus_of(store().get(run_id))
+
+
 def to_label(run_id: str) -> list[Task]:
-    """Return the sentences of a finished `queue` run, in order. Errors: RunError, CorpusError if text is gone."""
+    """Return the sentences of a finished run, in order. Errors: RunError, CorpusError if text is gone."""
     run = store().get(run_id)
     queued = list(queue.read(run))
-    domain = library().find(run.manifest.inputs["domain"])
-    sentences = domain.take(np.array([each.row for each in queued], dtype=np.int64))
+    corpus = library().find(corpus_of(run))
+    sentences = corpus.take(np.array([each.row for each in queued], dtype=np.int64))
     return [
         Task(queued=each, sentence=replace(sentence, entities=each.entities))
         for each, sentence in zip(queued, sentences, strict=True)
@@ -40,3 +75,262 @@ def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> i
     """
     sentences = (task.sentence for task in to_label(run_id))
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
+
+
+def is_for_training(run_id: str) -> bool:
+    """Return True for sentences of the queue, which suit training only; False for random ones, for dev and test."""
+    return store().get(run_id).manifest.kind == "queue"
+
+
+# Answers
+
+
+def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
+    """Store answers as a browser sends them; answers that are stored already are ignored.
+
+    Each has action, place, entities, seconds, client and number (`answers.Answer`). Errors: ConfigError if one cannot
+    be stored; then none is.
+    """
+    run = store().get(run_id)
+    lengths = [len(task.sentence.tokens) for task in to_label(run_id)]
+    checked = [answers.checked(each, lengths) for each in given]
+    with journal.changing(home()):
+        answers.add(run.path, checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedLabels:
+    """What a file of a labelling tool held. labelled: sentences of the queue with labels. changed: those of them whose
+    labels differ from the answer so far. unknown: sentences that the queue does not have, or with another text.
+    """
+
+    labelled: int
+    changed: int
+    unknown: int
+
+
+def import_labels(run_id: str, path: Path) -> ImportedLabels:
+    """Store the labels of a file as answers about a queue, joined by the id of the text.
+
+    Labels over other tokens of the same text are mapped to those of the queue. A second import of the file changes
+    nothing. Errors: ReadError, PathError; OptionsError if the file's labels need a question.
+    """
+    run, sentences = store().get(run_id), to_label(run_id)
+    places = {task.sentence.id: place for place, task in enumerate(sentences)}
+    rows = [sentence for sentence in readers.read(path) if sentence.entities is not None]
+    found: dict[int, tuple[Entity, ...]] = {}
+    for row in rows:
+        if (place := places.get(row.id)) is not None:
+            found[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
+    before = answered(run_id).latest
+    client = f"file:{hashlib.sha256(repr([(row.id, row.entities) for row in rows]).encode()).hexdigest()[:16]}"
+    given = [
+        Answer(action="label", place=place, entities=found[place], client=client, number=place)
+        for place in sorted(found)
+    ]
+    changed = sum(place in before and before[place].entities != entities for place, entities in found.items())
+    with journal.changing(home()):
+        answers.add(run.path, given)
+    return ImportedLabels(labelled=len(found), changed=changed, unknown=sum(row.id not in places for row in rows))
+
+
+def answered(run_id: str) -> Answers:
+    """Return the answers about the sentences of a run."""
+    return answers.read(store().get(run_id).path)
+
+
+def progress(run_id: str) -> Progress:
+    """Count the answers about the sentences of a run."""
+    run = store().get(run_id)
+    return answers.progress(answers.read(run.path), [each.entities for each in queue.read(run)])
+
+
+# Types and guidelines
+
+
+def types(run_id: str) -> list[str]:
+    """Return the types to label with: those of the training set, of the tagger, of the answers, and added ones."""
+    run, held = store().get(run_id), roles()
+    here = set(_stored().get("types", ()))
+    here |= {entity.type for each in queue.read(run) for entity in each.entities}
+    here |= {entity.type for entities in answered(run_id).labelled.values() for entity in entities}
+    for role in ("train", "dev", "test"):
+        if role in held:
+            here |= set(library().find(held[role]).types)
+    return sorted(here)
+
+
+def add_type(name: str) -> None:
+    """Add a type that no corpus has yet. Errors: ConfigError for a name that cannot be a type."""
+    answers.check_type(name)
+    stored = _stored()
+    _store({**stored, "types": sorted({*stored.get("types", ()), name})})
+
+
+def guidelines() -> str:
+    """Return the user's notes on what to label, "" if there are none."""
+    return str(_stored().get("guidelines", ""))
+
+
+def keep_guidelines(text: str) -> None:
+    """Store the user's notes on what to label."""
+    _store({**_stored(), "guidelines": text[:LONGEST_GUIDELINES]})
+
+
+def _stored() -> dict[str, list[str]]:
+    """Read `labelling.json`: {"types": [...], "guidelines": "..."}; {} if it is missing or damaged."""
+    found = read_object(home() / LABELLING_FILE) or {}
+    named = found.get("types")
+    known = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+    return {**found, "types": known}  # type: ignore[dict-item]
+
+
+def _store(values: Mapping[str, object]) -> None:
+    home().mkdir(parents=True, exist_ok=True)
+    write_atomic(home() / LABELLING_FILE, json.dumps(values, ensure_ascii=False, indent=1).encode())
+
+
+# Corpora
+
+
+def labelled(run_id: str) -> list[Sentence]:
+    """Return the labelled sentences of a run in the order of the queue, with the entities of the answers."""
+    done = answered(run_id).labelled
+    return [
+        replace(task.sentence, entities=done[place]) for place, task in enumerate(to_label(run_id)) if place in done
+    ]
+
+
+def training_set(run_id: str) -> Corpus:
+    """Store the training set of a queue with the sentences that were labelled since, as a new corpus.
+
+    New sentences get tokens as in the training set. Errors: ConfigError if nothing was labelled, or for sentences that
+    were drawn for a dev and a test set.
+    """
+    run, new = store().get(run_id), labelled(run_id)
+    if not is_for_training(run_id):
+        raise ConfigError(f"{run_id}: its sentences are for a dev and a test set; queue other ones for training.")
+    if not new:
+        raise ConfigError("No sentence is labelled yet; label some first.")
+    base = run.manifest.inputs.get("train")
+    if base is None or not library().holds(base):
+        name, origin = f"{count(len(new), 'sentence')} labelled", {"run": run_id}
+        return library().seal(new, name=name, origin=origin, labelled=True)
+    train = library().find(base)
+    old = list(chain.from_iterable(train.batches()))
+    cut = learn(sentence.tokens for sentence in old) if library().find(corpus_of(run)).tokens == "words" else None
+    if cut:
+        new = [_recut(sentence, recut(sentence, cut)) for sentence in new]
+    name, origin = f"{train.name} and {len(new):,} labelled", {"run": run_id, "from": train.fingerprint}
+    return library().seal([*old, *new], name=name, origin=origin, labelled=True)
+
+
+def _recut(old: Sentence, new: Sentence) -> Sentence:
+    """Return `new` with the entities of `old`, the same text in other tokens."""
+    entities: tuple[Entity, ...] = tuple(sorted(old.entities or ()))
+    moved = over_tokens(Prediction(entities=entities, confidence=(1.0,) * len(entities)), old.tokens, new.tokens)
+    return replace(new, entities=moved.entities)
+
+
+def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
+    """Store drawn and labelled sentences as a dev set, a quarter of them, and a test set, as two new corpora.
+
+    Errors: ConfigError if fewer than four are labelled, or for sentences of a queue, which suit training only.
+    """
+    rows = labelled(run_id)
+    if is_for_training(run_id):
+        raise ConfigError(f"{run_id}: its sentences were chosen for training; draw random ones for dev and test.")
+    if len(rows) < 4:
+        raise ConfigError(f"{count(len(rows), 'sentence')} labelled; a dev and a test set need four or more.")
+    n, name, origin = dev_size(len(rows)), library().find(corpus_of(store().get(run_id))).name, {"run": run_id}
+    dev, test = (
+        library().seal(part, name=f"{name}, {len(part):,} labelled for {role}", origin=origin, labelled=True)
+        for role, part in (("dev", rows[:n]), ("test", rows[n:]))
+    )
+    return dev, test
+
+
+# What to run
+
+
+def queue_options(n: int) -> dict[str, object]:
+    """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here."""
+    held = roles()
+    options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
+    if "test" in held:
+        options["holdout"] = (held["test"],)
+    if tagger := next(iter(taggers.here()), None):
+        options["model"] = tagger
+    return {**options, "n": n}
+
+
+def draw_options(n: int) -> dict[str, object]:
+    """Return the options of drawing `n` sentences of the task corpus for a dev and a test set."""
+    held = roles()
+    known = tuple(held[role] for role in ("train", "dev", "test") if role in held)
+    return {"task": held.get("task", ""), "known": known, "n": n}
+
+
+def is_labelled_here(train: str) -> bool:
+    """Return True if the training set was made of a queue's sentences."""
+    made_by = library().find(train).origin.get("run")
+    return any(run.id == made_by for run in store().list("queue"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Test F1, percent, of the taggers on one training set: one value per seed. sd: None for one seed."""
+
+    name: str
+    sentences: int
+    f1: Sequence[float]
+    mean: float
+    sd: float | None
+
+
+def curve() -> list[Point]:
+    """Return test F1 by training set, smallest first, of taggers with the latest settings on the test set in use."""
+    trained = [
+        run
+        for run in runs.own("finetune", state="succeeded")
+        if run.manifest.config["test"] and run.manifest.config["test"][0] == roles().get("test")
+    ]
+    if not trained:
+        return []
+    settings = _settings(trained[0])
+    points: dict[str, Point] = {}
+    for run in trained:
+        mark = run.manifest.inputs["train"]
+        scored, corpus = result.read(run, FinetuneResult).tests[0], library().recall(mark)
+        if mark in points or _settings(run) != settings or not corpus.n_sentences:
+            continue
+        points[mark] = Point(
+            name=corpus.name,
+            sentences=corpus.n_sentences,
+            f1=scored.micro_f1,
+            mean=scored.mean,
+            sd=scored.sd,
+        )
+    return sorted(points.values(), key=lambda point: point.sentences)
+
+
+def next_labels(points: Sequence[Point]) -> dict[int, Step]:
+    """Return the expected gain of `NEXT` more labelled sentences, {sentences: gain}; {} for fewer than three sizes.
+
+    It is an estimate by a power law (SOURCES.md, Power laws), no evidence.
+    """
+    sizes = {point.sentences: point.f1 for point in points}
+    if len(sizes) < 3:
+        return {}
+    return {n: next_step(sizes, max(sizes) + n) for n in NEXT}
+
+
+def _settings(run: Run) -> dict[str, object]:
+    """Return the options of a tagger without its training set."""
+    return {name: value for name, value in run.manifest.config.items() if name != "train"}
+
+
+def retraining(train: str) -> dict[str, object] | None:
+    """Return the options of the latest tagger of the project on another training set; None if there is no tagger."""
+    latest = next((run for run in runs.own("finetune", state="succeeded")), None)
+    return None if latest is None else {**latest.manifest.config, "train": train}

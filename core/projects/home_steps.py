@@ -57,11 +57,14 @@ class HomeStep:
         return TITLES[self.name]
 
 
+FEW = 1000  # labelled training sentences: with fewer, more labels are worth proposing
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherMeasurement:
     """A further measurement. reason: why it is useful for this project now, "" if there is no special reason."""
 
-    name: Literal["similarity", "bias", "assisting"]
+    name: Literal["label", "similarity", "bias", "assisting"]
     reason: str
 
 
@@ -215,11 +218,21 @@ def _report(worth: HomeStep) -> HomeStep:
 def further() -> Sequence[FurtherMeasurement]:
     """Return the further measurements, first those that have a reason."""
     rows = [
+        FurtherMeasurement(name="label", reason=_labels_may_help_more()),
         FurtherMeasurement(name="similarity", reason=_many_sources()),
         FurtherMeasurement(name="bias", reason=_names_reveal_more()),
         FurtherMeasurement(name="assisting", reason=_few_labels()),
     ]
     return sorted(rows, key=lambda row: not row.reason)
+
+
+def _labels_may_help_more() -> str:
+    held = corpora.roles()
+    if not {"task", "domain", "train"} <= held.keys() or not _is_here(held["train"]):
+        return ""
+    asked = runs.of_corpora_in_use(runs.own("experiment", state="succeeded"))
+    few = len(corpora.find(held["train"])) < FEW
+    return "With so few labels, more of them may help more than pre-training." if asked and few else ""
 
 
 def _many_sources() -> str:

@@ -2,7 +2,7 @@
 
 winnow.json      the list: {"format": "winnow-project", "version": 1, "winnow": ..., "name": ..., "created": ...,
                  "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
-corpora/..., runs/..., roles.json, cover.json
+corpora/..., runs/..., roles.json, cover.json, labelling.json
 
 The zip has no pickles, folders or links, and no files of the processes that worked on runs. Entries are sorted by name,
 the list is last, and no entry has a date, so that the same project always gives the same bytes.

@@ -45,6 +45,8 @@ def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
 
 def _unread(run: Run) -> tuple[str, ...]:
     """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
+    if run.manifest.kind == "queue":  # its sentences only stay out of the queue
+        return ("train",)
     strategy = STRATEGIES.get(str(run.manifest.config.get("strategy"))) if run.manifest.kind == "select" else None
     return ("train",) if strategy and Role.LABELLED not in strategy.needs else ()
 

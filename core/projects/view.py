@@ -17,6 +17,7 @@ from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
 from core.files import read_object
 from core.importing import view as corpora
+from core.labelling import answers
 from core.paths import given_home, home, within
 from core.project_list import LOCK, PROJECTS, Project
 from core.projects import labels, pack, small_tagger, unpack
@@ -251,5 +252,6 @@ def unreadable() -> Sequence[Path]:
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
     choices = [file for run in store().list("select") for file in choice.unreadable(run)]
     words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
+    words += [run.path / answers.FILE for run in store().list("queue", "draw") if answers.is_spoilt(run.path)]
     words += [run.path / REVIEWS for run in store().list("difficulty") if are_reviews_spoilt(run.path)]
     return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]

@@ -33,6 +33,7 @@ PAGES = {
         ("pages/2_Similarity.py", "Similarity", ":material/join_inner:"),
         ("pages/3_Selection.py", "Selection", ":material/filter_alt:"),
         ("pages/4_Explore.py", "Explore", ":material/scatter_plot:"),
+        ("pages/11_Label.py", "Label", ":material/label:"),
         ("pages/7_Bias.py", "Bias", ":material/psychology_alt:"),
         ("pages/8_Assisting.py", "Assisting", ":material/balance:"),
     ),

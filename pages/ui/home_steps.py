@@ -25,7 +25,7 @@ from pages.ui.explore.health import TAB
 from pages.ui.explore.health import TITLE as HEALTH
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
-from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELECTION, SIMILARITY, TRAINING
+from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, LABEL, RESULTS, SELECTION, SIMILARITY, TRAINING
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import WORD_TINTS, plain, pressed, table
@@ -178,6 +178,7 @@ WORDS: Mapping[home_steps.Name, tuple[Term, ...]] = {
 }
 REFRESH = 3.0  # seconds between updates while the run of a step is active
 FURTHER: Mapping[str, tuple[str, str]] = {
+    "label": (LABEL, "Label where it helps most"),
     "similarity": (SIMILARITY, "Which source is close?"),
     "bias": (BIAS, "Do labels teach names or contexts?"),
     "assisting": (ASSISTING, "Borrow labels"),
@@ -305,6 +306,7 @@ def _ask(step: HomeStep, *, is_next: bool) -> None:
         icon = ":material/arrow_forward:"
         page_link(CORPORA, label="Import labelled data with entities", icon=icon, width="content")
     elif task and home_steps.unlabelled():
+        page_link(LABEL, label="Label sentences", icon=":material/label:", width="content")
         st.download_button(
             "Sentences to label",
             later(partial(labelling.to_label, task)),
@@ -321,6 +323,6 @@ def _ask(step: HomeStep, *, is_next: bool) -> None:
 def _draw_experiment(step: HomeStep) -> None:
     """Draw the running experiment, or the plan of a new one, below its step."""
     if step.run and not step.ready:
-        run_panel(step.run, "home.worth", stop="Stop and keep")
+        run_panel(step.run, "home.worth")
     elif step.open and asked():
         plan(step.run if step.again else "")

@@ -12,6 +12,7 @@ ADDRESSES = [
     "Similarity",
     "Selection",
     "Explore",
+    "Label",
     "Training",
     "Results",
     "Bias",

@@ -101,6 +101,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "add": {"path": "/data/a.txt", "others": ("/data/b c.txt",), "split": True},
     "assist": {"primary": "a", "assisting": "b", "dev": "c", "test": "d", "seeds": (1, 2)},
     "difficulty": {"train": "a", "seed": 7},
+    "draw": {"task": "a", "known": ("b", "c"), "n": 40},
     "evaluate": {"model": "20261124-120000-finetune-0000", "test": "a"},
     "fetch": {"encoder": "mpnet", "allow_download": True},
     "finetune": {"train": "a", "dev": "b", "test": ("c", "d"), "seeds": (4,), "preset": "custom", "epochs": 3},

@@ -59,7 +59,7 @@ def timed(asked: Mapping[str, object], home: Path, **changes: Any) -> None:
 
 def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
     assert [stop.open for stop in home_steps.steps()] == [True, False, False, False]
-    assert [row.reason for row in home_steps.further()] == ["", "", ""]
+    assert [row.reason for row in home_steps.further()] == ["", "", "", ""]
     made = finished.corpora(home)
     said, links, buttons = on_home()
     assert home_steps.steps()[0].known in said

@@ -103,6 +103,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
         QueueResult(sentences=25, of=1200, unit="cosine", types=()),
         "25 sentences to label, of the 1,200 most similar",
     ),
+    "draw": (QueueResult(sentences=120, of=900, unit="", types=()), "120 sentences to label, drawn at random"),
     "evaluate": (
         EvaluateResult(
             model="m", test=OverSeeds(micro_f1=[71.25, 71.35], mean=71.3, sd=None, by_type={}, decodings={})

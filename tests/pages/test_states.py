@@ -35,6 +35,7 @@ CHARTS: dict[str, tuple[str, ...]] = {  # elements that a page draws only for a 
     "Similarity": ("success", "plotly_chart"),
     "Selection": ("metric", "vega_lite_chart"),
     "Explore": ("plotly_chart", "dataframe"),
+    "Label": ("bidi_component", "text_area"),
     "Training": ("metric", "vega_lite_chart"),
     "Results": ("plotly_chart",),
     "Bias": ("plotly_chart",),

@@ -16,11 +16,11 @@ from pages.ui.widgets import plain
 
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
-BIAS, ASSISTING, RUNS = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py"
+BIAS, ASSISTING, RUNS, LABEL = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py", "pages/11_Label.py"
 GONE = "This result is not in this project: it was removed, or the address is wrong."
 PAGES = {  # the page by its name in `Kind.page`
     page.rpartition("_")[2].removesuffix(".py"): page
-    for page in (CORPORA, SIMILARITY, SELECTION, EXPLORE, TRAINING, RESULTS, BIAS, ASSISTING)
+    for page in (CORPORA, SIMILARITY, SELECTION, EXPLORE, TRAINING, RESULTS, BIAS, ASSISTING, LABEL)
 }
 
 

@@ -1,0 +1,75 @@
+"""`draw`: random sentences of T_C to label for a dev and a test set.
+
+Sentences of the queue suit training only: they were chosen, and their suggestions bias what people accept. Scores hold
+for the task corpus if dev and test sentences are drawn at random and labelled without suggestions.
+"""
+
+import numpy as np
+
+from core.config import Config, option
+from core.errors import CorpusError
+from core.importing.audit import Flagging
+from core.importing.result import read_audit
+from core.kind import About, Job, Kind
+from core.labelling.queue import Queued, QueueResult, write
+from core.selection.result import withheld_flags
+from core.shown import count
+from core.stats.draws import uniform
+
+DEV_SHARE = 1 / 4  # of the drawn sentences; the others are the test set
+
+
+class DrawConfig(Config):
+    """Options: the corpora, and how many sentences."""
+
+    task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
+    known: tuple[str, ...] = option((), "Labelled corpora, whose sentences are left out.", corpus=True)
+    n: int = option(120, "Sentences to label: a quarter for the dev set, the others for the test set.", ge=4, le=2000)
+    seed: int = option(0, "Seed of the draw.", ge=0)
+
+
+def run(config: DrawConfig, job: Job) -> QueueResult:
+    """Draw sentences that are no duplicates and not labelled yet. Errors: CorpusError if there are too few."""
+    corpus = job.corpus(config.task)
+    found = read_audit(job.child("audit", corpus=config.task, held_out=config.known, **Flagging().model_dump()))
+    held_back = np.zeros(len(corpus), dtype=np.bool_)
+    for flag in withheld_flags(()):
+        held_back |= found.has(flag)
+    rows = np.flatnonzero(~held_back)
+    if len(rows) < 4:
+        raise CorpusError(
+            f"{corpus.name}: has {count(len(rows), 'sentence')} that can be drawn; the others are duplicates, labelled "
+            "already, too short or too long. Import a larger task corpus."
+        )
+    drawn = rows[np.argsort(uniform(rows.astype(np.uint64), seed=config.seed), kind="stable")][: config.n]
+    ids = [sentence.id for sentence in corpus.take(drawn)]
+    write(
+        job.context.run,
+        [
+            Queued(row=int(row), id=mark, similarity=0.0, uncertainty=0.0, entities=())
+            for row, mark in zip(drawn, ids, strict=True)
+        ],
+    )
+    return QueueResult(sentences=len(drawn), of=len(rows), unit="", types=())
+
+
+def dev_size(n: int) -> int:
+    """Return how many of `n` labelled sentences go into the dev set; the others are the test set."""
+    return round(n * DEV_SHARE)
+
+
+def _title(run: About) -> str:
+    return f"Draw {count(run.config['n'], 'sentence')} of {run.corpus(run.config['task'])} to label"
+
+
+KIND = Kind(
+    "draw",
+    DrawConfig,
+    run,
+    QueueResult,
+    title=_title,
+    outcome=lambda result, _: f"{count(result.sentences, 'sentence')} to label, drawn at random",
+    page="Label",
+    opens=True,
+    command=("label", "draw"),
+)

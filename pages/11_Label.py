@@ -1,0 +1,51 @@
+"""Label: label the sentences where a label helps most, and train again with them."""
+
+import streamlit as st
+
+from core import shown_command as commands
+from core import terms
+from core.importing import view as corpora
+from core.labelling import view as labelling
+from core.projects import runs
+from pages.ui.empty import empty
+from pages.ui.frame import page
+from pages.ui.label.editor import editor
+from pages.ui.label.outcome import guidelines, learning_curve, taken_away
+from pages.ui.label.setup import queue_more
+from pages.ui.removal import text_gone
+from pages.ui.runs.links import attached
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import same_command
+
+RUN = "label.run"
+WHAT = "Label the sentences that are expected to help most: similar to the task corpus, and hard for the tagger."
+NEEDS = "Labelling needs a task corpus, sentences like those that your tagger will read, and a domain corpus."
+WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.DEV, terms.TEST, terms.TAGGER)
+
+
+def main() -> None:
+    """Draw the page."""
+    with page("Label", WHAT, WORDS):
+        if not corpora.listed():
+            empty(NEEDS, "label", "pages/11_Label.py")
+            return
+        run_id = attached(labelling.KINDS, RUN)
+        finished = run_id is not None and runs.state(run_id).state == "succeeded"
+        with st.expander("What to label", expanded=run_id is None, icon=":material/tune:"):
+            queue_more(RUN)
+            if run_id is not None and finished:
+                run_panel(run_id, RUN)
+        if run_id is None or (not finished and run_panel(run_id, RUN).state != "succeeded") or text_gone(run_id):
+            return
+        left, right = st.columns([5, 2])
+        with right:
+            guidelines()
+        with left:
+            editor(run_id)
+            taken_away(run_id)
+        learning_curve()
+        run = runs.get(run_id)
+        same_command("label.command", commands.command(run.manifest.kind, run.manifest.config))
+
+
+main()

@@ -1,0 +1,109 @@
+"""The editor of entities, a component in the browser, and the progress of the queue."""
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import charts
+from core.errors import ConfigError
+from core.labelling import view as labelling
+from core.labelling.answers import READ_IN, Progress
+from core.shown import duration
+from core.text.words import token_places
+from pages.ui.frame import ASSETS, looked
+from pages.ui.widgets import plain
+
+REFUSED = "label.refused"  # in the session: why an answer was not stored
+HANDLED = "label.handled"  # in the session: {client: number of its last answer that was refused}
+_editor = st.components.v2.component(
+    "winnow_label",
+    js=(ASSETS / "label.js").read_text(encoding="utf-8"),
+    css=(ASSETS / "label.css").read_text(encoding="utf-8"),
+)
+
+
+def editor(run_id: str) -> None:
+    """Draw the progress and the editor. The browser sends each answer, and the rerun after it stores the answer.
+
+    No fragment: after a restart, the server does not know the fragments of a page that is still open.
+    """
+    key = f"label.editor.{run_id}"
+    sentences = labelling.to_label(run_id)
+    looked(labelling.corpus_of_run(run_id))
+    if refused := st.session_state.pop(REFUSED, ""):
+        st.error(plain(refused), icon=":material/error:")
+    done = labelling.progress(run_id)
+    _progress(done)
+    answers, types = labelling.answered(run_id), labelling.types(run_id)
+    if not types:
+        st.info("Add a type first, such as PARTY.", icon=":material/label:")
+    colours = charts.ENTITY_COLOURS
+    sent = _editor(
+        key=key,
+        data={
+            "run": run_id,
+            "tasks": [_task(task) for task in sentences],
+            "types": [
+                {"name": name, "colour": charts.css_colour(colours[i % len(colours)])} for i, name in enumerate(types)
+            ],
+            "answers": {
+                str(place): {"action": one.action, "entities": [[e.start, e.end, e.type] for e in one.entities]}
+                for place, one in answers.latest.items()
+            },
+            "order": [one.place for one in answers.history if one.action != "reopen"],
+            "stored": {**answers.stored(), **st.session_state.get(HANDLED, {})},
+        },
+        on_outbox_change=partial(_received, run_id, key),
+    )
+    # After a restart of the server, the callback is not called for what the browser sends first.
+    if _store(run_id, sent.get("outbox")):
+        st.rerun()
+    st.caption(
+        "Keys: number: type · ← → move · ↑ ↓ entity before or after · Shift with ← → moves the end of an entity, with "
+        "↑ ↓ its start · Backspace removes · Enter accepts · S skips · F flags · U undoes. Or use the mouse."
+    )
+    if done.unread:  # below the editor, so that it does not move
+        st.warning(
+            f"{done.unread:,} suggestions were accepted in less than {READ_IN:g} seconds, hardly read. Wrong "
+            "suggestions that are accepted teach the tagger its own errors.",
+            icon=":material/speed:",
+        )
+
+
+def _task(task: labelling.Task) -> dict[str, Any]:
+    sentence = task.sentence
+    return {
+        "text": sentence.text,
+        "place": sentence.place,
+        "places": token_places(sentence.text, sentence.tokens),
+        "spans": [[entity.start, entity.end, entity.type] for entity in sentence.entities or ()],
+    }
+
+
+def _received(run_id: str, key: str) -> None:
+    _store(run_id, st.session_state[key].get("outbox"))
+
+
+def _store(run_id: str, outbox: Any) -> int:
+    """Store the answers that the browser sent, and return how many are new.
+
+    An answer that cannot be stored is shown once and not sent again.
+    """
+    stored = {**labelling.answered(run_id).stored(), **st.session_state.get(HANDLED, {})}
+    new = [one for one in (outbox or {}).get("answers") or [] if one["number"] > stored.get(one["client"], -1)]
+    for one in new:
+        try:
+            labelling.answer(run_id, [one])
+        except ConfigError as error:
+            st.session_state[REFUSED] = str(error)
+            st.session_state.setdefault(HANDLED, {})[one["client"]] = one["number"]
+    return len(new)
+
+
+def _progress(done: Progress) -> None:
+    parts = [f"{done.labelled:,} of {done.of:,} labelled"]
+    parts += [f"{n:,} {what}" for n, what in ((done.skipped, "skipped"), (done.flagged, "flagged")) if n]
+    parts += [duration(done.seconds)] if done.seconds >= 1 else []
+    st.progress((done.of - done.left) / max(done.of, 1), text=" · ".join(parts))
+    st.caption(", ".join(f"{plain(name)} {n:,}" for name, n in done.types.items()) or "No entity yet.")

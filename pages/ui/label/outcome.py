@@ -1,0 +1,133 @@
+"""What labelled sentences become: a training set, or a dev and a test set; files for tools; the user's guidelines."""
+
+import math
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import streamlit as st
+
+from core.errors import ConfigError
+from core.importing import view as corpora
+from core.labelling import view as labelling
+from core.labelling.tasks import TOOLS
+from core.projects import runs
+from core.shown import count
+from pages.ui.frame import guard
+from pages.ui.project import later, page_link
+from pages.ui.runs.links import RESULTS, TRAINING
+from pages.ui.widgets import plain, pressed, submitted, table
+
+TOOL_NAMES = {"doccano": "doccano", "label-studio": "Label Studio", "prodigy": "Prodigy"}
+
+
+def guidelines() -> None:
+    """Draw the user's notes on what to label, and a field that adds a type."""
+    text = st.text_area(
+        "Guidelines", labelling.guidelines(), key="label.guidelines", height=190, max_chars=labelling.LONGEST_GUIDELINES
+    )
+    if text != labelling.guidelines():
+        labelling.keep_guidelines(text)
+    with st.form("label.type", border=False, clear_on_submit=True):
+        name = st.text_input("New type", key="label.type.name", max_chars=40, placeholder="PARTY")
+        if submitted("Add type", "label.type.add", icon=":material/new_label:"):
+            try:
+                labelling.add_type(name.strip())
+            except ConfigError as error:
+                st.error(plain(str(error)))
+            else:
+                st.rerun()
+
+
+def taken_away(run_id: str) -> None:
+    """Draw the buttons that make corpora of the labelled sentences, train with them, and write them for a tool."""
+    done = labelling.progress(run_id)
+    training = labelling.is_for_training(run_id)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = "Add to the training set" if training else "Use as dev and test set"
+        least = 1 if training else 4
+        if pressed(label, "label.seal", type="primary", icon=":material/library_add:", disabled=done.labelled < least):
+            with guard():
+                (_trained if training else _measuring)(run_id)
+        with st.popover("To a labelling tool", icon=":material/ios_share:", key="label.tools"):
+            suggestions = training and st.toggle("With suggestions", value=True, key="label.suggestions")
+            for tool in TOOLS:
+                st.download_button(
+                    TOOL_NAMES[tool],
+                    later(partial(_file, run_id, tool, suggestions=suggestions)),
+                    f"to-label-{run_id[-4:]}.{'json' if tool == 'label-studio' else 'jsonl'}",
+                    on_click="ignore",
+                    key=f"label.tool.{tool}",
+                    icon=":material/download:",
+                )
+    if training:
+        _train_again()
+
+
+def _trained(run_id: str) -> None:
+    made = labelling.training_set(run_id)
+    corpora.set_role("train", made.fingerprint)
+    st.success(f"{plain(made.name)}: {count(len(made), 'sentence')}, now the training set.", icon=":material/check:")
+
+
+def _measuring(run_id: str) -> None:
+    made = labelling.measuring_sets(run_id)
+    held = corpora.roles()
+    words = []
+    for role, corpus in zip(("dev", "test"), made, strict=True):
+        if role not in held:
+            corpora.set_role(role, corpus.fingerprint)
+        words.append(f"{plain(corpus.name)} ({count(len(corpus), 'sentence')})")
+    kept = " The dev and test set in use stay; change them on Corpora." if {"dev", "test"} & held.keys() else ""
+    st.success(f"Stored: {' and '.join(words)}.{kept}", icon=":material/check:")
+
+
+def _train_again() -> None:
+    """Offer to train the latest tagger again on the training set in use, or link to the page that trains the first."""
+    train = corpora.roles().get("train")
+    if train is None or not labelling.is_labelled_here(train):
+        return
+    options = labelling.retraining(train)
+    if options is None:
+        page_link(TRAINING, label="Train a tagger", icon=":material/model_training:", width="content")
+        return
+    begun = runs.begun("finetune", options)
+    if begun and runs.state(begun.id).state == "succeeded":
+        page_link(RESULTS, label="Results of this training set", icon=":material/leaderboard:", width="content")
+    elif pressed("Train again", "label.again", icon=":material/model_training:"):
+        runs.start("finetune", options)
+        page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", width="content")
+
+
+def learning_curve() -> None:
+    """Draw the test scores of taggers by the size of their training set, if there are two sizes."""
+    points = labelling.curve()
+    if len({point.sentences for point in points}) < 2:
+        return
+    st.subheader("What the labels brought", anchor=False)
+    rows = [
+        {
+            "name": point.name,
+            "sentences": f"{point.sentences:,}",
+            "f1": f"{point.mean:.1f}" + ("" if point.sd is None else f" ± {point.sd:.1f}"),
+            "seeds": f"{len(point.f1):,}",
+        }
+        for point in points
+    ]
+    columns = {"name": "Training set", "sentences": "Sentences", "f1": "Test score (F1)", "seeds": "Seeds"}
+    table(rows, columns, "Test scores of the taggers of this project by training set, on the test set in use")
+    st.caption("± is the standard deviation between seeds. Taggers with other settings are not listed.")
+    if expected := labelling.next_labels(points):
+        gains = [
+            f"{n:,} more are expected to bring {step.gain:+.1f} points"
+            + (f" (at most {step.upper:+.1f})" if math.isfinite(step.upper) else "")
+            for n, step in expected.items()
+        ]
+        st.markdown(f"By the curve so far, {', and '.join(gains)}. This is an estimate by a power law, not evidence.")
+
+
+def _file(run_id: str, tool: str, *, suggestions: bool) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "tasks"
+        labelling.export(run_id, path, tool, suggestions=suggestions)
+        return path.read_bytes()

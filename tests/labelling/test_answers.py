@@ -1,0 +1,227 @@
+"""Answers about queued sentences: stored once each, undone, counted, turned into corpora, and taken from tools' files."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import ConfigError
+from core.importing import view as corpora
+from core.labelling import answers, view
+from core.labelling.answers import Answer, Answers
+from core.projects import runs
+from core.projects.home import library, store
+from core.text.sentence import Entity
+from tests.conftest import Command, Seal, sentence
+
+CLAUSES = [
+    f"The tenant {name} pays rent to Owner {i} ."
+    for i, name in enumerate(["Ann", "Bo", "Cy", "Di", "Ed", "Flo", "Gus", "Hal"])
+]
+
+
+def sent(
+    number: int, place: int, *entities: tuple[int, int, str], action: str = "label", **more: Any
+) -> dict[str, Any]:
+    return {
+        "action": action,
+        "place": place,
+        "entities": [list(each) for each in entities],
+        "seconds": 2.0,
+        "client": "tab",
+        "number": number,
+        **more,
+    }
+
+
+@pytest.fixture
+def queued(seal: Seal) -> str:
+    """A queue of six sentences with a training set; return its run."""
+    train = seal([sentence("Acme pays Bo .", [(0, 1, "ORG")])], "train", labelled=True).fingerprint
+    films = [f"This film number {i} has a soundtrack ." for i in range(20)]
+    roles = {"task": seal(CLAUSES[:2], "task"), "domain": seal([*CLAUSES[2:], *films], "domain")}
+    options = {role: corpus.fingerprint for role, corpus in roles.items()}
+    for role, mark in {**options, "train": train}.items():
+        corpora.set_role(role, mark)
+    return runs.execute("queue", {**options, "train": train, "encoder": "tiny", "n": 6}).id
+
+
+def test_an_answer_that_is_sent_twice_is_stored_once_and_the_latest_counts(queued: str) -> None:
+    view.answer(queued, [sent(0, 0, (1, 2, "PARTY"))])
+    view.answer(queued, [sent(0, 0, (1, 2, "PARTY")), sent(1, 1, action="skip")])
+    view.answer(queued, [sent(0, 0, (1, 3, "PARTY"), client="other tab")])
+    log = view.answered(queued)
+    assert len(log.history) == 3
+    assert log.labelled == {0: (Entity(start=1, end=3, type="PARTY"),)}
+    done = view.progress(queued)
+    assert (done.of, done.labelled, done.skipped, done.left, done.seconds) == (6, 1, 1, 4, 6.0)
+    view.answer(queued, [sent(2, 0, action="reopen")])
+    assert view.progress(queued).labelled == 0
+    assert list(view.answered(queued).latest) == [1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"place": 6}, "no sentence 7"),
+        ({"entities": [[0, 2, "A"], [1, 3, "B"]]}, "overlap"),
+        ({"entities": [[0, 99, "A"]]}, "outside"),
+        ({"entities": [[0, 1, "two words"]]}, "without blanks"),
+        ({"entities": [[0, 1, ""]]}, "without blanks"),
+        ({"entities": [[0, True, "A"]]}, "cannot be read"),
+        ({"action": "undo"}, "cannot be read"),
+        ({"seconds": -1.0}, "impossible time"),
+        ({"seconds": float("nan")}, "impossible time"),
+        ({"number": "0"}, "cannot be read"),
+    ],
+)
+def test_an_answer_that_cannot_be_right_is_refused_and_none_of_its_batch_is_stored(
+    queued: str, wrong: Mapping[str, object], why: str
+) -> None:
+    with pytest.raises(ConfigError, match=why):
+        view.answer(queued, [sent(0, 0), {**sent(1, 1), **wrong}])
+    assert view.answered(queued).history == ()
+
+
+def test_a_line_that_was_cut_off_costs_itself_alone(queued: str) -> None:
+    view.answer(queued, [sent(0, 0), sent(1, 1)])
+    log = store().get(queued).path / answers.FILE
+    log.write_bytes(log.read_bytes() + b'{"action":"label","pl')
+    assert list(view.answered(queued).latest) == [0, 1]
+    assert not answers.is_spoilt(log.parent)
+    view.answer(queued, [sent(2, 2)])
+    assert list(view.answered(queued).latest) == [0, 1, 2]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(["label", "skip", "flag", "reopen"]), st.sampled_from("AB")),
+        max_size=12,
+    )
+)
+def test_the_state_of_a_sentence_is_its_last_answer(steps: list[tuple[int, answers.Action, str]]) -> None:
+    history = [
+        Answer(action=action, place=place, entities=(Entity(start=0, end=1, type=type),))
+        for place, action, type in steps
+    ]
+    expected: dict[int, Answer] = {}
+    for answer in history:
+        expected.pop(answer.place, None)
+        if answer.action != "reopen":
+            expected[answer.place] = answer
+    assert Answers(history=tuple(history)).latest == expected
+    done = answers.progress(Answers(history=tuple(history)), [()] * 4)
+    assert done.labelled + done.skipped + done.flagged + done.left == 4
+
+
+def test_suggestions_that_were_accepted_unread_are_counted() -> None:
+    found = (Entity(start=0, end=1, type="A"),)
+    history = (
+        Answer(action="label", place=0, entities=found, seconds=0.4),
+        Answer(action="label", place=1, entities=found, seconds=9.0),
+        Answer(action="label", place=2, entities=(), seconds=0.4),
+        Answer(action="label", place=3, entities=(), seconds=0.4),
+    )
+    assert answers.progress(Answers(history=history), [found, found, found, ()]).unread == 1
+
+
+def test_labelled_sentences_join_the_training_set_and_do_not_come_again(queued: str) -> None:
+    with pytest.raises(ConfigError, match="No sentence is labelled"):
+        view.training_set(queued)
+    view.answer(queued, [sent(0, 0, (2, 3, "PARTY")), sent(1, 1, action="skip"), sent(2, 2, action="flag")])
+    rows = view.to_label(queued)
+    made = view.training_set(queued)
+    first, second = next(made.batches())
+    assert (first.text, second.text) == ("Acme pays Bo .", rows[0].sentence.text)
+    assert second.entities == (Entity(start=2, end=3, type="PARTY"),)
+    assert made.name == "train and 1 labelled"
+    assert view.training_set(queued).fingerprint == made.fingerprint
+    corpora.set_role("train", made.fingerprint)
+    again = runs.execute("queue", {**view.queue_options(6), "encoder": "tiny"}).id
+    assert again != queued
+    assert not {task.queued.row for task in view.to_label(again)} & {rows[place].queued.row for place in range(3)}
+    assert view.types(again) == ["ORG", "PARTY"]
+    with pytest.raises(ConfigError, match="chosen for training"):
+        view.measuring_sets(queued)
+
+
+def test_entities_are_mapped_to_the_tokens_of_the_training_set(seal: Seal) -> None:
+    glued = [sentence(f"Acme-{i} owes Bo", [(0, 1, "ORG")]) for i in range(30)]
+    train = [
+        type(one)(id=one.id, tokens=tuple(one.text.split()), text=one.text, entities=one.entities) for one in glued
+    ]
+    corpora.set_role("train", seal(train, "train", labelled=True).fingerprint)
+    corpora.set_role("task", seal(["Zeta-1 owes Di"], "task").fingerprint)
+    corpora.set_role("domain", seal([f"Zeta-{i} owes Flo" for i in range(2, 9)], "domain").fingerprint)
+    run = runs.execute("queue", {**view.queue_options(3), "encoder": "tiny"}).id
+    assert len(view.to_label(run)[0].sentence.tokens) > 3
+    view.answer(run, [sent(0, 0, (0, 3, "ORG"))])
+    last = list(next(view.training_set(run).batches()))[-1]
+    assert last.tokens[1:] == ("owes", "Flo")
+    assert last.entities == (Entity(start=0, end=1, type="ORG"),)
+
+
+def test_random_sentences_become_a_dev_and_a_test_set(seal: Seal) -> None:
+    known = seal([sentence(CLAUSES[0], [(2, 3, "PARTY")])], "known", labelled=True)
+    corpora.set_role("task", seal([*CLAUSES, CLAUSES[3]], "task").fingerprint)
+    corpora.set_role("train", known.fingerprint)
+    run = runs.execute("draw", view.draw_options(100)).id
+    rows = view.to_label(run)
+    assert sorted(task.sentence.text for task in rows) == sorted(CLAUSES[1:])  # neither known ones nor duplicates
+    assert not any(task.sentence.entities for task in rows)
+    view.answer(run, [sent(n, n, (2, 3, "PARTY")) for n in range(3)])
+    with pytest.raises(ConfigError, match="four or more"):
+        view.measuring_sets(run)
+    view.answer(run, [sent(n, n, (2, 3, "PARTY")) for n in range(3, 7)])
+    dev, test = view.measuring_sets(run)
+    assert (len(dev), len(test)) == (2, 5)
+    both = [*next(dev.batches()), *next(test.batches())]
+    assert [each.text for each in both] == [task.sentence.text for task in rows]
+    with pytest.raises(ConfigError, match="for a dev and a test set"):
+        view.training_set(run)
+
+
+@pytest.mark.parametrize("tool", ["doccano", "prodigy"])
+def test_a_file_of_a_tool_is_taken_in_once_and_says_what_changed(
+    queued: str, tool: str, tmp_path: Path, command: Command
+) -> None:
+    path = tmp_path / "labelled.jsonl"
+    view.export(queued, path, tool)
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for line in lines[:3]:
+        end = line["text"].index(" ")
+        if tool == "doccano":
+            line["label"] = [[0, end, "WORD"]]
+        else:
+            line |= {"spans": [{"start": 0, "end": end, "label": "WORD"}], "answer": "accept"}
+    lines[3]["text"] = "Another text ."
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines[:4]), "utf-8")
+    view.answer(queued, [sent(0, 0)])
+    code, printed, problem = command("label", "import", queued, path, "--json")
+    assert code == 0, problem
+    assert {key: json.loads(printed)[key] for key in ("labelled", "changed", "unknown")} == {
+        "labelled": 3,
+        "changed": 1,
+        "unknown": 1,
+    }
+    assert view.answered(queued).labelled == {place: (Entity(start=0, end=1, type="WORD"),) for place in range(3)}
+    n = len(view.answered(queued).history)
+    assert command("label", "import", queued, path)[0] == 0
+    assert len(view.answered(queued).history) == n
+    code, printed, _ = command("label", "seal", queued)
+    assert (code, printed) == (0, "train and 3 labelled: 4 sentences\n")
+
+
+def test_types_and_guidelines_are_kept_in_the_project(queued: str) -> None:
+    assert view.types(queued) == ["ORG"]
+    view.add_type("DATE")
+    view.keep_guidelines("Label defined terms.")
+    assert view.types(queued) == ["DATE", "ORG"]
+    assert view.guidelines() == "Label defined terms."
+    with pytest.raises(ConfigError, match="without blanks"):
+        view.add_type("not one word")
+    assert library().find("train").types == {"ORG": 1}

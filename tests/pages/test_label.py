@@ -1,0 +1,118 @@
+"""The page Label: what it queues, what labelled sentences become, and training again with them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.importing import view as corpora
+from core.labelling import view as labelling
+from core.projects import runs
+from pages.ui.label.setup import MEASURE, TRAIN
+from pages.ui.widgets import plain
+from tests.conftest import Seal, sentence
+from tests.homes import Names
+from tests.labelling.test_answers import sent
+from tests.pages.drawing import opened, press, texts
+
+PAGE = "pages/11_Label.py"
+Begun = list[tuple[str, Mapping[str, Any]]]
+TEXTS = [f"The tenant {i} pays the rent to landlord {i} ." for i in range(12)]
+
+
+@pytest.fixture
+def roles(seal: Seal) -> dict[str, str]:
+    marks = {"task": seal(TEXTS[:4], "task").fingerprint, "domain": seal(TEXTS[4:], "domain <i>").fingerprint}
+    for role, mark in marks.items():
+        corpora.set_role(role, mark)
+    return marks
+
+
+def test_without_dev_and_test_set_random_sentences_come_first(roles: dict[str, str], begun: Begun) -> None:
+    app = opened(PAGE)
+    assert app.radio(key="label.purpose").value == MEASURE
+    press(app, "label.start")
+    assert begun == [("draw", {"task": roles["task"], "known": (), "n": 120})]
+    app.radio(key="label.purpose").set_value(TRAIN).run()
+    assert "no gain can be measured" in app.warning[0].value
+    press(app, "label.start")
+    assert begun[1] == ("queue", {**roles, "n": 25})
+
+
+def test_a_page_without_a_task_corpus_says_so(seal: Seal) -> None:
+    corpora.set_role("domain", seal(TEXTS, "domain").fingerprint)
+    app = opened(PAGE)
+    assert "This needs a task corpus in use." in texts(app)
+    assert not [button for button in app.button if button.key == "label.start"]
+
+
+def test_labelled_sentences_become_the_training_set(roles: dict[str, str], home: Path, begun: Begun) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 3}).id
+    app = opened(PAGE, run=run)
+    assert app.button(key="label.seal").disabled
+    assert "0 of 3 labelled" in app.get("progress")[-1].proto.text
+    labelling.answer(run, [sent(0, 0, (1, 2, "PARTY")), sent(1, 1, action="flag")])
+    app.run()
+    assert "1 of 3 labelled · 1 flagged · 4 s" in app.get("progress")[-1].proto.text
+    press(app, "label.seal")
+    made = corpora.find(corpora.roles()["train"])
+    assert (made.n_sentences, made.types) == (1, {"PARTY": 1})
+    assert plain("1 sentence labelled") in app.success[-1].value
+    assert not [button for button in app.button if button.key == "label.again"]  # there is no tagger to train again
+
+
+def test_drawn_sentences_become_a_dev_and_a_test_set_unless_there_are_some(roles: dict[str, str], seal: Seal) -> None:
+    kept = seal([sentence("Acme pays", [(0, 1, "ORG")])], "kept", labelled=True).fingerprint
+    corpora.set_role("dev", kept)
+    run = runs.execute("draw", {"task": roles["domain"], "n": 8}).id
+    labelling.answer(run, [sent(n, n, (1, 2, "PARTY")) for n in range(8)])
+    app = opened(PAGE, run=run)
+    press(app, "label.seal")
+    assert corpora.roles()["dev"] == kept
+    assert corpora.find(corpora.roles()["test"]).n_sentences == 6
+    assert "The dev and test set in use stay" in app.success[-1].value
+    assert "<i>" not in texts(app)
+
+
+def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
+    trained: Names, seal: Seal, begun: Begun
+) -> None:
+    old = runs.own("finetune", state="succeeded")[0]
+    marks = {"task": seal(TEXTS[:4], "task").fingerprint, "domain": seal(TEXTS[4:], "domain").fingerprint}
+    marks |= {"train": old.manifest.config["train"], "dev": old.manifest.config["dev"]}
+    for role, mark in marks.items():
+        corpora.set_role(role, mark)
+    run = runs.execute("queue", {**labelling.queue_options(2), "encoder": "tiny", "model": ""}).id
+    labelling.answer(run, [sent(0, 0)])
+    app = opened(PAGE, run=run)
+    assert not [button for button in app.button if button.key == "label.again"]
+    press(app, "label.seal")
+    press(app.run(), "label.again")
+    train = corpora.roles()["train"]
+    assert begun == [("finetune", {**old.manifest.config, "train": train})]
+
+
+def test_the_gain_of_further_labels_is_estimated_from_three_sizes() -> None:
+    points = [
+        labelling.Point(name=str(n), sentences=n, f1=[f1, f1 + 1], mean=f1 + 0.5, sd=0.7)
+        for n, f1 in ((50, 40.0), (100, 50.0), (200, 57.0))
+    ]
+    assert labelling.next_labels(points[:2]) == {}
+    expected = labelling.next_labels(points)
+    assert 0 < expected[25].gain < expected[100].gain < 7
+    assert expected[100].upper >= expected[100].gain
+
+
+def test_a_new_type_and_guidelines_are_kept(roles: dict[str, str]) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
+    app = opened(PAGE, run=run)
+    assert "Add a type first" in texts(app)
+    app.text_input(key="label.type.name").set_value("PARTY")
+    press(app, "label.type.add")
+    assert labelling.types(run) == ["PARTY"]
+    app.text_input(key="label.type.name").set_value("two words")
+    press(app, "label.type.add")
+    assert "without blanks" in app.error[0].value
+    app.text_area(key="label.guidelines").set_value("Label <b>defined</b> terms.").run()
+    assert labelling.guidelines() == "Label <b>defined</b> terms."
