@@ -13,17 +13,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from core.corpora.formats.rows import look_through
 from core.errors import ProjectError, ReadError, ResourceError
-from core.files import ARTIFACTS, LARGEST_JSON, sync_all
+from core.files import ARTIFACTS, LARGEST_JSON, read_object, sync_all, write_atomic
 from core.isolated import Isolated
 from core.project_list import KEPT, LOCK, PROJECTS, Project, free_slug, new_name, read, write
 from core.projects.pack import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.runs.lock import locked
 from core.runs.run import BROUGHT
-from core.runs.store import RUN_FOLDERS
+from core.runs.store import MANIFEST, RUN_FOLDERS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
 # Limits: number of files; bytes of the list; bytes of the list per packed byte (its sha256 sums hardly shrink).
@@ -134,6 +134,8 @@ def _is_read_whole(name: str) -> bool:
 
 
 def _is_too_large(info: zipfile.ZipInfo) -> bool:
+    if info.filename.endswith(f"/{MANIFEST}"):  # every page reads all of them
+        return info.file_size > _SMALL_JSON
     return info.file_size > min(LARGEST_JSON, max(_SMALL_JSON, _RATIO * info.compress_size))
 
 
@@ -154,6 +156,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
             _write(archive, entry_name, entries[entry_name], draft, label)
         refuse_forged(draft, label)
         _restore_folders(draft)
+        _withdraw_consent(draft, label)
         with locked(root / LOCK, patience=30):
             write(draft, new_name(root, name))
             sync_all(draft)
@@ -176,6 +179,28 @@ def _restore_folders(draft: Path) -> None:
     for corpus in filter(Path.is_dir, (draft / "corpora").glob("*")):
         latest = max(file.stat().st_mtime_ns for file in corpus.rglob("*"))
         os.utime(corpus, ns=(latest, latest))
+
+
+def _withdraw_consent(draft: Path, label: str) -> None:
+    """Set `allow_download` to False in the options of every run.
+
+    Pages start new runs with the options of an imported one, finished or not. No user here has agreed to a download.
+    Errors: ProjectError for options that are nested too deeply.
+    """
+    for manifest in (draft / "runs").glob(f"*/{MANIFEST}"):
+        try:
+            options = read_object(manifest)
+            refused = _without_consent(options)
+            if refused != options:
+                write_atomic(manifest, json.dumps(refused).encode())
+        except RecursionError as error:
+            raise _no_project(label, "has a run whose options are nested too deeply") from error
+
+
+def _without_consent(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: name != "allow_download" and _without_consent(part) for name, part in value.items()}
+    return [_without_consent(part) for part in value] if isinstance(value, list) else value
 
 
 def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label: str) -> None:

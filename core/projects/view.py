@@ -169,7 +169,8 @@ def open_finished_sample() -> Project:
     """
     with FINISHED_SAMPLE.open("rb") as file:
         name = unpack.name_in(file, FINISHED_SAMPLE.name)
-        here = next((project for project in listed() if project.name == name), None)
+        # An imported project may have the sample's name, and a forged tagger.
+        here = next((project for project in listed() if project.sample and project.name == name), None)
         _keep_own()
         project = here or _as_sample(bring_in(file, FINISHED_SAMPLE.name))
     small_tagger.restore(project.folder)

@@ -21,10 +21,10 @@ from core.runs.events import State
 from core.runs.lock import aside, locked
 from core.runs.run import Manifest, Run, run_key
 
-__all__ = ["RUN_FOLDERS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
+__all__ = ["MANIFEST", "RUN_FOLDERS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 RUN_FOLDERS = ("chunks", "checkpoints", "artifacts")  # folders of a run
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
 Runs = list[Run]  # inside `RunStore`, `list` is a method
@@ -78,14 +78,14 @@ class RunStore:
                 parent=parent,
                 key=key,
             )
-            write_atomic(path / _MANIFEST, json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
+            write_atomic(path / MANIFEST, json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
             sync(self.folder)
         return self.get(path.name)
 
     def get(self, run_id: str) -> Run:
         """Return a run by id. Errors: RunError if this project has no such run."""
         run = self._find(run_id) if _RUN_ID.fullmatch(run_id) else None
-        if run is None and is_run_id(run_id) and (file := self.folder / run_id / _MANIFEST).exists():
+        if run is None and is_run_id(run_id) and (file := self.folder / run_id / MANIFEST).exists():
             raise RunError(
                 f"run {run_id}: is not in the list, because {file} cannot be read; restore it from a copy, or delete"
                 " the run's folder."
@@ -109,7 +109,7 @@ class RunStore:
 
     def unreadable(self) -> Sequence[Path]:
         """Return manifests that cannot be read (`list` leaves out their runs) and event logs with a damaged line."""
-        files = (self.folder / entry.name / _MANIFEST for entry in os.scandir(self.folder))
+        files = (self.folder / entry.name / MANIFEST for entry in os.scandir(self.folder))
         named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
         manifests = [file for file in named if self._find(file.parent.name) is None]
         return [*manifests, *(run.events_file for run in self.list() if run.spoilt())]
@@ -150,7 +150,7 @@ class RunStore:
 
     def _find(self, run_id: str) -> Run | None:
         """Return a run by id, or None if it does not exist or another process has removed it."""
-        path = self.folder / run_id / _MANIFEST
+        path = self.folder / run_id / MANIFEST
         if (run := self._runs.get(run_id)) and path.exists():
             return run
         try:

@@ -59,7 +59,7 @@ def test_paths_and_downloads_of_imported_runs_are_named_and_refused(home: Path, 
     add = unfinished("add", {"path": str(secret)})
     fetch = unfinished("fetch", {"encoder": "mpnet", "allow_download": True})
     with within(brought().slug):
-        for run, told in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet, allow_download: yes")):
+        for run, told in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet")):
             for resume in (runs.resume, runs.go_on):
                 with pytest.raises(ConfigError, match=f"was imported in a project file.*{told}"):
                     resume(run.id)
@@ -98,6 +98,26 @@ def test_consent_does_not_travel_in_an_archive(home: Path, secret: Path) -> None
         again = projects.bring_in(io.BytesIO(projects.export_bytes(projects.current())), "again.zip", "Again")
     with within(again.slug):
         assert runs.brought_options(run.id) == {"path": str(secret)}
+
+
+@pytest.mark.parametrize("state", ["finished", "interrupted"])
+def test_no_new_run_with_the_options_of_an_imported_one_downloads(home: Path, seal: Seal, state: str) -> None:
+    """Pages offer such runs: a map of a selection, a selection with diversity, a training with smaller batches."""
+    task, domain = (seal([f"A clause of {name} ."], name).fingerprint for name in ("task", "domain"))
+    options = {"task": task, "domain": domain, "strategy": "knn", "encoder": "tiny"}
+    run = unfinished(
+        "select", options, encoder="evil/model", allow_download=True, strategies={"ner": {"allow_download": "yes"}}
+    )
+    if state == "finished":
+        with EventLog(run.events_file) as log:
+            log.append("succeeded", {})
+    with within(brought().slug):
+        config = store().get(run.id).manifest.config
+        assert (config["encoder"], config["allow_download"], config["strategies"]) == (
+            "evil/model",
+            False,
+            {"ner": {"allow_download": False}},
+        )
 
 
 def test_the_page_asks_before_it_resumes_an_imported_run(home: Path, seal: Seal) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from core.errors import ModelError
+from core.errors import ModelError, ProjectError
 from core.files import ARTIFACTS, SUMS, refuse_changed
 from core.models.hub import BUNDLED, WEIGHTS, folder_of
 from core.projects import small_tagger
+from core.projects import view as projects
 from core.projects.small_tagger import DIFFERENCE, SMALL, restore, shrink
 
 MATRIX, BIAS = "encoder.layer.2.attention.self.query.weight", "encoder.layer.2.attention.self.query.bias"
@@ -72,3 +73,11 @@ def test_difference_to_another_encoder_is_refused(run: Path, monkeypatch: pytest
     with pytest.raises(ModelError, match="was made with another minilm"):
         restore(run.parents[1])
     assert (run / ARTIFACTS / SMALL / DIFFERENCE).exists()
+
+
+def test_the_tagger_of_an_imported_project_with_the_samples_name_is_not_restored(home: Path) -> None:
+    with projects.FINISHED_SAMPLE.open("rb") as file:
+        given = projects.bring_in(file, "given.zip")
+    with pytest.raises(ProjectError):
+        projects.open_finished_sample()
+    assert list(given.folder.glob(f"runs/*/{ARTIFACTS}/{SMALL}"))

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import random
 import zipfile
 from collections import namedtuple
 from collections.abc import Callable
@@ -87,6 +88,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "of a later version": lambda: packed({}, version=2),
     "a log of blank lines": lambda: packed({"runs/x/events.jsonl": b"\n" * 2_000_000}),
     "a manifest of blanks": lambda: packed({"runs/x/manifest.json": b"{" + b" " * 2_000_000 + b"}"}),
+    "a manifest of megabytes": lambda: packed({"runs/x/manifest.json": random.Random(0).randbytes(1 << 20).hex().encode()}),
     "a list of blanks": lambda: packed({}, more=" " * 2_000_000),
     "a list of lists": lambda: packed({}, files=[[]]),
     "before all time": lambda: packed({NAME: b"{}"}, files={NAME: [2, hashlib.sha256(b"{}").hexdigest(), -1]}),
