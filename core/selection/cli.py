@@ -84,6 +84,7 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
     The page Explore, Embedding Atlas and notebooks can open the map.
     """
     options = given(values, KINDS["map"].config)
+    KINDS["map"].config.parse(options)  # refuses a missing selection
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
     finish(run, as_json, output, artifact(maps.table_file))
 

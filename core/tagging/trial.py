@@ -83,14 +83,14 @@ def pasted(text: str) -> Text:
     return _text("", Extract(paragraphs=paragraphs(text)))
 
 
-def read(name: str, stream: BinaryIO) -> Text:
+def read(name: str, stream: BinaryIO, check: Callable[[], object] = lambda: None) -> Text:
     """Read a document or a text file in a separate process, and delete its copy on disk.
 
-    Errors: ReadError, ResourceError; ConfigError if it has no text.
+    check: called each second, may raise to stop. Errors: ReadError, ResourceError; ConfigError if it has no text.
     """
     token = uploads.spool(name, stream)
     try:
-        return _text(name, extracted(uploads.spooled(token)))
+        return _text(name, extracted(uploads.spooled(token), check))
     finally:
         uploads.discard(token)
 

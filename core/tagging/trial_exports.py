@@ -84,7 +84,7 @@ def docx(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: M
     for number, paragraph in enumerate(text.paragraphs):
         written = document.add_paragraph()
         for runs, one, author in _highlighted(written, paragraph.text, comments.get(number, [])):
-            document.add_comment(runs, _comment(one), author=author, initials="")
+            document.add_comment(runs, _comment(one), author=sound(author), initials="")
     document.save(out := BytesIO())
     return out.getvalue()
 

@@ -1,6 +1,7 @@
 """Server middleware around every page: limit connections, name missing pages and files, preload scripts."""
 
 import asyncio
+import logging
 import os
 import re
 import socket
@@ -30,10 +31,12 @@ from pages.ui.widgets import plain
 
 MOST = 64  # connections that other accounts may hold; a process may have about a thousand open files in total
 BACKLOG = 128  # connections that are accepted before the first is examined
+_SILENT = logging.getLogger("winnow.others")
+_SILENT.setLevel(logging.CRITICAL + 1)
 
 
 class ConnectionLimit(H11Protocol):
-    """Uvicorn's HTTP protocol with a limit on connections of other accounts."""
+    """Uvicorn's HTTP protocol with a limit on connections of other accounts, which write nothing into the log."""
 
     others: ClassVar[list[asyncio.Transport]] = []
     sees_owners: ClassVar[bool] = False  # True if this system can name the account at the other end
@@ -57,6 +60,7 @@ class ConnectionLimit(H11Protocol):
         if account != os.getuid() and (account is not None or ConnectionLimit.sees_owners):
             ConnectionLimit.others = [each for each in ConnectionLimit.others if not each.is_closing()]
             ConnectionLimit.others.append(transport)
+            self.logger = _SILENT
             if len(ConnectionLimit.others) > MOST:
                 transport.abort()
 

@@ -325,6 +325,25 @@ def test_clients_that_disconnect_at_once_write_nothing_into_the_log(tmp_path: Pa
     assert log.split() == ["Winnow", "is", "at", server.url]
 
 
+INVALID = """
+import encodings.idna
+for request in (b"\\x16\\x03\\x01\\r\\n\\r\\n", b"GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: Upgrade\\r\\nUpgrade: x\\r\\n\\r\\n"):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=200) as line:
+        line.sendall(request)
+        assert line.recv(64)
+print("{}")
+"""
+
+
+@as_another_account
+def test_invalid_requests_of_another_account_write_nothing_into_the_log(tmp_path: Path) -> None:
+    with Server(home=tmp_path / "home", data=tmp_path) as server:
+        server.start()
+        asked(INVALID, server.port, user=STRANGER)
+        log = (tmp_path / "server.log").read_text()
+    assert log.split() == ["Winnow", "is", "at", server.url]
+
+
 RESET = """
 import struct, time
 port, server = int(sys.argv[1]), int(sys.argv[2])

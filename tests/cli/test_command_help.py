@@ -297,3 +297,8 @@ def test_ratios_of_sizes_follow_the_papers(home: Path, command: Command) -> None
     corpora.set_role("domain", None)
     [alone] = corpora.ratios(chosen)
     assert (alone.of, alone.to, alone.value) == ("S_C", "domain", 12 / 114)
+
+
+def test_map_without_a_selection_says_what_is_missing(command: Command) -> None:
+    code, _, said = command("map")
+    assert (code, said) == (2, "--selection is missing.\n")

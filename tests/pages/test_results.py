@@ -405,7 +405,9 @@ def test_trainings_with_different_options_are_compared_with_a_warning_that_names
         log.append("cancelled", {})
     app = opened(PAGE)  # an unfinished experiment has no answer from two of its trainings
     assert app.tabs[0].label == "All trainings"
-    assert "Finished parts are kept, and Resume continues from there. A verdict needs all parts." in texts(app)  # as on Training
+    assert "Finished parts are kept, and Resume continues from there. A verdict needs all parts." in texts(
+        app
+    )  # as on Training
 
 
 def marks(made: Mapping[str, Corpus]) -> dict[str, str]:

@@ -65,6 +65,20 @@ def test_text_files_are_read_in_their_encoding_and_deleted(data: bytes, text: st
     assert not uploads.waiting()
 
 
+class Stopped(Exception):
+    pass
+
+
+def stop() -> None:
+    raise Stopped
+
+
+def test_a_slow_document_is_stopped_and_deleted(home: Path) -> None:
+    with pytest.raises(Stopped):
+        trial.read("a.html", BytesIO(b"<!--" * 1_000_000), stop)
+    assert not uploads.waiting()
+
+
 def test_a_pdf_keeps_its_pages_and_a_file_without_text_is_refused(home: Path) -> None:
     text = trial.read("a.pdf", BytesIO(pdf([[(60, 700, "The first page .")], [(60, 700, "The second page .")]])))
     assert [(each.text, each.page(0)) for each in text.paragraphs] == [
@@ -163,3 +177,12 @@ def test_a_word_export_has_one_comment_per_finding(
         ("one and two", "PER, confidence 90%"),
         ("two", "LOC, confidence 90%. The other tagger: PER (other type)."),
     ]
+
+
+def test_a_control_character_in_the_name_of_a_tagger_does_not_spoil_the_word_document(
+    tried: tuple[list[str], Text, list[Found], dict[str, str]],
+) -> None:
+    """The names of corpora in an imported project, and so of its taggers, may contain anything."""
+    taggers, text, sides, _ = tried
+    written = trial_exports.docx(taggers[:1], text, sides[:1], {taggers[0]: "minilm on x\x01y"})
+    assert {comment.author for comment in Document(BytesIO(written)).comments} == {"minilm on xy"}

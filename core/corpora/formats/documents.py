@@ -1,6 +1,6 @@
 """Read the sentences of documents (PDF, Word, mail ...) with file and page. A separate process reads each document."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
@@ -62,12 +62,15 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
                 )
 
 
-def extracted(path: Path) -> Extract:
-    """Return the paragraphs of a document, or of a text file, with their pages. Errors: ReadError, ResourceError."""
+def extracted(path: Path, check: Callable[[], object] = lambda: None) -> Extract:
+    """Return the paragraphs of a document, or of a text file, with their pages.
+
+    check: called each second, may raise to stop. Errors: ReadError, ResourceError.
+    """
     format = document_format(path) if is_document(path) else "txt"
     if format == "xlsx":
         raise ReadError(path.name, None, "is a workbook, which has no running text; import it as a corpus instead.")
-    asked: Any = _reader.ask(path.name, path=str(path), format=format, encoding=None, most=None)
+    asked: Any = _reader.ask(path.name, check, path=str(path), format=format, encoding=None, most=None)
     return Extract.read(asked)
 
 

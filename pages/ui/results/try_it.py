@@ -92,9 +92,10 @@ def _form(names: Mapping[str, str]) -> None:
     if sent:
         st.session_state.pop(TRIED, None)
         with st.spinner("Finding entities", show_time=True):
-            text = trial.read(file.name, file) if file else trial.pasted(pasted)
             place = st.empty()
-            # A call of Streamlit ends this run of the page, and the tagger, if the user has pressed something else.
+            # A call of Streamlit ends this run of the page, and the reader or the tagger, if the user has pressed
+            # something else.
+            text = trial.read(file.name, file, place.empty) if file else trial.pasted(pasted)
             found = trial.find(list(dict.fromkeys(filter(None, (model, other)))), text, place.empty)
         st.session_state[TRIED] = text, found
 
