@@ -241,7 +241,7 @@ def _library(sealed: list[Corpus]) -> None:
             "name": c.name,
             "n": len(c),
             "tokens": c.n_tokens,
-            "labels": ", ".join(c.types) if c.labelled else "no",
+            "labels": (", ".join(c.types) or "no entity") if c.labelled else "no",
             "part": ", ".join(parts.get(c.fingerprint, ())),
             "file": _from(c),
         }

@@ -97,7 +97,9 @@ def _setup() -> None:
         data_check.show(corpora.check_run("similarity", options), "similarity")
         st.caption(plain(last_duration("similarity")))
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
-    if sent:
+    if sent and not (options["target"] and options["source"]):
+        st.info(NEEDS, icon=":material/arrow_upward:")
+    elif sent:
         attach(runs.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)
         st.rerun()
 

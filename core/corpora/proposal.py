@@ -378,7 +378,9 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
     if not rest:
         return
     domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
-    why = "by its name" if domain.hints("domain") else "the largest" if len(groups) > 1 else "the only one"
+    equal = sum(size(group) == size(domain) for group in rest) > 1
+    rank = "one of the largest" if equal else "the largest" if len(groups) > 1 else "the only one"
+    why = "by its name" if domain.hints("domain") else rank
     domain.give("domain", f"without labels, {why}: domain corpus to select from")
     for group in (group for group in rest if group is not domain):
         if labels and (seen := _of_the_task(group, domain, labels)):

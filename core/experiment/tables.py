@@ -261,9 +261,12 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 def rate_words(row: ArmRow) -> str:
     """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
 
-    Without an interval, or with one that goes beyond 100 points per hour, a rate would mislead and is left out.
+    Without an interval, or with one that goes beyond 100 points per hour, a rate would mislead and is left out; so is
+    the rate of a line whose taggers all learnt nothing.
     """
     rate = row.f1_per_hour
+    if len(row.collapsed) == len(row.micro_f1):
+        return "learnt nothing: no rate"
     if not rate or not row.delta:
         return ""
     if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate

@@ -178,9 +178,8 @@ def _worth() -> HomeStep:
                 known = f"{found.what} {found.next}"
                 return HomeStep(name="worth", known=known, word=found.word, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
-        known = (
-            f"Needs {labels_in_words(missing)}. Without labelled data, the selection is the last step; "
-            "you can get the sentences to label next here."
+        known = f"Needs {labels_in_words(missing)}. Without labelled data, the selection is the last step" + (
+            "; you can label sentences here." if "task" in given else "."
         )
         return HomeStep(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():

@@ -132,9 +132,11 @@ def warnings(health: Health) -> Iterator[str]:
         median_other = median.get(other)
         if median_other and abs(selected / median_other - 1) > TOLERANCE:
             sort = "long" if selected > median_other else "short"
+            # Only D_C shows a preference: a selection can be longer than T_C and still prefer D_C's short sentences.
+            how = f"the selection prefers {sort} ones" if other == "D_C" else f"the selection's are {sort}er"
             yield (
                 f"Sentences of the selection have a median of {selected:.0f} tokens, those of the {plainly(other)} "
-                f"{median_other:.0f}: the selection prefers {sort} ones."
+                f"{median_other:.0f}: {how}."
             )
     if health.duplicates > REPEATED * health.sentences:
         yield (

@@ -238,7 +238,8 @@ def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") ->
             job.context.note(text)
         name, longest = job.corpus(config.train).name, tagger.pieces.max_length
         sample = splits.train[:: max(1, len(splits.train) // SAMPLE)]
-        note_fit(job.context, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)
+        encoder = "the pre-trained encoder" if is_run_id(config.init) else config.init
+        note_fit(job.context, tagger.tokenizer, sample, encoder=encoder, corpus=name, max_length=longest)
 
 
 def _train(

@@ -33,7 +33,7 @@ def level_and_words(check: Check, level: str, words: str) -> None:
         (100, "green", "has 100 sentences."),
         (99, "amber", "fewer than 100"),
         (5, "amber", "5 sentences"),
-        (4, "red", "classifier needs at least 5"),
+        (4, "red", "classifier is not reliable with fewer than 5"),
         (1, "red", "1 sentence;"),
     ],
 )
@@ -81,6 +81,8 @@ def test_labels_without_an_entity_are_red(seal: Seal) -> None:
     level_and_words(checks.entities_present({"train": full}), "green", "entities")
     found = checks.entities_present({"train": full, "dev": empty, "test": empty})
     level_and_words(found, "red", "The dev set and test set have no entity")
+    assert not found.final
+    assert checks.entities_present({"train": empty, "dev": full}).final  # no tagger can be trained
     plain = seal(numbered(3), "plain")
     level_and_words(checks.entities_present({"train": full, "test": plain}), "red", "The test set is not labelled")
 

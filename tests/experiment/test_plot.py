@@ -88,6 +88,7 @@ def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     assert tables.rate_words(replace(wide, f1_per_hour=20.0)) == "cannot be determined"
     assert tables.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
     assert tables.rate_words(replace(wide, f1_per_hour=None)) == ""
+    assert tables.rate_words(replace(wide, collapsed=(1, 2))) == "learnt nothing: no rate"
     assert tables.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "no rate: under a minute more"
 
 

@@ -55,7 +55,9 @@ def test_a_red_item_stops_a_run_unless_overruled_and_the_run_notes_it(
 ) -> None:
     one = seal(contracts(1, seed=3), "one").fingerprint
     options = {"task": one, "domain": piles["domain"], "strategy": "knn", "encoder": "tiny", "budget": "10"}
-    with pytest.raises(ConfigError, match=r"knn needs at least 2. To continue, .* or run anyway \(--run-anyway\)"):
+    with pytest.raises(
+        ConfigError, match=r"knn is not reliable with fewer than 2. To continue, .* or run anyway \(--run-anyway\)"
+    ):
         execute("select", options)
     none = seal([sentence(text, []) for text in contracts(20, seed=1)], "none", labelled=True).fingerprint
     with pytest.raises(ConfigError, match="The training set and dev set have no entity"):
@@ -64,7 +66,7 @@ def test_a_red_item_stops_a_run_unless_overruled_and_the_run_notes_it(
     made = execute("select", options, run_anyway=True)
     said = [text for text in runs.state(made.id).notes if text.startswith("Started although the data check says:")]
     assert len(said) == 1
-    assert "has 1 sentence; the strategy knn needs at least 2." in said[0]
+    assert "has 1 sentence; the strategy knn is not reliable with fewer than 2." in said[0]
     assert execute("select", options).id == made.id  # a finished run is not stopped
     words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
     code, _, err = command(*words)

@@ -135,6 +135,13 @@ def test_corpora_lists_the_users_corpora_first_and_the_newest_derived_ones(home:
     assert listed() == 20
 
 
+def test_corpora_lists_a_labelled_corpus_without_an_entity_as_labelled(home: Path, seal: Seal) -> None:
+    bare = Sentence(id=sentence_id("It rains"), tokens=("It", "rains"), text="It rains", entities=())
+    seal([bare], "bare", labelled=True)
+    [table] = [html.proto.body for html in opened(CORPORA).get("html") if "<caption>All corpora" in html.proto.body]
+    assert "no entity" in table
+
+
 def test_upload_is_moved_from_memory_to_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = []
     add_file = MemoryUploadedFileManager.add_file

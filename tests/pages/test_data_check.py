@@ -12,7 +12,7 @@ from tests.conftest import Seal, sentence
 from tests.pages.drawing import add, audit, opened, opened_on, press, seen
 from tests.planted import contracts, kitchen
 
-RED = "The task corpus (T_C) has 1 sentence; the strategy classifier needs at least 5."
+RED = "The task corpus (T_C) has 1 sentence; the strategy classifier is not reliable with fewer than 5."
 
 
 @pytest.fixture
@@ -74,6 +74,11 @@ def test_training_starts_a_run_that_the_data_check_refuses_only_with_consent(
     app = opened("pages/5_Training.py")
     assert "The training set and dev set have no entity" in seen(app)
     assert app.button(key="training.start").disabled
+    assert not app.checkbox  # the training would certainly fail
+    labels = [sentence(text, [(0, 1, "PARTY")]) for text in contracts(20, seed=2)]
+    corpora.set_role("train", seal(labels, "train", labelled=True).fingerprint)
+    app = opened("pages/5_Training.py")
+    assert "The dev set has no entity" in seen(app)
     app.checkbox(key="training.anyway").check().run()
     press(app, "training.start")
     assert started == [("finetune", True)]

@@ -170,7 +170,7 @@ def test_wrong_input_raises_a_readable_error(corpora: Corpora, seal: Seal) -> No
     empty = seal([sentence("a b", [])], "empty", labelled=True).fingerprint
     wrong: list[tuple[type[WinnowError], str, dict[str, object]]] = [
         (CorpusError, "not labelled", {"dev": plain}),
-        (CorpusError, "nothing to learn", {"train": empty}),
+        (ConfigError, "The training set has no entity", {"train": empty}),
         (ConfigError, "seeds", {"seeds": ()}),
         (ConfigError, "seeds", {"seeds": (1, 1)}),
         (ConfigError, "seeds", {"seeds": (-1,)}),

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core import terms
 from core.experiment import plot, results
+from core.experiment.result import nothing_learnt
 from core.projects import preferences
 from core.tagging import plot as training_plot
 from core.tagging import view as training
@@ -99,6 +100,9 @@ def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
 
     Lines of an experiment are means over all replicates, and are shown under every decoding. run_id: the experiment.
     """
+    if run_id is not None and nothing_learnt(results.board(run_id).leaderboard):
+        st.caption("No tagger learnt anything, so there is no score to compare.")
+        return
     lines = results.replicates(run_id) if run_id is not None else {}
     further = {run for line in lines.values() for run in line[1:]}
     labels = {

@@ -65,7 +65,7 @@ def trainings() -> None:
     lines = [
         {
             "name": called[row.run],
-            "state": row.state,
+            "state": "finished" if row.state == "succeeded" else row.state,
             "seeds": row.seeds,
             "dev": spread(row.dev_f1, row.dev_sd),
             "epoch": ", ".join(map(str, row.best_epoch)),

@@ -11,7 +11,7 @@ import streamlit as st
 from core import terms
 from core.errors import CorpusError
 from core.experiment import results, words
-from core.experiment.result import baseline_words
+from core.experiment.result import baseline_words, nothing_learnt
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.titles import run_titles
@@ -439,7 +439,7 @@ def _experiment(run_id: str) -> None:
     headings = {
         "arm": "Variant",
         "mean": "Test score (F1)",
-        "delta": f"against {baseline_words(board)}",
+        **({} if nothing_learnt(board) else {"delta": f"against {baseline_words(board)}"}),
         "verdict": "Verdict",
     }
     table(rows, headings, "Leaderboard")
