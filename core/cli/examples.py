@@ -39,6 +39,7 @@ EXAMPLES = {
     "label": "label next --task loans --domain contracts --train loans-train",
     "label next": f"label next --task loans --domain contracts {LABELS} --model {RUN} --output to-label.jsonl",
     "label draw": "label draw --task loans --known loans-train --n 120",
+    "label export": "label export 20261126-110622-queue-c236 --tool brat --output labelled.zip",
     "label import": "label import 20261126-110622-queue-c236 labelled.jsonl",
     "label seal": "label seal 20261126-110622-queue-c236",
     "pretrain": "pretrain --corpus loans,contracts --init minilm --preset quick",

@@ -10,7 +10,7 @@ from core.cli.options import FILE, config_options, given
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.kinds import KINDS
 from core.labelling import view
-from core.labelling.tasks import TOOLS
+from core.labelling.tasks import ENDINGS
 from core.projects import runs
 from core.projects.audit import note_look
 from core.runs.run import Run
@@ -25,7 +25,7 @@ def label_group() -> None:
 @label_group.command("next")
 @config_options(KINDS["queue"].config)
 @click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
-@click.option("--tool", type=click.Choice(list(TOOLS)), default="doccano", show_default=True, help="Labelling tool.")
+@click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @click.option("--suggestions/--no-suggestions", default=True, help="Write what the tagger finds, as suggestions.")
 @json_option
 def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, **values: object) -> None:
@@ -46,7 +46,7 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 @label_group.command("draw")
 @config_options(KINDS["draw"].config)
 @click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
-@click.option("--tool", type=click.Choice(list(TOOLS)), default="doccano", show_default=True, help="Labelling tool.")
+@click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option
 def label_draw(output: str | None, tool: str, as_json: bool, **values: object) -> None:
     """Draw random sentences of the task corpus (T_C) to label for a dev and a test set, without suggestions."""
@@ -72,6 +72,17 @@ def label_import(run_id: str, file: str, as_json: bool) -> None:
     echo(f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed.")
     if found.unknown:
         echo(f"{count(found.unknown, 'sentence')} left out: RUN has no sentence with that text.")
+
+
+@label_group.command("export")
+@click.argument("run_id", metavar="RUN")
+@click.option("--output", type=FILE, required=True, help="Write the labelled sentences to this file.")
+@click.option("--tool", type=click.Choice(list(ENDINGS)), default="conll", show_default=True, help="Format or tool.")
+@json_option
+def label_export(run_id: str, output: str, tool: str, as_json: bool) -> None:
+    """Write the labelled sentences of RUN for a labelling tool, or as CoNLL."""
+    n = view.export_labelled(run_id, Path(output), tool)
+    report({"output": output, "sentences": n}, as_json, f"{output}: {count(n, 'sentence')}")
 
 
 @label_group.command("seal")

@@ -1,28 +1,39 @@
-"""Sentences of a queue as files that labelling tools open, with the tagger's entities as suggestions."""
+"""Sentences as files of labelling tools: to label, with the tagger's entities as suggestions, or labelled."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from core.corpora.writers import write_conll
 from core.files import write_atomic
 from core.text.sentence import Sentence
 from core.text.words import token_places
 
 Span = tuple[int, int, str]  # start and end in characters, type
+ENDINGS = {"doccano": ".jsonl", "label-studio": ".json", "prodigy": ".jsonl", "brat": ".zip", "conll": ".conll"}
 
 
-def write(sentences: Iterable[Sentence], path: Path, tool: str) -> int:
-    """Write sentences for a tool of `TOOLS`, and return their number. Their `entities` are the suggestions.
+def write(sentences: Iterable[Sentence], path: Path, tool: str, *, labelled: bool = False) -> int:
+    """Write sentences for a tool of `ENDINGS`, and return their number.
 
-    Every task has the sentence's id, which joins the answers to it. Errors: CorpusError if tokens are not in the text.
+    labelled: True if their entities are labels, False if they are suggestions. The hash of its text joins an answer to
+    its sentence. Errors: CorpusError if tokens are not in the text.
     """
-    tasks = [TOOLS[tool](sentence, _spans(sentence)) for sentence in sentences]
-    if tool == "label-studio":  # it reads one list
-        text = json.dumps(tasks, ensure_ascii=False, indent=1)
+    rows = list(sentences)
+    spans = [_spans(sentence) for sentence in rows]
+    if tool == "conll":
+        return write_conll(rows, path)
+    if tool == "brat":
+        data = _brat(rows, spans)
     else:
-        text = "".join(f"{json.dumps(task, ensure_ascii=False)}\n" for task in tasks)
-    write_atomic(path, text.encode())
-    return len(tasks)
+        tasks = [_TASK[tool](sentence, found, labelled) for sentence, found in zip(rows, spans, strict=True)]
+        lines = (f"{json.dumps(task, ensure_ascii=False)}\n" for task in tasks)
+        one_list = tool == "label-studio"
+        data = (json.dumps(tasks, ensure_ascii=False, indent=1) if one_list else "".join(lines)).encode()
+    write_atomic(path, data)
+    return len(rows)
 
 
 def _spans(sentence: Sentence) -> list[Span]:
@@ -35,16 +46,17 @@ def _place(sentence: Sentence) -> dict[str, object]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _doccano(sentence: Sentence, spans: list[Span]) -> dict[str, object]:
+def _doccano(sentence: Sentence, spans: list[Span], _labelled: bool) -> dict[str, object]:
     return {"text": sentence.text, "label": [list(span) for span in spans], **_place(sentence)}
 
 
-def _prodigy(sentence: Sentence, spans: list[Span]) -> dict[str, object]:
+def _prodigy(sentence: Sentence, spans: list[Span], labelled: bool) -> dict[str, object]:
     marked = [{"start": start, "end": end, "label": type} for start, end, type in spans]
-    return {"text": sentence.text, "spans": marked, "meta": _place(sentence)}
+    answer = {"answer": "accept"} if labelled else {}
+    return {"text": sentence.text, "spans": marked, "meta": _place(sentence), **answer}
 
 
-def _label_studio(sentence: Sentence, spans: list[Span]) -> dict[str, object]:
+def _label_studio(sentence: Sentence, spans: list[Span], labelled: bool) -> dict[str, object]:
     found = [
         {
             "from_name": "label",
@@ -54,10 +66,28 @@ def _label_studio(sentence: Sentence, spans: list[Span]) -> dict[str, object]:
         }
         for start, end, type in spans
     ]
-    return {"data": {"text": sentence.text, **_place(sentence)}, "predictions": [{"result": found}] if found else []}
+    data = {"data": {"text": sentence.text, **_place(sentence)}}
+    if labelled:
+        return {**data, "annotations": [{"result": found}]}
+    return {**data, "predictions": [{"result": found}] if found else []}
 
 
-TOOLS: Mapping[str, Callable[[Sentence, list[Span]], dict[str, object]]] = {
+def _brat(sentences: Sequence[Sentence], spans: Sequence[list[Span]]) -> bytes:
+    """Return a zip with a pair of files per sentence: 0001.txt and 0001.ann."""
+    digits = len(str(len(sentences)))
+    with ZipFile(out := BytesIO(), "w", ZIP_DEFLATED) as archive:
+        for number, (sentence, found) in enumerate(zip(sentences, spans, strict=True), 1):
+            name = str(number).zfill(digits)
+            marks = (
+                f"T{i}\t{type} {start} {end}\t{sentence.text[start:end]}\n"
+                for i, (start, end, type) in enumerate(found, 1)
+            )
+            archive.writestr(ZipInfo(f"{name}.txt"), f"{sentence.text}\n")  # without a date, so equal bytes
+            archive.writestr(ZipInfo(f"{name}.ann"), "".join(marks))
+    return out.getvalue()
+
+
+_TASK: Mapping[str, Callable[[Sentence, list[Span], bool], dict[str, object]]] = {
     "doccano": _doccano,
     "label-studio": _label_studio,
     "prodigy": _prodigy,

@@ -77,6 +77,18 @@ def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> i
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
 
 
+@exporting
+def export_labelled(run_id: str, path: Path, tool: str) -> int:
+    """Write the labelled sentences of a run for a tool of `tasks.ENDINGS`, and return their number.
+
+    Errors: ConfigError if no sentence is labelled.
+    """
+    rows = labelled(run_id)
+    if not rows:
+        raise ConfigError("No sentence is labelled yet; label some first.")
+    return tasks.write(rows, path, tool, labelled=True)
+
+
 def is_for_training(run_id: str) -> bool:
     """Return True for sentences of the queue, which suit training only; False for random ones, for dev and test."""
     return store().get(run_id).manifest.kind == "queue"

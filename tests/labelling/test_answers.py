@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import ConfigError
 from core.importing import view as corpora
-from core.labelling import answers, view
+from core.labelling import answers, tasks, view
 from core.labelling.answers import Answer, Answers
 from core.projects import runs
 from core.projects.home import library, store
@@ -214,6 +214,24 @@ def test_a_file_of_a_tool_is_taken_in_once_and_says_what_changed(
     assert len(view.answered(queued).history) == n
     code, printed, _ = command("label", "seal", queued)
     assert (code, printed) == (0, "train and 3 labelled: 4 sentences\n")
+
+
+@pytest.mark.parametrize("tool", tasks.ENDINGS)
+def test_labels_that_are_exported_and_imported_again_are_the_same(
+    queued: str, tool: str, tmp_path: Path, command: Command
+) -> None:
+    with pytest.raises(ConfigError, match="No sentence is labelled"):
+        view.export_labelled(queued, tmp_path / "none", tool)
+    view.answer(queued, [sent(0, 0, (1, 3, "PARTY"), (4, 5, "SUM")), sent(1, 1, (0, 1, "PARTY")), sent(2, 3)])
+    before = view.answered(queued).labelled
+    file = tmp_path / f"labelled{tasks.ENDINGS[tool]}"
+    code, _, problem = command("label", "export", queued, "--tool", tool, "--output", file)
+    assert code == 0, problem
+    view.answer(queued, [sent(n, place, action="reopen") for n, place in ((3, 0), (4, 1), (5, 3))])
+    assert view.answered(queued).labelled == {}
+    found = view.import_labels(queued, file)
+    assert (found.labelled, found.changed, found.unknown) == (3, 0, 0)
+    assert view.answered(queued).labelled == before
 
 
 def test_types_and_guidelines_are_kept_in_the_project(queued: str) -> None:

@@ -164,7 +164,7 @@ def test_tasks_of_every_tool_have_text_id_and_characters_of_the_suggestions(tmp_
         page=2,
     )
     spans = dict[str, list[tuple[int, int, str]]]()
-    for tool in tasks.TOOLS:
+    for tool in ("doccano", "prodigy", "label-studio"):
         path = tmp_path / tool
         assert tasks.write([one, replace(one, entities=())], path, tool) == 2
         text = path.read_text("utf-8")

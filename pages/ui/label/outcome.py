@@ -4,13 +4,15 @@ import math
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 import streamlit as st
 
 from core.errors import ConfigError
+from core.importing import uploads
 from core.importing import view as corpora
 from core.labelling import view as labelling
-from core.labelling.tasks import TOOLS
+from core.labelling.tasks import ENDINGS
 from core.projects import runs
 from core.shown import count
 from pages.ui.frame import guard
@@ -18,7 +20,14 @@ from pages.ui.project import later, page_link
 from pages.ui.runs.links import RESULTS, TRAINING
 from pages.ui.widgets import plain, pressed, submitted, table
 
-TOOL_NAMES = {"doccano": "doccano", "label-studio": "Label Studio", "prodigy": "Prodigy"}
+TOOL_NAMES = {
+    "doccano": "doccano",
+    "label-studio": "Label Studio",
+    "prodigy": "Prodigy",
+    "brat": "brat",
+    "conll": "CoNLL",
+}
+TO_LABEL, LABELLED = "Sentences to label", "Labelled sentences"
 
 
 def guidelines() -> None:
@@ -49,19 +58,46 @@ def taken_away(run_id: str) -> None:
         if pressed(label, "label.seal", type="primary", icon=":material/library_add:", disabled=done.labelled < least):
             with guard():
                 (_trained if training else _measuring)(run_id)
-        with st.popover("To a labelling tool", icon=":material/ios_share:", key="label.tools"):
-            suggestions = training and st.toggle("With suggestions", value=True, key="label.suggestions")
-            for tool in TOOLS:
+        _tools(run_id, training=training, labelled=done.labelled)
+    if training:
+        _train_again()
+
+
+def _tools(run_id: str, *, training: bool, labelled: int) -> None:
+    """Draw the buttons that write the sentences for a labelling tool, and the field that reads its labels back."""
+    with st.popover("Another labelling tool", icon=":material/ios_share:", key="label.tools"):
+        what = st.radio("Write", (TO_LABEL, LABELLED), key="label.write", horizontal=True)
+        suggestions = (
+            what == TO_LABEL and training and st.toggle("With suggestions", value=True, key="label.suggestions")
+        )
+        with st.container(horizontal=True):
+            for tool, ending in ENDINGS.items():
                 st.download_button(
                     TOOL_NAMES[tool],
-                    later(partial(_file, run_id, tool, suggestions=suggestions)),
-                    f"to-label-{run_id[-4:]}.{'json' if tool == 'label-studio' else 'jsonl'}",
+                    later(partial(_file, run_id, tool, labelled=what == LABELLED, suggestions=suggestions)),
+                    f"{'labelled' if what == LABELLED else 'to-label'}-{run_id[-4:]}{ending}",
                     on_click="ignore",
                     key=f"label.tool.{tool}",
                     icon=":material/download:",
+                    disabled=what == LABELLED and not labelled,
                 )
-    if training:
-        _train_again()
+        with st.form("label.back", border=False, clear_on_submit=True):
+            file = st.file_uploader("Labels of these sentences from a tool", key="label.back.file", max_upload_size=50)
+            if submitted("Read the labels", "label.back.start", icon=":material/upload:") and file:
+                with guard():
+                    _read_back(run_id, file.name, file)
+
+
+def _read_back(run_id: str, name: str, file: BinaryIO) -> None:
+    token = uploads.spool(name, file)
+    try:
+        found = labelling.import_labels(run_id, uploads.spooled(token))
+    finally:
+        uploads.discard(token)
+    words = f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed."
+    if found.unknown:
+        words += f" {count(found.unknown, 'sentence')} left out, because this queue has none with that text."
+    st.success(words, icon=":material/check:")
 
 
 def _trained(run_id: str) -> None:
@@ -126,8 +162,11 @@ def learning_curve() -> None:
         st.markdown(f"By the curve so far, {', and '.join(gains)}. This is an estimate by a power law, not evidence.")
 
 
-def _file(run_id: str, tool: str, *, suggestions: bool) -> bytes:
+def _file(run_id: str, tool: str, *, labelled: bool, suggestions: bool) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "tasks"
-        labelling.export(run_id, path, tool, suggestions=suggestions)
+        if labelled:
+            labelling.export_labelled(run_id, path, tool)
+        else:
+            labelling.export(run_id, path, tool, suggestions=suggestions)
         return path.read_bytes()
