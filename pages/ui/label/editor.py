@@ -9,7 +9,7 @@ from core import charts
 from core.errors import ConfigError
 from core.labelling import view as labelling
 from core.labelling.answers import READ_IN, Progress
-from core.shown import duration
+from core.shown import count, duration
 from core.text.words import token_places
 from pages.ui.frame import ASSETS, looked
 from pages.ui.widgets import plain
@@ -65,7 +65,7 @@ def editor(run_id: str) -> None:
     )
     if done.unread:  # below the editor, so that it does not move
         st.warning(
-            f"{done.unread:,} suggestions were accepted in less than {READ_IN:g} seconds, hardly read. Wrong "
+            f"{count(done.unread, 'suggestion')} accepted in less than {READ_IN:g} seconds, hardly read. Wrong "
             "suggestions that are accepted teach the tagger its own errors.",
             icon=":material/speed:",
         )

@@ -52,13 +52,17 @@ def taken_away(run_id: str) -> None:
     """Draw the buttons that make corpora of the labelled sentences, train with them, and write them for a tool."""
     done = labelling.progress(run_id)
     training = labelling.is_for_training(run_id)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    row, below = st.container(horizontal=True, vertical_alignment="center"), st.container()
+    with row:
         label = "Add to the training set" if training else "Use as dev and test set"
         least = 1 if training else 4
-        if pressed(label, "label.seal", type="primary", icon=":material/library_add:", disabled=done.labelled < least):
-            with guard():
-                (_trained if training else _measuring)(run_id)
+        sealed = pressed(
+            label, "label.seal", type="primary", icon=":material/library_add:", disabled=done.labelled < least
+        )
         _tools(run_id, training=training, labelled=done.labelled)
+    if sealed:
+        with below, guard():
+            (_trained if training else _measuring)(run_id)
     if training:
         _train_again()
 
