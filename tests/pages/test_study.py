@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.experiment import deliver, plot, results, words
 from core.experiment.words import NOTHING
+from pages.ui.widgets import plain
 from tests import finished
 from tests.pages.drawing import opened, opened_on, seen, texts
 
@@ -25,6 +26,8 @@ def test_study_page_and_report_show_the_same_answers_plots_and_table(home: Path)
     for part in (found.sentence, found.sure, found.next):
         assert part in said
         assert part in page
+    shown_as = {element.value for element in app.markdown}
+    assert {plain(sentence) for sentence in words.study_answer(results.study_board(run.id))} <= shown_as
     alts = [chart.proto.alt for chart in app.get("plotly_chart")]
     assert len(alts) == 2  # choosing, pre-training
     assert "+1.00" in alts[0]
