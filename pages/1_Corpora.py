@@ -53,7 +53,7 @@ def main() -> None:
     with page("Corpora", "Your corpora, their roles, and their health.", WORDS):
         sealed = corpora.listed()
         spoilt_files()
-        if not sealed:
+        if not sealed and not runs.importing():
             st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
             sample_buttons("corpora", "pages/1_Corpora.py")
         wanted = not sealed or "upload" in st.query_params or OPEN in st.session_state

@@ -80,7 +80,8 @@ def _texts() -> HomeStep:
     words = {"domain": "{:,} to select from", "train": "{:,} for training"}
     counts += [each.format(here[role]) for role, each in words.items() if role in here]
     counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} for dev and test"] if "test" in here else []
-    known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
+    none = "An import is running." if runs.importing() else "None yet: import your own, or open a sample."
+    known = f"{', '.join(counts)}." if counts else none
     if chosen := choice_now():
         leaks = _leaks(chosen.id)
         known += (

@@ -56,6 +56,11 @@ def at_work() -> list[Run]:
     return [run for run in own() if run.state().active]
 
 
+def importing() -> bool:
+    """Return True while an import is running."""
+    return any(run.manifest.kind in ("add", "intake") for run in at_work())
+
+
 def get(run_id: str) -> Run:
     """Return a run by id. Errors: RunError."""
     return store().get(run_id)

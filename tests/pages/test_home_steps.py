@@ -179,6 +179,15 @@ def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal
     assert ("Explore", f"choice={run}") in links
 
 
+def test_a_running_import_is_not_called_nothing(home: Path) -> None:
+    assert "None yet" in on_home()[0]
+    recipe = KINDS["add"]
+    with finished.as_running(register(recipe, recipe.config.parse({"path": "/data/a.txt"}), store())):
+        assert "An import is running." in on_home()[0]
+        assert "Nothing is here yet" not in texts(opened("pages/1_Corpora.py"))
+    assert "Nothing is here yet" in texts(opened("pages/1_Corpora.py"))
+
+
 def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, home: Path) -> None:
     made = finished.corpora(home)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}

@@ -102,7 +102,8 @@ def headline(run_id: str, state: RunState, what: str = "") -> None:
 
 def _when(state: RunState) -> str:
     started = state.started or 0.0
-    text = f"{when(started)}, took {duration(state.seconds)}" if state.ended else f"since {when(started)}"
+    took = "took" if state.state == "succeeded" else "ended after"
+    text = f"{when(started)}, {took} {duration(state.seconds)}" if state.ended else f"since {when(started)}"
     return f"{text}, on {plain(state.device)}" if state.device else text
 
 
