@@ -27,7 +27,9 @@ from core.runs.run import Run
 
 Names = dict[str, str]
 Build = Callable[[Path], Mapping[str, str]]
-LINKED = {".safetensors", ".parquet", ".npy", ".npz", ".bin"}  # written once; all other files are small and copied
+# Written once and never checked for changes. All other files are copied: a new link to a model's weights changes their
+# ctime, so a test of another worker that loads them would find them changed meanwhile.
+LINKED = {".parquet", ".npy", ".npz", ".bin"}
 EXPERIMENT = {
     "task": "task",
     "domain": "domain",
