@@ -20,7 +20,7 @@ class Editor {
     Object.assign(this, { root, data, send });
     this.client = crypto.randomUUID();
     this.number = 0;
-    this.store = `winnow.label.${data.run}`;
+    this.store = `winnow.label.${data.run}.${data.annotator}`;
     this.outbox = JSON.parse(sessionStorage.getItem(this.store) ?? "[]");
     this.done = new Map(Object.entries(data.answers).map(([place, answer]) => [Number(place), answer]));
     for (const each of this.outbox) this.apply(each);
@@ -60,7 +60,8 @@ class Editor {
   answer(action, place = this.place) {
     const entities = action === "label" ? this.spans.map(({ from, to, type }) => [from, to + 1, type]) : [];
     const seconds = action === "reopen" ? 0 : this.seconds();
-    const given = { action, place, entities, seconds, client: this.client, number: this.number++ };
+    const { annotator } = this.data;
+    const given = { action, place, entities, seconds, client: this.client, number: this.number++, annotator };
     this.apply(given);
     this.outbox.push(given);
     this.keep();
@@ -308,7 +309,7 @@ class Editor {
 
 export default function ({ data, parentElement, setStateValue }) {
   const known = editors.get(parentElement);
-  if (known?.data.run === data.run) {
+  if (known?.data.run === data.run && known.data.annotator === data.annotator) {
     known.update(data, setStateValue);
   } else {
     known?.end();

@@ -9,6 +9,7 @@ from core.labelling import view as labelling
 from core.projects import runs
 from pages.ui.empty import empty
 from pages.ui.frame import page
+from pages.ui.label.agreement import agreement, annotator
 from pages.ui.label.editor import editor
 from pages.ui.label.outcome import guidelines, learning_curve, taken_away
 from pages.ui.label.setup import queue_more
@@ -39,10 +40,12 @@ def main() -> None:
             return
         left, right = st.columns([5, 2])
         with right:
+            name = annotator()
             guidelines()
         with left:
-            editor(run_id)
+            editor(run_id, name)
             taken_away(run_id)
+        agreement(run_id)
         learning_curve()
         run = runs.get(run_id)
         same_command("label.command", commands.command(run.manifest.kind, run.manifest.config))

@@ -38,6 +38,7 @@ EXAMPLES = {
     "choice remove": "choice remove loans-940",
     "label": "label next --task loans --domain contracts --train loans-train",
     "label next": f"label next --task loans --domain contracts {LABELS} --model {RUN} --output to-label.jsonl",
+    "label agreement": "label agreement 20261126-110622-queue-c236",
     "label draw": "label draw --task loans --known loans-train --n 120",
     "label export": "label export 20261126-110622-queue-c236 --tool brat --output labelled.zip",
     "label import": "label import 20261126-110622-queue-c236 labelled.jsonl",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from core.errors import ConfigError
+from core.results import percent_f1
 from core.runs import journal
 from core.text.sentence import Entity
 
@@ -18,7 +19,8 @@ FILE = "answers.jsonl"
 Action = Literal["label", "skip", "flag", "reopen"]
 ACTIONS: dict[str, Action] = {name: name for name in get_args(Action)}
 READ_IN = 1.5  # seconds; a sentence that was accepted faster, as suggested, was hardly read
-LONGEST = 40  # letters of a type
+LONGEST = 40  # letters of a type, and of an annotator's name
+SETTLED = "settled"  # annotator of the answers that settle a difference
 MOST_SECONDS = 3600.0  # of one answer
 
 
@@ -29,6 +31,7 @@ class Answer:
     action: `label`: the entities are right, also if there are none; `skip`; `flag`: the sentence needs a second look;
     `reopen`: undoes the latest answer about the sentence. place: number of the sentence in the queue, from 0.
     seconds: time that it took. client, number: the browser tab and its count, so that no answer is stored twice.
+    annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a difference.
     time: seconds since 1970. by: the account.
     """
 
@@ -38,6 +41,7 @@ class Answer:
     seconds: float = 0.0
     client: str = ""
     number: int = 0
+    annotator: str = ""
     time: float = 0.0
     by: str = ""
 
@@ -59,10 +63,39 @@ class Answers:
                 last[answer.place] = answer
         return {place: last[place] for place in sorted(last)}
 
+    def of(self, annotator: str) -> "Answers":
+        """Return the answers of one annotator."""
+        return Answers(history=tuple(answer for answer in self.history if answer.annotator == annotator))
+
+    @cached_property
+    def by_annotator(self) -> Mapping[str, Mapping[int, tuple[Entity, ...]]]:
+        """{annotator: {place: entities}} of the annotators who labelled a sentence; nobody's settlements."""
+        names = dict.fromkeys(answer.annotator for answer in self.history if answer.annotator != SETTLED)
+        labels = {name: _labels(self.of(name)) for name in sorted(names)}
+        return {name: found for name, found in labels.items() if found}
+
+    @cached_property
+    def differing(self) -> Mapping[int, Mapping[str, tuple[Entity, ...]]]:
+        """{place: {annotator: entities}} of the sentences whose annotators differ, in the order of the queue."""
+        found: dict[int, dict[str, tuple[Entity, ...]]] = {}
+        for name, labels in self.by_annotator.items():
+            for place, entities in labels.items():
+                found.setdefault(place, {})[name] = entities
+        return {place: found[place] for place in sorted(found) if len(set(found[place].values())) > 1}
+
     @cached_property
     def labelled(self) -> Mapping[int, tuple[Entity, ...]]:
-        """{place: its entities} of the labelled sentences."""
-        return {place: answer.entities for place, answer in self.latest.items() if answer.action == "label"}
+        """{place: its entities} of the labelled sentences, without differences that are not settled."""
+        settled = _labels(self.of(SETTLED))
+        agreed = {place: entities for labels in self.by_annotator.values() for place, entities in labels.items()}
+        kept = {place: entities for place, entities in agreed.items() if place not in self.differing}
+        kept |= {place: entities for place, entities in settled.items() if place in agreed}
+        return {place: kept[place] for place in sorted(kept)}
+
+    @property
+    def unsettled(self) -> Mapping[int, Mapping[str, tuple[Entity, ...]]]:
+        """The part of `differing` that is not settled yet."""
+        return {place: found for place, found in self.differing.items() if place not in self.labelled}
 
     def stored(self) -> Mapping[str, int]:
         """Return {client: number of its last stored answer}."""
@@ -70,6 +103,55 @@ class Answers:
         for answer in self.history:
             last[answer.client] = max(answer.number, last.get(answer.client, answer.number))
         return last
+
+
+def _labels(answers: Answers) -> dict[int, tuple[Entity, ...]]:
+    return {place: answer.entities for place, answer in answers.latest.items() if answer.action == "label"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Agreement of two annotators on one type, over the sentences that both labelled; type "": on all types.
+
+    a, b: number of entities of each. f1: F1 of one against the other, percent. kappa: Cohen's kappa (Cohen 1960) over
+    tokens, inside or outside of an entity of the type; None if neither has one.
+    """
+
+    type: str
+    a: int
+    b: int
+    f1: float
+    kappa: float | None
+
+
+def agreement(
+    a: Mapping[int, Sequence[Entity]], b: Mapping[int, Sequence[Entity]], lengths: Sequence[int]
+) -> list[Agreement]:
+    """Return the agreement on all types, then on each. lengths: tokens of each sentence of the queue."""
+    both = sorted(a.keys() & b.keys())
+    types = sorted({entity.type for labels in (a, b) for place in both for entity in labels[place]})
+    return [_agreement(name, [(a[place], b[place], lengths[place]) for place in both]) for name in ("", *types)]
+
+
+def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entity], int]]) -> Agreement:
+    from sklearn.metrics import cohen_kappa_score
+
+    n, tokens = [0, 0, 0], [list[str](), list[str]()]  # entities of a, of b, of both
+    for one, other, length in pairs:
+        sets = [{entity for entity in found if not name or entity.type == name} for found in (one, other)]
+        for i, found in enumerate((sets[0], sets[1], sets[0] & sets[1])):
+            n[i] += len(found)
+        for marks, found in zip(tokens, sets, strict=True):
+            inside = {token: entity.type for entity in found for token in range(entity.start, entity.end)}
+            marks += [inside.get(token, "") for token in range(length)]
+    some = any(map(any, tokens))
+    return Agreement(
+        type=name,
+        a=n[0],
+        b=n[1],
+        f1=percent_f1(n[2], n[0], n[1]),
+        kappa=float(cohen_kappa_score(*tokens)) if some else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +219,7 @@ def add(folder: Path, given: Sequence[Answer]) -> None:
                 seconds=round(answer.seconds, 2),
                 client=answer.client,
                 number=answer.number,
+                **({"annotator": answer.annotator} if answer.annotator else {}),
             )
 
 
@@ -152,6 +235,7 @@ def checked(given: Mapping[str, object], lengths: Sequence[int]) -> Answer:
         )
     if not 0 <= answer.seconds <= MOST_SECONDS or not 0 <= answer.number < 2**53:
         raise ConfigError("This answer has an impossible time or number, so it was not stored; reload the page.")
+    check_annotator(answer.annotator)
     end = 0
     for entity in answer.entities:
         if not end <= entity.start < entity.end <= lengths[answer.place]:
@@ -162,6 +246,12 @@ def checked(given: Mapping[str, object], lengths: Sequence[int]) -> Answer:
         check_type(entity.type)
         end = entity.end
     return answer
+
+
+def check_annotator(name: str) -> None:
+    """Check the name of an annotator. Errors: ConfigError if it is reserved, too long, or has control characters."""
+    if len(name) > LONGEST or not name.isprintable() or name == SETTLED:
+        raise ConfigError(f"An annotator's name has at most {LONGEST} letters, and is not {SETTLED!r}; change it.")
 
 
 def check_type(name: str) -> None:
@@ -184,6 +274,7 @@ def _of_line(line: Mapping[str, object]) -> Answer:
         seconds=float(line["seconds"]),  # type: ignore[arg-type]
         client=str(line["client"])[:64],
         number=_whole(line["number"]),
+        annotator=str(line.get("annotator", "")),
         time=float(line.get("time", 0.0)),  # type: ignore[arg-type]
         by=str(line.get("by", "")),
     )

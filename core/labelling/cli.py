@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
 
 import click
@@ -62,10 +63,11 @@ def label_draw(output: str | None, tool: str, as_json: bool, **values: object) -
 @label_group.command("import")
 @click.argument("run_id", metavar="RUN")
 @click.argument("file", type=click.Path(exists=True))
+@click.option("--annotator", default="", help="Who labelled FILE, if several people label the sentences of RUN.")
 @json_option
-def label_import(run_id: str, file: str, as_json: bool) -> None:
+def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
     """Take the labels of FILE, written by a labelling tool, as answers about the sentences of RUN."""
-    found = view.import_labels(run_id, Path(file))
+    found = view.import_labels(run_id, Path(file), annotator)
     if as_json:
         report(asdict(found), as_json)
         return
@@ -83,6 +85,30 @@ def label_export(run_id: str, output: str, tool: str, as_json: bool) -> None:
     """Write the labelled sentences of RUN for a labelling tool, or as CoNLL."""
     n = view.export_labelled(run_id, Path(output), tool)
     report({"output": output, "sentences": n}, as_json, f"{output}: {count(n, 'sentence')}")
+
+
+@label_group.command("agreement")
+@click.argument("run_id", metavar="RUN")
+@json_option
+def label_agreement(run_id: str, as_json: bool) -> None:
+    """Show how far the annotators of RUN agree: F1 and Cohen's kappa by type, for each pair of them."""
+    found = view.answered(run_id)
+    pairs = [
+        {"a": a, "b": b, "types": [asdict(row) for row in view.agreement(run_id, a, b)]}
+        for a, b in combinations(found.by_annotator, 2)
+    ]
+    if as_json:
+        report({"pairs": pairs, "unsettled": len(found.unsettled)}, as_json)
+        return
+    if not pairs:
+        echo("Only one annotator has labelled sentences of this run.")
+    for a, b in combinations(found.by_annotator, 2):
+        echo(f"{a or '(no name)'} and {b or '(no name)'}:")
+        for row in view.agreement(run_id, a, b):
+            kappa = "-" if row.kappa is None else f"{row.kappa:.2f}"
+            echo(f"  {row.type or 'all types':<20} {row.a:>5} {row.b:>5}  F1 {row.f1:5.1f}  kappa {kappa}")
+    if found.unsettled:
+        echo(f"{count(len(found.unsettled), 'sentence')} with differences that are not settled.")
 
 
 @label_group.command("seal")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -11,11 +12,12 @@ import numpy as np
 
 from core.corpora import readers
 from core.corpora.corpus import Corpus
+from core.corpora.readers import ReadOptions
 from core.errors import ConfigError
 from core.files import read_object, write_atomic
 from core.importing.view import roles
 from core.labelling import answers, queue, tasks
-from core.labelling.answers import Answer, Answers, Progress
+from core.labelling.answers import Agreement, Answer, Answers, Progress
 from core.labelling.draw import dev_size
 from core.labelling.queue import Queued
 from core.paths import home
@@ -121,23 +123,28 @@ class ImportedLabels:
     unknown: int
 
 
-def import_labels(run_id: str, path: Path) -> ImportedLabels:
+def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels of a file as answers about a queue, joined by the id of the text.
 
-    Labels over other tokens of the same text are mapped to those of the queue. A second import of the file changes
-    nothing. Errors: ReadError, PathError; OptionsError if the file's labels need a question.
+    annotator: who labelled them; of a file that names several annotators, whose labels count where they differ. Labels
+    over other tokens of the same text are mapped to those of the queue. A second import of the file changes nothing.
+    Errors: ReadError, PathError; OptionsError if the file's labels need a question; ConfigError for the name.
     """
+    answers.check_annotator(annotator)
     run, sentences = store().get(run_id), to_label(run_id)
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
-    rows = [sentence for sentence in readers.read(path) if sentence.entities is not None]
+    known = readers.sniff(path).agreement
+    options = ReadOptions(annotator=annotator if known and annotator in known.annotators else None)
+    rows = [sentence for sentence in readers.read(path, options) if sentence.entities is not None]
     found: dict[int, tuple[Entity, ...]] = {}
     for row in rows:
         if (place := places.get(row.id)) is not None:
             found[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
-    before = answered(run_id).latest
-    client = f"file:{hashlib.sha256(repr([(row.id, row.entities) for row in rows]).encode()).hexdigest()[:16]}"
+    before = answered(run_id).of(annotator).latest
+    content = [annotator, *((row.id, row.entities) for row in rows)]
+    client = f"file:{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
     given = [
-        Answer(action="label", place=place, entities=found[place], client=client, number=place)
+        Answer(action="label", place=place, entities=found[place], client=client, number=place, annotator=annotator)
         for place in sorted(found)
     ]
     changed = sum(place in before and before[place].entities != entities for place, entities in found.items())
@@ -151,10 +158,29 @@ def answered(run_id: str) -> Answers:
     return answers.read(store().get(run_id).path)
 
 
-def progress(run_id: str) -> Progress:
-    """Count the answers about the sentences of a run."""
+def progress(run_id: str, annotator: str = "") -> Progress:
+    """Count the answers of one annotator about the sentences of a run."""
     run = store().get(run_id)
-    return answers.progress(answers.read(run.path), [each.entities for each in queue.read(run)])
+    return answers.progress(answers.read(run.path).of(annotator), [each.entities for each in queue.read(run)])
+
+
+def agreement(run_id: str, a: str, b: str) -> list[Agreement]:
+    """Return the agreement of two annotators of a run, on all types and on each."""
+    labels = answered(run_id).by_annotator
+    lengths = [len(task.sentence.tokens) for task in to_label(run_id)]
+    return answers.agreement(labels.get(a, {}), labels.get(b, {}), lengths)
+
+
+def settle(run_id: str, place: int, annotator: str) -> None:
+    """Settle a difference: the labels of this annotator count. Errors: ConfigError if the annotator has none there."""
+    labels = answered(run_id).by_annotator.get(annotator, {})
+    if place not in labels:
+        raise ConfigError(f"{annotator or 'This annotator'} has not labelled sentence {place + 1}; reload the page.")
+    chosen = Answer(
+        action="label", place=place, entities=labels[place], client=uuid.uuid4().hex, annotator=answers.SETTLED
+    )
+    with journal.changing(home()):
+        answers.add(store().get(run_id).path, [chosen])
 
 
 # Types and guidelines

@@ -216,6 +216,45 @@ def test_a_file_of_a_tool_is_taken_in_once_and_says_what_changed(
     assert (code, printed) == (0, "train and 3 labelled: 4 sentences\n")
 
 
+def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str, command: Command) -> None:
+    party, date = (1, 3, "PARTY"), (4, 5, "DATE")
+    view.answer(queued, [sent(n, n, party, client="a", annotator="Ann") for n in range(3)])
+    view.answer(queued, [sent(0, 0, party, client="b", annotator="Bo"), sent(1, 1, date, client="b", annotator="Bo")])
+    found = view.answered(queued)
+    assert found.by_annotator["Bo"].keys() == {0, 1}
+    assert list(found.labelled) == [0, 2]
+    ann, bo = Entity(start=1, end=3, type="PARTY"), Entity(start=4, end=5, type="DATE")
+    assert found.unsettled == {1: {"Ann": (ann,), "Bo": (bo,)}}
+    assert view.progress(queued, "Bo").labelled == 2
+    assert len(view.training_set(queued)) == 1 + 2
+    code, printed, _ = command("label", "agreement", queued)
+    assert code == 0
+    assert "1 sentence with differences" in printed
+    with pytest.raises(ConfigError, match="has not labelled sentence 3"):
+        view.settle(queued, 2, "Bo")
+    view.settle(queued, 1, "Bo")
+    found = view.answered(queued)
+    assert found.labelled[1] == (bo,)
+    assert (list(found.differing), found.unsettled) == ([1], {})
+    assert len(view.training_set(queued)) == 1 + 3
+    for name in ("settled", "x" * 41, "a\nb"):
+        with pytest.raises(ConfigError, match="annotator's name"):
+            view.answer(queued, [sent(0, 0, annotator=name)])
+
+
+def test_agreement_is_f1_of_entities_and_kappa_of_tokens() -> None:
+    long, short = Entity(start=0, end=2, type="P"), Entity(start=0, end=1, type="P")
+    date = Entity(start=3, end=4, type="D")
+    a, b = {0: [long, date], 1: [], 2: [short]}, {0: [short, date], 1: [], 3: []}
+    rows = {row.type: row for row in answers.agreement(a, b, [5, 5, 1, 1])}
+    assert [(row.a, row.b, row.f1) for row in rows.values()] == [(2, 2, 50.0), (1, 1, 100.0), (1, 1, 0.0)]
+    # Type P: of 10 tokens, one is inside for both, one for a alone, and eight are outside for both.
+    by_chance = 0.2 * 0.1 + 0.8 * 0.9
+    assert rows["P"].kappa == pytest.approx((0.9 - by_chance) / (1 - by_chance))
+    assert rows["D"].kappa == pytest.approx(1.0)
+    assert answers.agreement({0: []}, {0: []}, [3]) == [answers.Agreement(type="", a=0, b=0, f1=0.0, kappa=None)]
+
+
 @pytest.mark.parametrize("tool", tasks.ENDINGS)
 def test_labels_that_are_exported_and_imported_again_are_the_same(
     queued: str, tool: str, tmp_path: Path, command: Command

@@ -104,6 +104,23 @@ def test_the_gain_of_further_labels_is_estimated_from_three_sizes() -> None:
     assert expected[100].upper >= expected[100].gain
 
 
+def test_differences_of_two_annotators_are_settled_on_the_page(roles: dict[str, str]) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 3}).id
+    labelling.answer(run, [sent(0, 0, (1, 2, "PARTY"), annotator="<i>Ann</i>"), sent(1, 1, annotator="<i>Ann</i>")])
+    assert "Agreement" not in [header.value for header in opened(PAGE, run=run).subheader]
+    labelling.answer(run, [sent(0, 0, (1, 3, "PARTY"), client="b", annotator="Bo")])
+    app = opened(PAGE, run=run, by="Bo")
+    assert app.text_input(key="label.annotator").value == "Bo"
+    assert "1 of 3 labelled" in app.get("progress")[-1].proto.text  # by Bo
+    assert "Agreement" in [header.value for header in app.subheader]
+    assert "<b><i>" not in texts(app)
+    press(app, "label.settle.1")
+    assert labelling.answered(run).labelled[0][0].end == 3
+    assert app.success[-1].value == "All differences are settled."
+    app.text_input(key="label.annotator").set_value("settled").run()
+    assert "has at most 40 letters" in app.error[0].value
+
+
 def test_a_new_type_and_guidelines_are_kept(roles: dict[str, str]) -> None:
     run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
     app = opened(PAGE, run=run)

@@ -23,19 +23,21 @@ _editor = st.components.v2.component(
 )
 
 
-def editor(run_id: str) -> None:
+def editor(run_id: str, annotator: str) -> None:
     """Draw the progress and the editor. The browser sends each answer, and the rerun after it stores the answer.
 
-    No fragment: after a restart, the server does not know the fragments of a page that is still open.
+    annotator: name of the person who labels, "" for none. No fragment: after a restart, the server does not know the
+    fragments of a page that is still open.
     """
-    key = f"label.editor.{run_id}"
+    key = f"label.editor.{run_id}.{annotator}"
     sentences = labelling.to_label(run_id)
     looked(labelling.corpus_of_run(run_id))
     if refused := st.session_state.pop(REFUSED, ""):
         st.error(plain(refused), icon=":material/error:")
-    done = labelling.progress(run_id)
+    done = labelling.progress(run_id, annotator)
     _progress(done)
-    answers, types = labelling.answered(run_id), labelling.types(run_id)
+    everyones, types = labelling.answered(run_id), labelling.types(run_id)
+    answers = everyones.of(annotator)
     if not types:
         st.info("Add a type first, such as PARTY.", icon=":material/label:")
     colours = charts.ENTITY_COLOURS
@@ -43,6 +45,7 @@ def editor(run_id: str) -> None:
         key=key,
         data={
             "run": run_id,
+            "annotator": annotator,
             "tasks": [_task(task) for task in sentences],
             "types": [
                 {"name": name, "colour": charts.css_colour(colours[i % len(colours)])} for i, name in enumerate(types)
@@ -52,7 +55,7 @@ def editor(run_id: str) -> None:
                 for place, one in answers.latest.items()
             },
             "order": [one.place for one in answers.history if one.action != "reopen"],
-            "stored": {**answers.stored(), **st.session_state.get(HANDLED, {})},
+            "stored": {**everyones.stored(), **st.session_state.get(HANDLED, {})},
         },
         on_outbox_change=partial(_received, run_id, key),
     )

@@ -50,16 +50,14 @@ def guidelines() -> None:
 
 def taken_away(run_id: str) -> None:
     """Draw the buttons that make corpora of the labelled sentences, train with them, and write them for a tool."""
-    done = labelling.progress(run_id)
+    labelled = len(labelling.answered(run_id).labelled)
     training = labelling.is_for_training(run_id)
     row, below = st.container(horizontal=True, vertical_alignment="center"), st.container()
     with row:
         label = "Add to the training set" if training else "Use as dev and test set"
         least = 1 if training else 4
-        sealed = pressed(
-            label, "label.seal", type="primary", icon=":material/library_add:", disabled=done.labelled < least
-        )
-        _tools(run_id, training=training, labelled=done.labelled)
+        sealed = pressed(label, "label.seal", type="primary", icon=":material/library_add:", disabled=labelled < least)
+        _tools(run_id, training=training, labelled=labelled)
     if sealed:
         with below, guard():
             (_trained if training else _measuring)(run_id)
