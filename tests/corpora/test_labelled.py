@@ -54,6 +54,12 @@ def test_spans_that_do_not_overlap_are_kept(
     assert all(token and not any(map(str.isspace, token)) for token in sentence.tokens)
 
 
+def test_sentences_of_a_single_brat_document_have_its_name(tmp_path: Path) -> None:
+    (tmp_path / "lease.txt").write_text("Acme pays .\nBo signs .\n")
+    (tmp_path / "lease.ann").write_text("T1\tORG 0 4\tAcme\n")
+    assert [sentence.doc for sentence in read(tmp_path / "lease.ann")] == ["lease", "lease"]
+
+
 def test_brat_lines_are_sentences_unless_an_entity_crosses_lines(tmp_path: Path) -> None:
     text = "First line.\nSecond New\nYork line. More.\n"
     notes = "T1\tLOC 19 27\tNew York\nT2\tX 0 2;4 5\tFi t\nT3\tX 0 5\tWrong\nT4\tbroken\nR1\tRel Arg1:T1 Arg2:T2\n"
