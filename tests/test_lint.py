@@ -36,6 +36,8 @@ BREACHES: list[tuple[str, Mapping[str, str], list[str]]] = [
     ("buttons", {"pages/a.py": f"{DRAWN}st.button('x')\nst.button(key=f'new.{{n}}')\n"}, [f"pages/a.py:{len(BUTTONS) + n}" for n in (1, 2)]),
     ("buttons", {"pages/a.py": DRAWN.partition("\n")[2]}, ["tests/browser/buttons.py:1"]),
     ("presses", {"pages/a.py": "st.button('x', on_click=f)\nif st.button('y'):\n    act()\n"}, ["pages/a.py:2"]),
+    ("escapes", {"pages/a.py": "st.markdown(f'{plain(x)} {n:,}')\nst.caption(f'a {x}')\nst.info(', '.join(f'{plain(a)} {b}' for a in c))\n"}, ["pages/a.py:2", "pages/a.py:3"]),
+    ("escapes", {"home.py": "st.caption(f'{plain(x)}' if y else WORDS[1:])\nst.title(TITLE)\n"}, ["home.py:1", "tests/lint/escapes.py:1"]),
     ("private-names", {"core/a.py": "# as SPEC has it\n# B1 and T_C, =SUM(A1)\n# see A2.1\n"}, ["core/a.py:1", "core/a.py:3"]),
     ("citations", {"core/SOURCES.md": "# Sources\n## Words\n", "core/a.py": "# SOURCES.md, Words\n# SOURCES.md, Wordsmiths\n"}, ["core/a.py:2"]),
     ("named-tests", {"SECURITY.md": "`tests/test_a.py::test_b`\n`tests/test_a.py::test_c`\n", "tests/test_a.py": "\ndef test_b() -> None:\n"}, ["SECURITY.md:2"]),

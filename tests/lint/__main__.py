@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.lint import code, documents, imports
+from tests.lint import code, documents, escapes, imports
 from tests.lint.repository import Finding, Repository
 
 RULES: Mapping[str, Callable[[Repository], Iterator[Finding]]] = {
@@ -26,6 +26,7 @@ RULES: Mapping[str, Callable[[Repository], Iterator[Finding]]] = {
     "artifacts": code.artifacts,
     "buttons": code.buttons,
     "presses": code.presses,
+    "escapes": escapes.escapes,
     "private-names": documents.private_names,
     "citations": documents.citations,
     "named-tests": documents.named_tests,

@@ -142,7 +142,7 @@ def _holdout(place: Any, own: str) -> list[str]:
         placeholder="pick its dev and test sets",
     )
     if picked and picked == usual:
-        place.caption(f"The dev and test sets of {plain(results.corpus_name(own))}: {source}.")
+        place.caption(f"The dev and test sets of {plain(results.corpus_name(own))}: {plain(source)}.")
     return picked
 
 

@@ -35,7 +35,7 @@ def _report(run_id: str, result: AddResult) -> None:
     _counts(result)
     if result.cut and result.cut.rule != "own":
         rule = "runs of letters, and single marks" if result.cut.rule == "words" else "text between blanks"
-        st.caption(f"Its tokens are {rule} ({result.cut.why}).")
+        st.caption(f"Its tokens are {rule} ({plain(result.cut.why)}).")
     for text in result.of_labels:
         st.warning(plain(text), icon=":material/warning:")
     if result.unspaced:

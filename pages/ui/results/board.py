@@ -63,7 +63,7 @@ def leaderboard(run_id: str) -> None:
         st.warning(plain(words), icon=":material/warning:")
     st.caption(ONCE)
     if words := results.halves_note(rows):
-        st.caption(words)
+        st.caption(plain(words))
     _failed(rows)
     means = "; ".join(f"{line_name(row)} {row.mean:.2f}" for row in rows)
     chart(plot.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
@@ -174,7 +174,7 @@ def spread(mean: float | None, sd: float | None) -> str:
 def _failed(rows: Sequence[ArmRow]) -> None:
     """Warn of seeds that did not learn; they are never left out."""
     none_at_all = "; ".join(
-        f"{line_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed
+        f"{plain(line_name(row))}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed
     )
     if none_at_all:
         st.warning(
@@ -193,7 +193,8 @@ def _failed(rows: Sequence[ArmRow]) -> None:
         ]
         for row in rows
     }
-    if names := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds):
+    listed = [f"{plain(name)}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds]
+    if names := "; ".join(listed):
         st.warning(f"Some seeds failed to learn (under half of their variant's best), and are still included: {names}.")
 
 

@@ -41,16 +41,16 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
         if kind == "experiment":
             _foresight(options)
             if alike := prevalence.before(options):
-                st.caption(alike)
+                st.caption(plain(alike))
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
     """Show the smallest difference that the experiment can detect; warn if there are too few seeds."""
     foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
-        st.warning(foresight.in_words(), icon=":material/casino:")
+        st.warning(plain(foresight.in_words()), icon=":material/casino:")
     else:
-        st.caption(foresight.in_words())
+        st.caption(plain(foresight.in_words()))
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
@@ -64,7 +64,7 @@ def _single(kind: str, options: Mapping[str, Any]) -> float | None:
         longest = ""
         if estimate.most is not None and estimate.most > estimate.seconds:
             longest = f" At most {duration(estimate.most)}, if no training stops early."
-        st.caption(f"Time: {estimate.basis}{longest}")
+        st.caption(plain(f"Time: {estimate.basis}{longest}"))
     return estimate.seconds
 
 
@@ -82,10 +82,11 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
         else ""
     )
     if cost.basis:
-        st.caption(f"Time: {cost.basis}{cards}")
+        st.caption(plain(f"Time: {cost.basis}{cards}"))
     with st.expander("Run by run", icon=":material/table:"):
         rows = [
-            f"| {step.kind} | {step.line} {step.what} | {'finished' if step.finished else duration(step.seconds)} |"
+            f"| {step.kind} | {plain(f'{step.line} {step.what}')} "
+            f"| {'finished' if step.finished else duration(step.seconds)} |"
             for step in cost.steps
         ]
         st.markdown("\n".join(["| Run | Variant | Time |", "| :-- | :-- | --: |", *rows]))

@@ -30,7 +30,7 @@ from pages.ui.project import page_link
 from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import headline, progress
-from pages.ui.widgets import entity_html, finding, is_dark, pressed, table
+from pages.ui.widgets import entity_html, finding, is_dark, plain, pressed, table
 
 POLL = 2.0  # seconds
 OVERALL = "all types"
@@ -353,9 +353,9 @@ def _finetuned(run_id: str) -> None:
             "more epochs, at a higher rate or on more sentences."
         )
     if tuned.overlap_words:
-        st.warning(tuned.overlap_words)
+        st.warning(plain(tuned.overlap_words))
     if tuned.ceiling_words:
-        st.warning(tuned.ceiling_words)
+        st.warning(plain(tuned.ceiling_words))
     if test:
         _by_type(test)
         _decodings(test)
