@@ -296,7 +296,7 @@ def test_swapped_halves_need_no_task_corpus_and_the_plan_states_the_detectable_g
 ) -> None:
     monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {list(options['budgets'])}.")
     app = opened(PAGE, {**EXPERIMENT, "training.experiment.seeds": "1, 2"})
-    assert "About 9; you ask for ['10%']." in [caption.value for caption in app.caption]
+    assert plain("About 9; you ask for ['10%'].") in [caption.value for caption in app.caption]
     points = in_points(experiments.foresight({**parts, "seeds": (1, 2)}).points)
     assert [points in warning.value for warning in app.warning if "seeds per variant" in warning.value] == [True]
     choose(app, ("training.experiment.cross", True))
