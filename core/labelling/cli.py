@@ -35,13 +35,7 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
     They are training sentences only: label dev and test sets at random, without suggestions, because suggestions bias
     the measure.
     """
-    run = runs.execute("queue", given(values, KINDS["queue"].config), progress)
-
-    def write(run: Run, output: str) -> Mapping[str, str]:
-        view.export(run.id, Path(output), tool, suggestions=suggestions)
-        return {"output": output}
-
-    finish(run, as_json, output, write, plain=lambda _: _lines(run.id))
+    _make("queue", values, output, tool, suggestions=suggestions, as_json=as_json)
 
 
 @label_group.command("draw")
@@ -51,10 +45,17 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 @json_option
 def label_draw(output: str | None, tool: str, as_json: bool, **values: object) -> None:
     """Draw random sentences of the task corpus (T_C) to label for a dev and a test set, without suggestions."""
-    run = runs.execute("draw", given(values, KINDS["draw"].config), progress)
+    _make("draw", values, output, tool, suggestions=False, as_json=as_json)
+
+
+def _make(
+    kind: str, values: Mapping[str, object], output: str | None, tool: str, *, suggestions: bool, as_json: bool
+) -> None:
+    """Run a queue or a draw, and print its sentences or write them for a labelling tool."""
+    run = runs.execute(kind, given(values, KINDS[kind].config), progress)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
-        view.export(run.id, Path(output), tool, suggestions=False)
+        view.export(run.id, Path(output), tool, suggestions=suggestions)
         return {"output": output}
 
     finish(run, as_json, output, write, plain=lambda _: _lines(run.id))
