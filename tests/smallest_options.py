@@ -68,6 +68,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             "epochs": 1,
             "vectors": made["task"],
         },
+        "draw": {"task": made["task"], "known": (made["train"],), "n": 4},
         "fetch": {"encoder": fetched(), "allow_download": True},
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
@@ -105,5 +106,11 @@ def second(made: Mapping[str, str]) -> Wave:
     return {
         "map": maps.options(select, sample=60, clusters=2),
         "predict": {"model": tagger, "corpus": made["task"]},
+        "queue": {
+            **{name: made[name] for name in ("task", "domain", "train")},
+            "model": tagger,
+            "encoder": "tiny",
+            "n": 4,
+        },
         "evaluate": {"model": tagger, "test": made["test"]},
     }

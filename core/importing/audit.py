@@ -75,7 +75,10 @@ def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
             f"{corpus.name}: every sentence is in held-out data, so none is left to train on; give a corpus with other "
             "sentences (or train on the task corpus, if transductive training is allowed)."
         )
-    job.context.note(f"{count(int((~keep).sum()), 'sentence')} of {corpus.name} in held-out data left out.")
+    n = int((~keep).sum())
+    job.context.note(
+        f"{count(n, 'sentence')} of {corpus.name} {'is' if n == 1 else 'are'} in held-out data and left out."
+    )
     name = f"{corpus.name}{LEARNABLE}"
     return job.library.subset(corpus, np.flatnonzero(keep), name=name, origin={"from": corpus.fingerprint})
 
