@@ -12,49 +12,59 @@ const make = (tag, className, text, attributes = {}) => {
   Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
   return element;
 };
-const isField = (element) =>
-  element?.closest?.("input, textarea, select, button, a, [contenteditable], [role=combobox], [role=slider]");
 
 class Editor {
   constructor(root, data, send) {
-    Object.assign(this, { root, data, send });
+    Object.assign(this, { root, data, send, place: null, n: 0, spans: [], from: 0, to: 0, anchor: 0 });
     this.client = crypto.randomUUID();
     this.number = 0;
     this.store = `winnow.label.${data.run}.${data.annotator}`;
     this.outbox = JSON.parse(sessionStorage.getItem(this.store) ?? "[]");
-    this.done = new Map(Object.entries(data.answers).map(([place, answer]) => [Number(place), answer]));
-    for (const each of this.outbox) this.apply(each);
-    this.order = [...data.order, ...this.outbox.filter((each) => each.action !== "reopen").map((each) => each.place)];
-    this.host = root.getRootNode().host ?? root;
-    this.keys = (event) => this.key(event);
-    this.dragging = false;
-    this.release = () => (this.dragging = false);
-    document.addEventListener("keydown", this.keys);
-    document.addEventListener("pointerup", this.release);
+    this.build();
+    this.read();
+    this.listeners = {
+      keydown: (event) => this.key(event),
+      pointerup: () => (this.dragging = false),
+      pointercancel: () => (this.dragging = false),
+    };
+    for (const [name, listener] of Object.entries(this.listeners)) document.addEventListener(name, listener);
     this.timer = setInterval(() => this.outbox.length && this.post(), AGAIN);
     this.show(this.next(-1));
     if (this.outbox.length) this.post();
   }
 
   end() {
-    document.removeEventListener("keydown", this.keys);
-    document.removeEventListener("pointerup", this.release);
+    for (const [name, listener] of Object.entries(this.listeners)) document.removeEventListener(name, listener);
     clearInterval(this.timer);
   }
 
   update(data, send) {
-    const typesBefore = JSON.stringify(this.data.types);
+    const types = JSON.stringify(this.data.types);
     Object.assign(this, { data, send });
     this.outbox = this.outbox.filter((each) => each.number > (data.stored[each.client] ?? -1));
     this.keep();
-    if (JSON.stringify(data.types) !== typesBefore) this.draw();
+    this.read();
+    if (JSON.stringify(data.types) !== types) this.drawTypes();
+    // Another tab or an import may have answered this sentence.
+    if (this.place === null ? this.next(-1) !== null : this.done.has(this.place)) this.show(this.next(this.place ?? -1));
+    else this.draw();
+  }
+
+  // Read the answers of the server and those that it does not have yet.
+  read() {
+    this.done = new Map(Object.entries(this.data.answers).map(([place, answer]) => [Number(place), answer]));
+    this.order = [...this.data.order];
+    this.outbox.forEach((each) => this.apply(each));
   }
 
   // Answers
 
   apply({ action, place, entities }) {
     if (action === "reopen") this.done.delete(place);
-    else this.done.set(place, { action, entities });
+    else {
+      this.done.set(place, { action, entities });
+      this.order.push(place);
+    }
   }
 
   answer(action, place = this.place) {
@@ -69,8 +79,12 @@ class Editor {
   }
 
   keep() {
-    if (this.outbox.length) sessionStorage.setItem(this.store, JSON.stringify(this.outbox));
-    else sessionStorage.removeItem(this.store);
+    try {
+      if (this.outbox.length) sessionStorage.setItem(this.store, JSON.stringify(this.outbox));
+      else sessionStorage.removeItem(this.store);
+    } catch {
+      // Without storage, the answers are still sent until they are stored.
+    }
   }
 
   post() {
@@ -87,7 +101,6 @@ class Editor {
   decide(action) {
     if (this.place === null) return;
     this.answer(action);
-    this.order.push(this.place);
     this.show(this.next(this.place));
   }
 
@@ -183,11 +196,12 @@ class Editor {
     if (span) this.select(span.from, span.to);
   }
 
+  // Keys count in the editor, and on the page while nothing else has the focus. A key that is held down counts once.
   key(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.defaultPrevented || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
     const inside = event.composedPath().includes(this.root);
-    if (!inside && isField(event.target)) return;
-    if (inside && event.key === "Enter" && isField(event.composedPath()[0])) return; // a button in the editor
+    if (!inside && event.target !== document.body) return;
+    if (inside && event.key === "Enter" && event.composedPath()[0].tagName === "BUTTON") return;
     if (!this.handled(event)) return;
     event.preventDefault();
     event.stopPropagation();
@@ -214,46 +228,87 @@ class Editor {
     return true;
   }
 
-  // Drawing. Text is set as text, never as HTML.
+  // Drawing. Text is set as text, never as HTML. The elements stay, so that focus and screen readers keep their place.
+
+  build() {
+    this.head = make("p", "head");
+    this.text = make("div", "text", "", { tabindex: "0", role: "group", dir: "auto", "aria-roledescription": "editor" });
+    this.kinds = make("div", "row", "", { role: "group", "aria-label": "Types" });
+    this.live = make("p", "said", "", { "aria-live": "polite" });
+    const row = make("div", "row");
+    const actions = [
+      ["Enter", "↵", "Accept", () => this.decide("label")],
+      ["Backspace", "⌫", "Remove entity", () => this.remove()],
+      ["s", "S", "Skip", () => this.decide("skip")],
+      ["f", "F", "Flag", () => this.decide("flag")],
+      ["u", "U", "Undo", () => this.undo()],
+    ];
+    this.buttons = new Map();
+    for (const [key, sign, name, act] of actions) {
+      const button = make("button", key === "Enter" ? "primary" : "", "", { type: "button", "aria-keyshortcuts": key });
+      button.append(make("kbd", "", sign), name);
+      button.onclick = act;
+      this.buttons.set(key, button);
+      row.append(button);
+    }
+    this.root.append(this.head, this.text, this.kinds, row, this.live);
+    this.drawTypes();
+  }
+
+  drawTypes() {
+    const buttons = this.data.types.map(({ name, colour }, index) => {
+      const button = make("button", "kind", "", { type: "button" });
+      button.style.setProperty("--c", colour);
+      if (index < 10) button.append(make("kbd", "", String((index + 1) % 10)));
+      button.append(name);
+      button.onclick = () => this.label(index);
+      return button;
+    });
+    this.kinds.replaceChildren(...buttons);
+  }
 
   draw() {
-    this.root.replaceChildren();
-    this.text = make("div", "text", "", { tabindex: "0", role: "group", dir: "auto", "aria-roledescription": "editor" });
-    const live = make("p", "said", this.spoken(), { "aria-live": "polite" });
-    if (this.place === null) {
-      this.text.textContent = "Every sentence has an answer.";
-      this.root.append(this.text, this.actions(["u"]), live);
-      return;
-    }
-    const { text, place, places } = this.data.tasks[this.place];
+    const over = this.place === null;
     const left = this.data.tasks.length - this.done.size;
-    this.root.append(make("p", "head", [`Sentence ${this.place + 1}`, `${left} left`, place].filter(Boolean).join(" · ")));
-    this.text.setAttribute("aria-label", `Sentence ${this.place + 1} of ${this.data.tasks.length}: ${text}`);
+    const unsent = this.outbox.length > 1 ? `${this.outbox.length} answers not stored yet` : "";
+    const { text, place, places } = over ? { text: "", place: "", places: [] } : this.data.tasks[this.place];
+    const number = over ? "Every sentence has an answer" : `Sentence ${this.place + 1}`;
+    this.head.textContent = [number, over ? "" : `${left} left`, place, unsent].filter(Boolean).join(" · ");
+    this.text.setAttribute("aria-label", over ? number : `${number} of ${this.data.tasks.length}: ${text}`);
+    this.text.replaceChildren(...(over ? ["Every sentence has an answer."] : this.words(text, places)));
+    for (const [key, button] of this.buttons) button.disabled = key === "u" ? !this.order.length : over;
+    this.live.textContent = over ? number : this.spoken(text, places);
+  }
+
+  words(text, places) {
+    const parts = [];
     let at = 0;
     let mark = null;
     places.forEach(([start, end], token) => {
       const span = this.at(token);
       const gap = document.createTextNode(text.slice(at, start));
       if (span && token > span.from) mark.append(gap);
-      else this.text.append(gap);
+      else parts.push(gap);
       if (span && token === span.from) {
         mark = make("mark", this.active() === span ? "active" : "");
-        mark.style.setProperty("--c", this.colour(span.type));
-        this.text.append(mark);
+        mark.style.setProperty("--c", this.data.types.find(({ name }) => name === span.type)?.colour ?? "gray");
+        parts.push(mark);
       }
       const word = make("span", this.from <= token && token <= this.to ? "token on" : "token", text.slice(start, end));
       word.onpointerdown = (event) => this.press(event, token);
       word.onpointerenter = () => this.dragging && this.extend(token);
-      (span ? mark : this.text).append(word);
+      if (span) mark.append(word);
+      else parts.push(word);
       if (span && token === span.to) mark.append(make("small", "", span.type));
       at = end;
     });
-    this.text.append(document.createTextNode(text.slice(at)));
-    this.root.append(this.text, this.kinds(), this.actions(["Enter", "Backspace", "s", "f", "u"]), live);
+    return [...parts, document.createTextNode(text.slice(at))];
   }
 
   press(event, token) {
     event.preventDefault(); // no text selection of the browser
+    event.target.releasePointerCapture?.(event.pointerId); // else a finger would stay on its first word
+    this.text.focus();
     const span = this.at(token);
     this.dragging = true;
     if (event.shiftKey) this.extend(token);
@@ -261,46 +316,7 @@ class Editor {
     else this.select(token);
   }
 
-  colour(type) {
-    return this.data.types.find(({ name }) => name === type)?.colour ?? "gray";
-  }
-
-  kinds() {
-    const row = make("div", "row", "", { role: "group", "aria-label": "Types" });
-    this.data.types.forEach(({ name, colour }, index) => {
-      const button = make("button", "kind", "", { type: "button" });
-      button.style.setProperty("--c", colour);
-      if (index < 10) button.append(make("kbd", "", String((index + 1) % 10)));
-      button.append(name);
-      button.onclick = () => this.label(index);
-      row.append(button);
-    });
-    return row;
-  }
-
-  actions(shown) {
-    const all = {
-      Enter: ["↵", "Accept", () => this.decide("label")],
-      Backspace: ["⌫", "Remove entity", () => this.remove()],
-      s: ["S", "Skip", () => this.decide("skip")],
-      f: ["F", "Flag", () => this.decide("flag")],
-      u: ["U", "Undo", () => this.undo()],
-    };
-    const row = make("div", "row", "");
-    for (const key of shown) {
-      const [sign, name, act] = all[key];
-      const button = make("button", key === "Enter" ? "primary" : "", "", { type: "button", "aria-keyshortcuts": key });
-      button.append(make("kbd", "", sign), name);
-      button.disabled = key === "u" && !this.order.length;
-      button.onclick = act;
-      row.append(button);
-    }
-    return row;
-  }
-
-  spoken() {
-    if (this.place === null) return "Every sentence has an answer.";
-    const { text, places } = this.data.tasks[this.place];
+  spoken(text, places) {
     if (!places.length) return "";
     const words = text.slice(places[this.from][0], places[this.to][1]);
     return `${words}, ${this.active()?.type ?? "no entity"}`;
@@ -314,7 +330,7 @@ export default function ({ data, parentElement, setStateValue }) {
   } else {
     known?.end();
     parentElement.querySelector(".w-label")?.remove();
-    const root = make("div", "w-label", "");
+    const root = make("div", "w-label");
     parentElement.append(root);
     editors.set(parentElement, new Editor(root, data, setStateValue));
   }

@@ -13,14 +13,13 @@ from pages.ui.label.agreement import agreement, annotator
 from pages.ui.label.editor import editor
 from pages.ui.label.outcome import guidelines, learning_curve, taken_away
 from pages.ui.label.setup import queue_more
-from pages.ui.removal import text_gone
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import same_command
 
 RUN = "label.run"
-WHAT = "Label the sentences that are expected to help most: similar to the task corpus, and hard for the tagger."
-NEEDS = "Labelling needs a task corpus, sentences like those that your tagger will read, and a domain corpus."
+WHAT = "Label sentences: for training those that are expected to help most, for measuring random ones."
+NEEDS = "Labelling needs a task corpus: sentences like those that your tagger will read. To queue, add a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.DEV, terms.TEST, terms.TAGGER)
 
 
@@ -36,15 +35,19 @@ def main() -> None:
             queue_more(RUN)
             if run_id is not None and finished:
                 run_panel(run_id, RUN)
-        if run_id is None or (not finished and run_panel(run_id, RUN).state != "succeeded") or text_gone(run_id):
+        if run_id is None or (not finished and run_panel(run_id, RUN).state != "succeeded"):
+            return
+        if not labelling.is_text_here(run_id):
+            st.info("Not shown: the corpus of these sentences was removed.", icon=":material/link_off:")
             return
         left, right = st.columns([5, 2])
         with right:
             name = annotator()
             guidelines()
-        with left:
-            editor(run_id, name)
-            taken_away(run_id)
+        if name is not None:
+            with left:
+                editor(run_id, name)
+                taken_away(run_id, name)
         agreement(run_id)
         learning_curve()
         run = runs.get(run_id)

@@ -4,7 +4,7 @@ answers.jsonl   one answer per line; the latest answer about a sentence counts
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ class Answer:
     """One answer.
 
     action: `label`: the entities are right, also if there are none; `skip`; `flag`: the sentence needs a second look;
-    `reopen`: undoes the latest answer about the sentence. place: number of the sentence in the queue, from 0.
+    `reopen`: the sentence has no answer any more. place: number of the sentence in the queue, from 0.
     seconds: time that it took. client, number: the browser tab and its count, so that no answer is stored twice.
     annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a difference.
     time: seconds since 1970. by: the account.
@@ -69,7 +69,7 @@ class Answers:
 
     @cached_property
     def by_annotator(self) -> Mapping[str, Mapping[int, tuple[Entity, ...]]]:
-        """{annotator: {place: entities}} of the annotators who labelled a sentence; nobody's settlements."""
+        """{annotator: {place: entities}} of the annotators who labelled a sentence, without settlements."""
         names = dict.fromkeys(answer.annotator for answer in self.history if answer.annotator != SETTLED)
         labels = {name: _labels(self.of(name)) for name in sorted(names)}
         return {name: found for name, found in labels.items() if found}
@@ -85,17 +85,28 @@ class Answers:
 
     @cached_property
     def labelled(self) -> Mapping[int, tuple[Entity, ...]]:
-        """{place: its entities} of the labelled sentences, without differences that are not settled."""
-        settled = _labels(self.of(SETTLED))
+        """{place: its entities} of the labelled sentences.
+
+        A sentence on which annotators differ, or that one of them flagged, is left out until it is settled. A later
+        answer of an annotator reopens a settlement.
+        """
+        settled: dict[int, tuple[Entity, ...]] = {}
+        for answer in self.history:
+            if answer.annotator == SETTLED:
+                settled[answer.place] = answer.entities
+            else:
+                settled.pop(answer.place, None)
         agreed = {place: entities for labels in self.by_annotator.values() for place, entities in labels.items()}
-        kept = {place: entities for place, entities in agreed.items() if place not in self.differing}
+        names = dict.fromkeys(answer.annotator for answer in self.history if answer.annotator != SETTLED)
+        flagged = {p for name in names for p, answer in self.of(name).latest.items() if answer.action == "flag"}
+        kept = {p: entities for p, entities in agreed.items() if p not in self.differing and p not in flagged}
         kept |= {place: entities for place, entities in settled.items() if place in agreed}
         return {place: kept[place] for place in sorted(kept)}
 
     @property
     def unsettled(self) -> Mapping[int, Mapping[str, tuple[Entity, ...]]]:
         """The part of `differing` that is not settled yet."""
-        return {place: found for place, found in self.differing.items() if place not in self.labelled}
+        return {place: labels for place, labels in self.differing.items() if place not in self.labelled}
 
     def stored(self) -> Mapping[str, int]:
         """Return {client: number of its last stored answer}."""
@@ -113,22 +124,27 @@ def _labels(answers: Answers) -> dict[int, tuple[Entity, ...]]:
 class Agreement:
     """Agreement of two annotators on one type, over the sentences that both labelled; type "": on all types.
 
-    a, b: number of entities of each. f1: F1 of one against the other, percent. kappa: Cohen's kappa (Cohen 1960) over
-    tokens, inside or outside of an entity of the type; None if neither has one.
+    a, b: number of entities of each. f1: F1 of their entities, percent; None if neither has one. kappa: Cohen's kappa
+    (Cohen 1960) over tokens, inside or outside of an entity of the type; None if all tokens are alike.
     """
 
     type: str
     a: int
     b: int
-    f1: float
+    f1: float | None
     kappa: float | None
 
 
 def agreement(
     a: Mapping[int, Sequence[Entity]], b: Mapping[int, Sequence[Entity]], lengths: Sequence[int]
 ) -> list[Agreement]:
-    """Return the agreement on all types, then on each. lengths: tokens of each sentence of the queue."""
+    """Return the agreement on all types, then on each; [] if no sentence has labels of both.
+
+    lengths: tokens of each sentence of the queue.
+    """
     both = sorted(a.keys() & b.keys())
+    if not both:
+        return []
     types = sorted({entity.type for labels in (a, b) for place in both for entity in labels[place]})
     return [_agreement(name, [(a[place], b[place], lengths[place]) for place in both]) for name in ("", *types)]
 
@@ -144,13 +160,13 @@ def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entit
         for marks, found in zip(tokens, sets, strict=True):
             inside = {token: entity.type for entity in found for token in range(entity.start, entity.end)}
             marks += [inside.get(token, "") for token in range(length)]
-    some = any(map(any, tokens))
+    kappa = float(cohen_kappa_score(*tokens)) if len({*tokens[0], *tokens[1]}) > 1 else None
     return Agreement(
         type=name,
         a=n[0],
         b=n[1],
-        f1=percent_f1(n[2], n[0], n[1]),
-        kappa=float(cohen_kappa_score(*tokens)) if some else None,
+        f1=percent_f1(n[2], n[0], n[1]) if n[0] + n[1] else None,
+        kappa=kappa,
     )
 
 
@@ -223,8 +239,11 @@ def add(folder: Path, given: Sequence[Answer]) -> None:
             )
 
 
-def checked(given: Mapping[str, object], lengths: Sequence[int]) -> Answer:
-    """Return an answer as a browser sends it. lengths: tokens of each sentence of the queue. Errors: ConfigError."""
+def checked(given: Mapping[str, object], lengths: Sequence[int], types: Collection[str] = ()) -> Answer:
+    """Return an answer as a browser sends it. Errors: ConfigError.
+
+    lengths: tokens of each sentence of the queue. types: known types; the names of others are checked.
+    """
     try:
         answer = _of_line(given)
     except (ValueError, TypeError, KeyError) as error:
@@ -243,7 +262,8 @@ def checked(given: Mapping[str, object], lengths: Sequence[int]) -> Answer:
                 f"Sentence {answer.place + 1}: two entities overlap, or one lies outside of it, so the answer was not "
                 "stored; reload the page."
             )
-        check_type(entity.type)
+        if entity.type not in types:
+            check_type(entity.type)
         end = entity.end
     return answer
 

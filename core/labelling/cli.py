@@ -106,8 +106,8 @@ def label_agreement(run_id: str, as_json: bool) -> None:
     for a, b in combinations(found.by_annotator, 2):
         echo(f"{a or '(no name)'} and {b or '(no name)'}:")
         for row in view.agreement(run_id, a, b):
-            kappa = "-" if row.kappa is None else f"{row.kappa:.2f}"
-            echo(f"  {row.type or 'all types':<20} {row.a:>5} {row.b:>5}  F1 {row.f1:5.1f}  kappa {kappa}")
+            f1, kappa = ("-" if value is None else f"{value:.{n}f}" for value, n in ((row.f1, 1), (row.kappa, 2)))
+            echo(f"  {row.type or 'all types':<20} {row.a:>5} {row.b:>5}  F1 {f1:>5}  kappa {kappa}")
     if found.unsettled:
         echo(f"{count(len(found.unsettled), 'sentence')} with differences that are not settled.")
 

@@ -16,7 +16,7 @@ from core.selection.result import withheld_flags
 from core.shown import count
 from core.stats.draws import uniform
 
-DEV_SHARE = 1 / 4  # of the drawn sentences; the others are the test set
+DEV_EACH = 4  # one in so many drawn sentences is for the dev set; the others are for the test set
 
 
 class DrawConfig(Config):
@@ -53,9 +53,9 @@ def run(config: DrawConfig, job: Job) -> QueueResult:
     return QueueResult(sentences=len(drawn), of=len(rows), unit="", types=())
 
 
-def dev_size(n: int) -> int:
-    """Return how many of `n` labelled sentences go into the dev set; the others are the test set."""
-    return round(n * DEV_SHARE)
+def is_dev(place: int) -> bool:
+    """Return True if the drawn sentence at this place goes into the dev set; it stays there if more are labelled."""
+    return place % DEV_EACH == 0
 
 
 def _title(run: About) -> str:

@@ -1,12 +1,13 @@
 """Queries of the page Label and of its commands: queues, answers, and the labelled corpora made of them."""
 
-import hashlib
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from core.files import read_object, write_atomic
 from core.importing.view import roles
 from core.labelling import answers, queue, tasks
 from core.labelling.answers import Agreement, Answer, Answers, Progress
-from core.labelling.draw import dev_size
+from core.labelling.draw import is_dev
 from core.labelling.queue import Queued
 from core.paths import home
 from core.project_list import LABELLING_FILE
@@ -36,6 +37,7 @@ from core.text.sentence import Entity, Prediction, Sentence
 
 KINDS = ("queue", "draw")
 LONGEST_GUIDELINES = 20_000  # characters
+_NAME = re.compile(r"(?P<name>.*) and (?P<n>[\d,]+) labelled")
 NEXT = (25, 100)  # further labelled sentences whose gain is estimated
 
 
@@ -91,6 +93,11 @@ def export_labelled(run_id: str, path: Path, tool: str) -> int:
     return tasks.write(rows, path, tool, labelled=True)
 
 
+def is_text_here(run_id: str) -> bool:
+    """Return True if the corpus of a run's sentences was not removed."""
+    return library().holds(corpus_of_run(run_id))
+
+
 def is_for_training(run_id: str) -> bool:
     """Return True for sentences of the queue, which suit training only; False for random ones, for dev and test."""
     return store().get(run_id).manifest.kind == "queue"
@@ -107,7 +114,8 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
     """
     run = store().get(run_id)
     lengths = [len(task.sentence.tokens) for task in to_label(run_id)]
-    checked = [answers.checked(each, lengths) for each in given]
+    known = types(run_id)
+    checked = [answers.checked(each, lengths, known) for each in given]
     with journal.changing(home()):
         answers.add(run.path, checked)
 
@@ -141,13 +149,13 @@ def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabel
         if (place := places.get(row.id)) is not None:
             found[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
     before = answered(run_id).of(annotator).latest
-    content = [annotator, *((row.id, row.entities) for row in rows)]
-    client = f"file:{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
+    same = {p for p, answer in before.items() if answer.action == "label" and answer.entities == found.get(p)}
+    client = uuid.uuid4().hex
     given = [
         Answer(action="label", place=place, entities=found[place], client=client, number=place, annotator=annotator)
-        for place in sorted(found)
+        for place in sorted(found.keys() - same)
     ]
-    changed = sum(place in before and before[place].entities != entities for place, entities in found.items())
+    changed = len(before.keys() & found.keys() - same)
     with journal.changing(home()):
         answers.add(run.path, given)
     return ImportedLabels(labelled=len(found), changed=changed, unknown=sum(row.id not in places for row in rows))
@@ -189,20 +197,20 @@ def settle(run_id: str, place: int, annotator: str) -> None:
 def types(run_id: str) -> list[str]:
     """Return the types to label with: those of the training set, of the tagger, of the answers, and added ones."""
     run, held = store().get(run_id), roles()
-    here = set(_stored().get("types", ()))
-    here |= {entity.type for each in queue.read(run) for entity in each.entities}
-    here |= {entity.type for entities in answered(run_id).labelled.values() for entity in entities}
+    here = {entity.type for each in queue.read(run) for entity in each.entities}
     for role in ("train", "dev", "test"):
         if role in held:
             here |= set(library().find(held[role]).types)
-    return sorted(here)
+    given = [entity.type for answer in answered(run_id).history for entity in answer.entities]
+    return list(dict.fromkeys([*sorted(here), *_stored()["types"], *given]))  # new types come last and keep their keys
 
 
 def add_type(name: str) -> None:
     """Add a type that no corpus has yet. Errors: ConfigError for a name that cannot be a type."""
     answers.check_type(name)
-    stored = _stored()
-    _store({**stored, "types": sorted({*stored.get("types", ()), name})})
+    with journal.changing(home()):
+        stored = _stored()
+        _store({**stored, "types": list(dict.fromkeys([*stored["types"], name]))})
 
 
 def guidelines() -> str:
@@ -212,18 +220,21 @@ def guidelines() -> str:
 
 def keep_guidelines(text: str) -> None:
     """Store the user's notes on what to label."""
-    _store({**_stored(), "guidelines": text[:LONGEST_GUIDELINES]})
+    with journal.changing(home()):
+        _store({**_stored(), "guidelines": text[:LONGEST_GUIDELINES]})
 
 
-def _stored() -> dict[str, list[str]]:
-    """Read `labelling.json`: {"types": [...], "guidelines": "..."}; {} if it is missing or damaged."""
+def _stored() -> dict[str, Any]:
+    """Read `labelling.json`: {"types": [...], "guidelines": "..."}; no types if it is missing or damaged."""
     found = read_object(home() / LABELLING_FILE) or {}
     named = found.get("types")
-    known = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
-    return {**found, "types": known}  # type: ignore[dict-item]
+    return {**found, "types": [name for name in named if isinstance(name, str)] if isinstance(named, list) else []}
 
 
 def _store(values: Mapping[str, object]) -> None:
+    """Write `labelling.json`. Errors: ConfigError if the present one is damaged, so that no notes are lost."""
+    if (file := home() / LABELLING_FILE).exists() and read_object(file) is None:
+        raise ConfigError(f"{file}: cannot be read, so nothing was changed; restore it from a copy, or delete it.")
     home().mkdir(parents=True, exist_ok=True)
     write_atomic(home() / LABELLING_FILE, json.dumps(values, ensure_ascii=False, indent=1).encode())
 
@@ -240,26 +251,30 @@ def labelled(run_id: str) -> list[Sentence]:
 
 
 def training_set(run_id: str) -> Corpus:
-    """Store the training set of a queue with the sentences that were labelled since, as a new corpus.
+    """Store the training set in use with the labelled sentences of a queue, as a new corpus.
 
+    Sentences of this queue that are in the training set already are replaced, so that a second call adds none twice.
     New sentences get tokens as in the training set. Errors: ConfigError if nothing was labelled, or for sentences that
     were drawn for a dev and a test set.
     """
-    run, new = store().get(run_id), labelled(run_id)
+    new = labelled(run_id)
     if not is_for_training(run_id):
         raise ConfigError(f"{run_id}: its sentences are for a dev and a test set; queue other ones for training.")
     if not new:
         raise ConfigError("No sentence is labelled yet; label some first.")
-    base = run.manifest.inputs.get("train")
-    if base is None or not library().holds(base):
+    base = roles().get("train")
+    if base is None:
         name, origin = f"{count(len(new), 'sentence')} labelled", {"run": run_id}
         return library().seal(new, name=name, origin=origin, labelled=True)
-    train = library().find(base)
-    old = list(chain.from_iterable(train.batches()))
-    cut = learn(sentence.tokens for sentence in old) if library().find(corpus_of(run)).tokens == "words" else None
-    if cut:
+    train, queued = library().find(base), {task.sentence.id for task in to_label(run_id)}
+    rows = list(chain.from_iterable(train.batches()))
+    old = [sentence for sentence in rows if sentence.id not in queued]
+    raw = library().find(corpus_of(store().get(run_id))).tokens == "words"
+    if old and raw and (cut := learn(sentence.tokens for sentence in old)):
         new = [_recut(sentence, recut(sentence, cut)) for sentence in new]
-    name, origin = f"{train.name} and {len(new):,} labelled", {"run": run_id, "from": train.fingerprint}
+    before = _NAME.fullmatch(train.name)
+    n = (int(before["n"].replace(",", "")) if before else 0) + len(old) - len(rows) + len(new)
+    name, origin = f"{before['name'] if before else train.name} and {n:,} labelled", {"run": run_id, "from": base}
     return library().seal([*old, *new], name=name, origin=origin, labelled=True)
 
 
@@ -273,17 +288,25 @@ def _recut(old: Sentence, new: Sentence) -> Sentence:
 def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
     """Store drawn and labelled sentences as a dev set, a quarter of them, and a test set, as two new corpora.
 
-    Errors: ConfigError if fewer than four are labelled, or for sentences of a queue, which suit training only.
+    Sentences that were skipped or flagged, or on which annotators differ, are in neither. If more are labelled later, a
+    sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or for sentences
+    of a queue, which suit training only.
     """
-    rows = labelled(run_id)
+    rows = list(zip(answered(run_id).labelled, labelled(run_id), strict=True))
     if is_for_training(run_id):
         raise ConfigError(f"{run_id}: its sentences were chosen for training; draw random ones for dev and test.")
     if len(rows) < 4:
         raise ConfigError(f"{count(len(rows), 'sentence')} labelled; a dev and a test set need four or more.")
-    n, name, origin = dev_size(len(rows)), library().find(corpus_of(store().get(run_id))).name, {"run": run_id}
+    name, origin = library().find(corpus_of(store().get(run_id))).name, {"run": run_id}
+    parts = {
+        "dev": [row for place, row in rows if is_dev(place)],
+        "test": [row for place, row in rows if not is_dev(place)],
+    }
+    if not all(parts.values()):
+        raise ConfigError("The dev set or the test set has no sentence yet; label more of them.")
     dev, test = (
         library().seal(part, name=f"{name}, {len(part):,} labelled for {role}", origin=origin, labelled=True)
-        for role, part in (("dev", rows[:n]), ("test", rows[n:]))
+        for role, part in parts.items()
     )
     return dev, test
 

@@ -17,6 +17,7 @@ from core.corpora.corpus import ABOUT, Corpus
 from core.corpora.library import Library
 from core.errors import MissingCorpus, RunError
 from core.files import bytes_in
+from core.labelling import answers
 from core.paths import given_home, home, within
 from core.projects.home import library, store
 from core.projects.labels import size
@@ -168,6 +169,10 @@ class Removal:
         listed += counts_in_words(run for run in self.runs if run not in parts)
         listed += [_number(len(parts), "child run", "child runs")] if parts else []
         listed += [_number(len(self.exports), "export", "exports")] if self.exports else []
+        labelled = sum(
+            len(answers.read(run.path).labelled) for run in self.runs if run.manifest.kind in ("queue", "draw")
+        )
+        listed += [_number(labelled, "labelled sentence", "labelled sentences")] if labelled else []
         return ", ".join(listed)
 
 

@@ -87,7 +87,7 @@ def test_an_answer_that_cannot_be_right_is_refused_and_none_of_its_batch_is_stor
     assert view.answered(queued).history == ()
 
 
-def test_a_line_that_was_cut_off_costs_itself_alone(queued: str) -> None:
+def test_a_line_that_was_cut_off_is_ignored(queued: str) -> None:
     view.answer(queued, [sent(0, 0), sent(1, 1)])
     log = store().get(queued).path / answers.FILE
     log.write_bytes(log.read_bytes() + b'{"action":"label","pl')
@@ -149,6 +149,32 @@ def test_labelled_sentences_join_the_training_set_and_do_not_come_again(queued: 
         view.measuring_sets(queued)
 
 
+def test_two_queues_add_their_labels_one_after_the_other(queued: str) -> None:
+    other = runs.execute("queue", {**view.queue_options(5), "encoder": "tiny"}).id
+    assert other != queued
+    view.answer(queued, [sent(n, n, (2, 3, "PARTY")) for n in range(3)])
+    corpora.set_role("train", view.training_set(queued).fingerprint)
+    mine = {task.sentence.id for task in view.to_label(queued)[:3]}
+    new = [place for place, task in enumerate(view.to_label(other)) if task.sentence.id not in mine]
+    view.answer(other, [sent(place, place, (2, 3, "PARTY")) for place in new[:1]])
+    made = view.training_set(other)
+    assert (len(made), made.name) == (1 + 3 + 1, "train and 4 labelled")
+    corpora.set_role("train", made.fingerprint)
+    view.answer(queued, [sent(9, 0, action="flag"), sent(10, 1, (0, 1, "ORG"))])  # changed: one less, one corrected
+    again = view.training_set(queued)
+    assert (len(again), again.types["ORG"]) == (1 + 2 + 1, 2)
+    assert again.name.startswith("train and 3 labelled")
+
+
+def test_a_type_with_blanks_of_an_imported_corpus_can_be_used(queued: str, seal: Seal) -> None:
+    odd = seal([sentence("Bo pays .", [(0, 1, "Agreement Date")])], "odd", labelled=True)
+    with pytest.raises(ConfigError, match="without blanks"):
+        view.answer(queued, [sent(0, 0, (0, 1, "Agreement Date"))])
+    corpora.set_role("dev", odd.fingerprint)
+    view.answer(queued, [sent(0, 0, (0, 1, "Agreement Date"))])
+    assert view.answered(queued).labelled[0][0].type == "Agreement Date"
+
+
 def test_entities_are_mapped_to_the_tokens_of_the_training_set(seal: Seal) -> None:
     glued = [sentence(f"Acme-{i} owes Bo", [(0, 1, "ORG")]) for i in range(30)]
     train = [
@@ -179,8 +205,8 @@ def test_random_sentences_become_a_dev_and_a_test_set(seal: Seal) -> None:
     view.answer(run, [sent(n, n, (2, 3, "PARTY")) for n in range(3, 7)])
     dev, test = view.measuring_sets(run)
     assert (len(dev), len(test)) == (2, 5)
-    both = [*next(dev.batches()), *next(test.batches())]
-    assert [each.text for each in both] == [task.sentence.text for task in rows]
+    assert [each.text for each in next(dev.batches())] == [rows[place].sentence.text for place in (0, 4)]
+    assert len({each.text for each in next(test.batches())}) == 5
     with pytest.raises(ConfigError, match="for a dev and a test set"):
         view.training_set(run)
 
@@ -212,6 +238,9 @@ def test_a_file_of_a_tool_is_taken_in_once_and_says_what_changed(
     n = len(view.answered(queued).history)
     assert command("label", "import", queued, path)[0] == 0
     assert len(view.answered(queued).history) == n
+    view.answer(queued, [sent(5, 1, action="reopen")])
+    view.import_labels(queued, path)
+    assert 1 in view.answered(queued).labelled  # imported, undone, imported again
     code, printed, _ = command("label", "seal", queued)
     assert (code, printed) == (0, "train and 3 labelled: 4 sentences\n")
 
@@ -237,6 +266,11 @@ def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str
     assert found.labelled[1] == (bo,)
     assert (list(found.differing), found.unsettled) == ([1], {})
     assert len(view.training_set(queued)) == 1 + 3
+    for client in "ab":  # both correct it later, so the settlement is over
+        view.answer(queued, [sent(9, 1, (0, 1, "LATE"), client=client, annotator={"a": "Ann", "b": "Bo"}[client])])
+    assert view.answered(queued).labelled[1] == (Entity(start=0, end=1, type="LATE"),)
+    view.answer(queued, [sent(10, 0, action="flag", client="b", annotator="Bo")])
+    assert 0 not in view.answered(queued).labelled
     for name in ("settled", "x" * 41, "a\nb"):
         with pytest.raises(ConfigError, match="annotator's name"):
             view.answer(queued, [sent(0, 0, annotator=name)])
@@ -252,7 +286,10 @@ def test_agreement_is_f1_of_entities_and_kappa_of_tokens() -> None:
     by_chance = 0.2 * 0.1 + 0.8 * 0.9
     assert rows["P"].kappa == pytest.approx((0.9 - by_chance) / (1 - by_chance))
     assert rows["D"].kappa == pytest.approx(1.0)
-    assert answers.agreement({0: []}, {0: []}, [3]) == [answers.Agreement(type="", a=0, b=0, f1=0.0, kappa=None)]
+    assert answers.agreement({0: []}, {0: []}, [3]) == [answers.Agreement(type="", a=0, b=0, f1=None, kappa=None)]
+    assert answers.agreement({0: []}, {1: []}, [3, 3]) == []
+    whole = {0: [Entity(start=0, end=3, type="P")]}
+    assert [row.kappa for row in answers.agreement(whole, whole, [3])] == [None, None]  # every token is alike
 
 
 @pytest.mark.parametrize("tool", tasks.ENDINGS)
@@ -273,12 +310,19 @@ def test_labels_that_are_exported_and_imported_again_are_the_same(
     assert view.answered(queued).labelled == before
 
 
-def test_types_and_guidelines_are_kept_in_the_project(queued: str) -> None:
+def test_types_and_guidelines_are_kept_in_the_project(queued: str, home: Path) -> None:
     assert view.types(queued) == ["ORG"]
     view.add_type("DATE")
     view.keep_guidelines("Label defined terms.")
-    assert view.types(queued) == ["DATE", "ORG"]
+    assert view.types(queued) == ["ORG", "DATE"]
     assert view.guidelines() == "Label defined terms."
+    view.add_type("AMOUNT")
+    assert view.types(queued) == ["ORG", "DATE", "AMOUNT"]  # new types keep the keys of the others
+    file = home / "labelling.json"
+    file.write_text("{")
+    with pytest.raises(ConfigError, match="cannot be read, so nothing was changed"):
+        view.keep_guidelines("")
+    file.unlink()
     with pytest.raises(ConfigError, match="without blanks"):
         view.add_type("not one word")
     assert library().find("train").types == {"ORG": 1}

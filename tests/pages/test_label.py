@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 
 from core.importing import view as corpora
 from core.labelling import view as labelling
 from core.projects import runs
+from pages.ui.label import editor
 from pages.ui.label.setup import MEASURE, TRAIN
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sentence
@@ -62,7 +64,7 @@ def test_labelled_sentences_become_the_training_set(roles: dict[str, str], home:
     assert not [button for button in app.button if button.key == "label.again"]  # there is no tagger to train again
 
 
-def test_drawn_sentences_become_a_dev_and_a_test_set_unless_there_are_some(roles: dict[str, str], seal: Seal) -> None:
+def test_drawn_sentences_become_a_dev_and_a_test_set_unless_one_is_in_use(roles: dict[str, str], seal: Seal) -> None:
     kept = seal([sentence("Acme pays", [(0, 1, "ORG")])], "kept", labelled=True).fingerprint
     corpora.set_role("dev", kept)
     run = runs.execute("draw", {"task": roles["domain"], "n": 8}).id
@@ -71,7 +73,7 @@ def test_drawn_sentences_become_a_dev_and_a_test_set_unless_there_are_some(roles
     press(app, "label.seal")
     assert corpora.roles()["dev"] == kept
     assert corpora.find(corpora.roles()["test"]).n_sentences == 6
-    assert "The dev and test set in use stay" in app.success[-1].value
+    assert "The dev set in use stays" in app.success[-1].value
     assert "<i>" not in texts(app)
 
 
@@ -114,11 +116,40 @@ def test_differences_of_two_annotators_are_settled_on_the_page(roles: dict[str, 
     assert "1 of 3 labelled" in app.get("progress")[-1].proto.text  # by Bo
     assert "Agreement" in [header.value for header in app.subheader]
     assert "<b><i>" not in texts(app)
-    press(app, "label.settle.1")
+    press(app, "label.settle.0.1")
     assert labelling.answered(run).labelled[0][0].end == 3
     assert app.success[-1].value == "All differences are settled."
     app.text_input(key="label.annotator").set_value("settled").run()
     assert "has at most 40 letters" in app.error[0].value
+
+
+def test_guidelines_of_another_window_are_not_overwritten(roles: dict[str, str]) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
+    app, other = opened(PAGE, run=run), opened(PAGE, run=run)
+    other.text_area(key="label.guidelines").set_value("Newer notes.").run()
+    app.run()  # as after an answer
+    assert labelling.guidelines() == "Newer notes."
+
+
+def test_a_refused_answer_is_not_asked_for_again(roles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
+    outbox = {"answers": [sent(0, 0, (0, 99, "PARTY")), sent(1, 1)]}
+    monkeypatch.setattr(st, "session_state", {})
+    assert editor._store(run, outbox) == 2
+    assert list(labelling.answered(run).labelled) == [1]
+    assert editor._handled(run) == {"tab": 1}
+    assert editor._store(run, outbox) == 0
+
+
+def test_labels_stay_reachable_if_an_old_training_set_is_removed(roles: dict[str, str], seal: Seal) -> None:
+    old = seal([sentence("Acme pays", [(0, 1, "ORG")])], "old", labelled=True).fingerprint
+    corpora.set_role("train", old)
+    run = runs.execute("queue", {**labelling.queue_options(2), "encoder": "tiny"}).id
+    labelling.answer(run, [sent(0, 0)])
+    corpora.remove(old)
+    assert "1 of 2 labelled" in opened(PAGE, run=run).get("progress")[-1].proto.text
+    corpora.remove(roles["domain"])
+    assert "the corpus of these sentences was removed" in texts(opened(PAGE, run=run))
 
 
 def test_a_new_type_and_guidelines_are_kept(roles: dict[str, str]) -> None:

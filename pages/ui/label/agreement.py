@@ -16,27 +16,25 @@ from core.text.words import token_places
 from pages.ui.widgets import plain, table
 
 BY = "by"  # in the address: name of the annotator, so that a reload keeps it
+BY_SESSION = "label.by"  # in the session, so that the name is kept when another page was shown
 NAMELESS = "(no name)"
 
 
-def annotator() -> str:
-    """Draw the field for the name of the person who labels, and return it; "" if it cannot be a name."""
-    name = st.text_input(
-        "Your name, if several people label",
-        str(st.query_params.get(BY, "")),
-        key="label.annotator",
-        max_chars=answers.LONGEST,
-    ).strip()
+def annotator() -> str | None:
+    """Draw the field for the name of the person who labels, and return it; None if it cannot be a name."""
+    known = str(st.query_params.get(BY, st.session_state.get(BY_SESSION, "")))
+    label = "Your name, if several people label"
+    name = st.text_input(label, known, key="label.annotator", max_chars=answers.LONGEST).strip()
     try:
         answers.check_annotator(name)
     except ConfigError as error:
         st.error(plain(str(error)))
-        return ""
-    if name != st.query_params.get(BY, ""):
-        if name:
-            st.query_params[BY] = name
-        else:
-            del st.query_params[BY]
+        return None
+    st.session_state[BY_SESSION] = name
+    if name:
+        st.query_params[BY] = name
+    elif BY in st.query_params:
+        del st.query_params[BY]
     return name
 
 
@@ -56,7 +54,7 @@ def agreement(run_id: str) -> None:
             "type": row.type or "all types",
             "a": f"{row.a:,}",
             "b": f"{row.b:,}",
-            "f1": f"{row.f1:.1f}",
+            "f1": "" if row.f1 is None else f"{row.f1:.1f}",
             "kappa": "" if row.kappa is None else f"{row.kappa:.2f}",
         }
         for row in labelling.agreement(run_id, a, b)
@@ -68,6 +66,9 @@ def agreement(run_id: str) -> None:
         "f1": "F1 of one against the other",
         "kappa": "Cohen's kappa",
     }
+    if not rows:
+        st.caption(f"{plain(shown)} have not labelled the same sentences yet.")
+        return
     table(rows, columns, f"Agreement of {shown} on the sentences that both labelled")
     if found.unsettled:
         _difference(run_id, found.unsettled)
@@ -89,7 +90,7 @@ def _difference(run_id: str, unsettled: Mapping[int, Mapping[str, Sequence[Entit
             for number, name in enumerate(labels):
                 st.button(
                     f"{plain(_name(name))} is right",
-                    key=f"label.settle.{number}",
+                    key=f"label.settle.{place}.{number}",
                     icon=":material/gavel:",
                     on_click=labelling.settle,
                     args=(run_id, place, name),

@@ -55,7 +55,7 @@ def editor(run_id: str, annotator: str) -> None:
                 for place, one in answers.latest.items()
             },
             "order": [one.place for one in answers.history if one.action != "reopen"],
-            "stored": {**everyones.stored(), **st.session_state.get(HANDLED, {})},
+            "stored": _handled(run_id),
         },
         on_outbox_change=partial(_received, run_id, key),
     )
@@ -68,8 +68,8 @@ def editor(run_id: str, annotator: str) -> None:
     )
     if done.unread:  # below the editor, so that it does not move
         st.warning(
-            f"{count(done.unread, 'suggestion')} accepted in less than {READ_IN:g} seconds, hardly read. Wrong "
-            "suggestions that are accepted teach the tagger its own errors.",
+            f"{count(done.unread, 'suggestion')} accepted in less than {READ_IN:g} seconds, too fast to read. If wrong "
+            "suggestions are accepted, the tagger learns its own errors.",
             icon=":material/speed:",
         )
 
@@ -84,6 +84,12 @@ def _task(task: labelling.Task) -> dict[str, Any]:
     }
 
 
+def _handled(run_id: str) -> dict[str, int]:
+    """Return {client: number of its last answer that was stored or refused}."""
+    stored, refused = labelling.answered(run_id).stored(), st.session_state.get(HANDLED, {})
+    return {client: max(stored.get(client, -1), refused.get(client, -1)) for client in {**stored, **refused}}
+
+
 def _received(run_id: str, key: str) -> None:
     _store(run_id, st.session_state[key].get("outbox"))
 
@@ -93,7 +99,7 @@ def _store(run_id: str, outbox: Any) -> int:
 
     An answer that cannot be stored is shown once and not sent again.
     """
-    stored = {**labelling.answered(run_id).stored(), **st.session_state.get(HANDLED, {})}
+    stored = _handled(run_id)
     new = [one for one in (outbox or {}).get("answers") or [] if one["number"] > stored.get(one["client"], -1)]
     for one in new:
         try:

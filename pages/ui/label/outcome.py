@@ -27,16 +27,16 @@ TOOL_NAMES = {
     "brat": "brat",
     "conll": "CoNLL",
 }
+GUIDELINES, READ = "label.guidelines", "label.read"  # keys of the session: the notes; what an import said
 TO_LABEL, LABELLED = "Sentences to label", "Labelled sentences"
 
 
 def guidelines() -> None:
     """Draw the user's notes on what to label, and a field that adds a type."""
-    text = st.text_area(
-        "Guidelines", labelling.guidelines(), key="label.guidelines", height=190, max_chars=labelling.LONGEST_GUIDELINES
-    )
-    if text != labelling.guidelines():
-        labelling.keep_guidelines(text)
+    st.session_state.setdefault(GUIDELINES, labelling.guidelines())
+    most = labelling.LONGEST_GUIDELINES
+    # Stored when they are changed here, and only then: another tab may have stored newer ones.
+    st.text_area("Guidelines", key=GUIDELINES, height=190, max_chars=most, on_change=_keep_guidelines)
     with st.form("label.type", border=False, clear_on_submit=True):
         name = st.text_input("New type", key="label.type.name", max_chars=40, placeholder="PARTY")
         if submitted("Add type", "label.type.add", icon=":material/new_label:"):
@@ -48,7 +48,11 @@ def guidelines() -> None:
                 st.rerun()
 
 
-def taken_away(run_id: str) -> None:
+def _keep_guidelines() -> None:
+    labelling.keep_guidelines(st.session_state[GUIDELINES])
+
+
+def taken_away(run_id: str, annotator: str) -> None:
     """Draw the buttons that make corpora of the labelled sentences, train with them, and write them for a tool."""
     labelled = len(labelling.answered(run_id).labelled)
     training = labelling.is_for_training(run_id)
@@ -57,7 +61,11 @@ def taken_away(run_id: str) -> None:
         label = "Add to the training set" if training else "Use as dev and test set"
         least = 1 if training else 4
         sealed = pressed(label, "label.seal", type="primary", icon=":material/library_add:", disabled=labelled < least)
-        _tools(run_id, training=training, labelled=labelled)
+        _tools(run_id, annotator, training=training, labelled=labelled)
+    if said := st.session_state.pop(READ, ""):
+        below.success(plain(said), icon=":material/check:")
+    if not training:
+        below.caption("Skipped and flagged sentences stay out of both sets, which makes the test set a little easier.")
     if sealed:
         with below, guard():
             (_trained if training else _measuring)(run_id)
@@ -65,7 +73,7 @@ def taken_away(run_id: str) -> None:
         _train_again()
 
 
-def _tools(run_id: str, *, training: bool, labelled: int) -> None:
+def _tools(run_id: str, annotator: str, *, training: bool, labelled: int) -> None:
     """Draw the buttons that write the sentences for a labelling tool, and the field that reads its labels back."""
     with st.popover("Another labelling tool", icon=":material/ios_share:", key="label.tools"):
         what = st.radio("Write", (TO_LABEL, LABELLED), key="label.write", horizontal=True)
@@ -84,22 +92,23 @@ def _tools(run_id: str, *, training: bool, labelled: int) -> None:
                     disabled=what == LABELLED and not labelled,
                 )
         with st.form("label.back", border=False, clear_on_submit=True):
-            file = st.file_uploader("Labels of these sentences from a tool", key="label.back.file", max_upload_size=50)
+            file = st.file_uploader("File with labels of these sentences", key="label.back.file", max_upload_size=50)
             if submitted("Read the labels", "label.back.start", icon=":material/upload:") and file:
                 with guard():
-                    _read_back(run_id, file.name, file)
+                    _read_back(run_id, annotator, file.name, file)
+                    st.rerun()
 
 
-def _read_back(run_id: str, name: str, file: BinaryIO) -> None:
+def _read_back(run_id: str, annotator: str, name: str, file: BinaryIO) -> None:
     token = uploads.spool(name, file)
     try:
-        found = labelling.import_labels(run_id, uploads.spooled(token))
+        found = labelling.import_labels(run_id, uploads.spooled(token), annotator)
     finally:
         uploads.discard(token)
     words = f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed."
     if found.unknown:
         words += f" {count(found.unknown, 'sentence')} left out, because this queue has none with that text."
-    st.success(words, icon=":material/check:")
+    st.session_state[READ] = words
 
 
 def _trained(run_id: str) -> None:
@@ -116,7 +125,8 @@ def _measuring(run_id: str) -> None:
         if role not in held:
             corpora.set_role(role, corpus.fingerprint)
         words.append(f"{plain(corpus.name)} ({count(len(corpus), 'sentence')})")
-    kept = " The dev and test set in use stay; change them on Corpora." if {"dev", "test"} & held.keys() else ""
+    stays = " and ".join(role for role in ("dev", "test") if role in held)
+    kept = f" The {stays} set in use stays; change it on Corpora." if stays else ""
     st.success(f"Stored: {' and '.join(words)}.{kept}", icon=":material/check:")
 
 
@@ -142,7 +152,7 @@ def learning_curve() -> None:
     points = labelling.curve()
     if len({point.sentences for point in points}) < 2:
         return
-    st.subheader("What the labels brought", anchor=False)
+    st.subheader("Test scores by number of labels", anchor=False)
     rows = [
         {
             "name": point.name,
@@ -157,7 +167,7 @@ def learning_curve() -> None:
     st.caption("± is the standard deviation between seeds. Taggers with other settings are not listed.")
     if expected := labelling.next_labels(points):
         gains = [
-            f"{n:,} more are expected to bring {step.gain:+.1f} points"
+            f"{n:,} more labelled sentences are expected to bring {step.gain:+.1f} points"
             + (f" (at most {step.upper:+.1f})" if math.isfinite(step.upper) else "")
             for n, step in expected.items()
         ]

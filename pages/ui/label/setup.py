@@ -12,8 +12,8 @@ from pages.ui.widgets import plain, pressed
 
 TRAIN, MEASURE = "Training set: where a label helps most", "Dev and test set: random, without suggestions"
 MEASURES = (
-    "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions: sentences that "
-    "were chosen, or labelled by accepting suggestions, would measure too high a score."
+    "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions. On chosen "
+    "sentences, or with labels that were only accepted, the measured score would be too high."
 )
 
 
