@@ -1,7 +1,6 @@
 """Queries of the page Label and of its commands: queues, answers, and the labelled corpora made of them."""
 
 import json
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +36,6 @@ from core.text.sentence import Entity, Prediction, Sentence
 
 KINDS = ("queue", "draw")
 LONGEST_GUIDELINES = 20_000  # characters
-_NAME = re.compile(r"(?P<name>.*) and (?P<n>[\d,]+) labelled")
 NEXT = (25, 100)  # further labelled sentences whose gain is estimated
 
 
@@ -272,10 +270,17 @@ def training_set(run_id: str) -> Corpus:
     raw = library().find(corpus_of(store().get(run_id))).tokens == "words"
     if old and raw and (cut := learn(sentence.tokens for sentence in old)):
         new = [_recut(sentence, recut(sentence, cut)) for sentence in new]
-    before = _NAME.fullmatch(train.name)
-    n = (int(before["n"].replace(",", "")) if before else 0) + len(old) - len(rows) + len(new)
-    name, origin = f"{before['name'] if before else train.name} and {n:,} labelled", {"run": run_id, "from": base}
+    base_name, before = _labelled_name(train.name)
+    n = before + len(old) - len(rows) + len(new)
+    name, origin = f"{base_name} and {n:,} labelled", {"run": run_id, "from": base}
     return library().seal([*old, *new], name=name, origin=origin, labelled=True)
+
+
+def _labelled_name(name: str) -> tuple[str, int]:
+    """Return ("train", 12) for "train and 12 labelled", and (name, 0) for another name."""
+    base, _, rest = name.rpartition(" and ")
+    number = rest.removesuffix(" labelled").replace(",", "")
+    return (base, int(number)) if base and rest.endswith(" labelled") and number.isdecimal() else (name, 0)
 
 
 def _recut(old: Sentence, new: Sentence) -> Sentence:
