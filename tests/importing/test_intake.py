@@ -28,6 +28,7 @@ from core.runs.events import Event
 from core.runs.result import read as read_result
 from core.stats.draws import kept_in_smallest
 from core.text.sentence import Sentence
+from pages.ui.widgets import plain
 from tests import documents
 from tests.conftest import Command
 from tests.homes import done
@@ -321,7 +322,7 @@ def test_the_page_proposes_a_tokenisation_and_the_report_tells_it(home: Path, tm
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
     box = next(box for box in app.selectbox if box.label == "Its tokens are")
     assert (box.value, "100% of 36 commas" in box.help) == ("blanks", True)
-    assert "Its tokens are text between blanks (100% of 36 commas" in texts(app)
+    assert f"Its tokens are text between blanks ({plain('100% of 36 commas')}" in texts(app)
     assert not app.exception
 
 
