@@ -1,1 +1,1 @@
-"""A queue of the sentences of the domain corpus to label next."""
+"""Labelling: a queue of sentences to label next, the answers about them, and corpora of the labelled sentences."""

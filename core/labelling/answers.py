@@ -172,7 +172,7 @@ def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What was done in a queue. seconds: time of all answers, corrections included. types: entities by type.
+    """Numbers of answered sentences of a queue. seconds: time of all answers and corrections. types: {type: entities}.
 
     unread: sentences that were accepted as suggested in less than `READ_IN` seconds.
     """

@@ -120,8 +120,10 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLabels:
-    """What a file of a labelling tool held. labelled: sentences of the queue with labels. changed: those of them whose
-    labels differ from the answer so far. unknown: sentences that the queue does not have, or with another text.
+    """Numbers of sentences in a file of a labelling tool.
+
+    labelled: with labels, and in the queue. changed: those of them that had another answer before. unknown: with a text
+    that is not in the queue.
     """
 
     labelled: int
@@ -132,8 +134,8 @@ class ImportedLabels:
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels of a file as answers about a queue, joined by the id of the text.
 
-    annotator: who labelled them; of a file that names several annotators, whose labels count where they differ. Labels
-    over other tokens of the same text are mapped to those of the queue. A second import of the file changes nothing.
+    annotator: who labelled them. If the file names several annotators and they differ, the labels of this one are read.
+    Labels over other tokens of the same text are mapped to those of the queue. A second import changes nothing.
     Errors: ReadError, PathError; OptionsError if the file's labels need a question; ConfigError for the name.
     """
     answers.check_annotator(annotator)
@@ -316,7 +318,7 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
     return dev, test
 
 
-# What to run
+# Options of runs
 
 
 def queue_options(n: int) -> dict[str, object]:

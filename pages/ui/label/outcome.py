@@ -1,4 +1,4 @@
-"""What labelled sentences become: a training set, or a dev and a test set; files for tools; the user's guidelines."""
+"""Corpora made of labelled sentences, files for labelling tools, test scores by number of labels, and guidelines."""
 
 import math
 from functools import partial
