@@ -233,6 +233,7 @@ class Editor {
   build() {
     this.head = make("p", "head");
     this.text = make("div", "text", "", { tabindex: "0", role: "group", dir: "auto", "aria-roledescription": "editor" });
+    this.why = make("ul", "why", "", { "aria-label": "Reasons to check these labels" });
     this.kinds = make("div", "row", "", { role: "group", "aria-label": "Types" });
     this.live = make("p", "said", "", { "aria-live": "polite" });
     const row = make("div", "row");
@@ -251,7 +252,7 @@ class Editor {
       this.buttons.set(key, button);
       row.append(button);
     }
-    this.root.append(this.head, this.text, this.kinds, row, this.live);
+    this.root.append(this.head, this.text, this.why, this.kinds, row, this.live);
     this.drawTypes();
   }
 
@@ -276,6 +277,8 @@ class Editor {
     this.head.textContent = [number, over ? "" : `${left} left`, place, unsent].filter(Boolean).join(" · ");
     this.text.setAttribute("aria-label", over ? number : `${number} of ${this.data.tasks.length}: ${text}`);
     this.text.replaceChildren(...(over ? ["Every sentence has an answer."] : this.words(text, places)));
+    this.why.replaceChildren(...(over ? [] : this.data.tasks[this.place].why).map((reason) => make("li", "", reason)));
+    this.why.hidden = !this.why.children.length;
     for (const [key, button] of this.buttons) button.disabled = key === "u" ? !this.order.length : over;
     this.live.textContent = over ? number : this.spoken(text, places);
   }

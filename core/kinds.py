@@ -10,7 +10,7 @@ from core.experiment import study
 from core.explore import map
 from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind
-from core.labelling import draw, queue
+from core.labelling import draw, queue, review
 from core.pretraining import pretrain
 from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
@@ -40,6 +40,7 @@ KINDS: Mapping[str, Kind] = {
         queue.KIND,
         rank.KIND,
         rebuild.KIND,
+        review.KIND,
         robustness.KIND,
         score.KIND,
         select.KIND,

@@ -1,4 +1,4 @@
-"""Label: label the sentences where a label helps most, and train again with them."""
+"""Label: label the sentences where a label helps most, check labels that may be wrong, and train again."""
 
 import streamlit as st
 
@@ -12,13 +12,16 @@ from pages.ui.frame import page
 from pages.ui.label.agreement import agreement, annotator
 from pages.ui.label.editor import editor
 from pages.ui.label.outcome import guidelines, learning_curve, taken_away
-from pages.ui.label.setup import queue_more
+from pages.ui.label.setup import asked_for_review, queue_more
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import same_command
 
 RUN = "label.run"
-WHAT = "Label sentences: for training those that are expected to help most, for measuring random ones."
+WHAT = (
+    "Label sentences: for training those that are expected to help most, for measuring random ones. And check labels "
+    "that may be wrong."
+)
 NEEDS = "Labelling needs a task corpus: sentences like those that your tagger will read. To queue, add a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.DEV, terms.TEST, terms.TAGGER)
 
@@ -29,9 +32,10 @@ def main() -> None:
         if not corpora.listed():
             empty(NEEDS, "label", "pages/11_Label.py")
             return
+        asked = asked_for_review()
         run_id = attached(labelling.KINDS, RUN)
         finished = run_id is not None and runs.state(run_id).state == "succeeded"
-        with st.expander("What to label", expanded=run_id is None, icon=":material/tune:"):
+        with st.expander("What to label", expanded=asked or run_id is None, icon=":material/tune:"):
             queue_more(RUN)
             if run_id is not None and finished:
                 run_panel(run_id, RUN)

@@ -1,4 +1,4 @@
-"""Bias: information of names and contexts, suspicious labels, rebuilt training sets, robustness of taggers."""
+"""Bias: information of names and contexts, rebuilt training sets, robustness of taggers."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,8 @@ from core.importing import view as corpora
 from core.projects import runs
 from pages.ui.bias.measure import finished, measure
 from pages.ui.bias.rebuild import rebuild
-from pages.ui.bias.review import review
 from pages.ui.bias.robust import robust
-from pages.ui.bias.views import notes, scatter, views
+from pages.ui.bias.views import notes, review_link, scatter, views
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.removal import text_gone
@@ -33,19 +32,18 @@ def main() -> None:
         if not any(corpus.types for corpus in corpora.listed()) and not runs.listed("difficulty"):
             empty(NEEDS, "bias", "pages/7_Bias.py")
             return
-        tabs = st.tabs(["Names or contexts?", "Suspicious labels", "Rebuild", "Robustness"])
+        tabs = st.tabs(["Names or contexts?", "Rebuild", "Robustness"])
         with tabs[0]:
             run_id = measure()
             if run_id is not None and finished(run_id):
                 notes(run_id)
                 views(run_id)
                 scatter(run_id)
+                review_link(run_id)
                 same_command("bias.run.command", commands.command("difficulty", runs.get(run_id).manifest.config))
         with tabs[1]:
-            _needs_a_run(run_id, review)
-        with tabs[2]:
             _needs_a_run(run_id, rebuild)
-        with tabs[3]:
+        with tabs[2]:
             robust()
 
 

@@ -112,5 +112,6 @@ def second(made: Mapping[str, str]) -> Wave:
             "encoder": "tiny",
             "n": 4,
         },
+        "review": {"corpus": made["train"], "dev": made["dev"], "init": "tiny", "folds": 2, "against": made["test"]},
         "evaluate": {"model": tagger, "test": made["test"]},
     }

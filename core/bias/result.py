@@ -1,23 +1,19 @@
-"""Results of `difficulty`, `rebuild` and `robustness` runs, their files in `artifacts/`, and label reviews.
+"""Results of `difficulty`, `rebuild` and `robustness` runs, and their files in `artifacts/`.
 
 mentions.parquet                 of `difficulty`: one `Mention` per row, in the order of the corpus
 rebuilt.conll, robustness.conll  the new corpus, IOB2
 edits.jsonl                      one `Edit` per line
 slots.jsonl                      of `robustness`: one `Slot` per line
-
-Reviews of suspicious labels are an append-only log in the folder of the `difficulty` run:
-
-reviews.jsonl    one action per line: {"action": "fix", "mention": 7, "type": "LAW", "time": 1.7e9}
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
@@ -25,13 +21,15 @@ from pydantic import TypeAdapter
 from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
 from core.files import read_back, replacing
-from core.runs import journal
+from core.results import IntArray
 from core.runs.context import RunContext
 from core.runs.run import Run
-from core.text.sentence import Entity, Sentence
+from core.text.sentence import Sentence
 
 Bin = Literal["low", "near_zero", "high"]
 BINS: tuple[Bin, ...] = ("low", "near_zero", "high")
+FEW = 20  # mentions of a type; with fewer its means are too uncertain
+_DECIMALS = 6  # decimals of PVI; further ones are rounding error
 BAND = 0.5  # bits: CEIM strictly between -BAND and BAND is near zero (Ma et al. 2023, 2.3)
 EDITS, SLOTS = "edits", "slots"  # names of the logs
 
@@ -99,6 +97,17 @@ def read_mentions(path: Path) -> list[Mention]:
     names = [field.name for field in fields(Mention)]
     with read_back(path):
         return [Mention(**row) for row in pq.read_table(path, columns=names).to_pylist()]
+
+
+def unsupported(mentions: Sequence[Mention]) -> IntArray:
+    """Return the numbers `(k,)` of the mentions with no PVI above 0 and at least one below 0.
+
+    A view without information has PVI 0 up to rounding error, which must not hide the other view.
+    """
+    entity, context = (
+        np.round([getattr(m, name) for m in mentions], _DECIMALS) for name in ("pvi_entity", "pvi_context")
+    )
+    return np.flatnonzero((np.maximum(entity, context) <= 0) & (entity + context < 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,82 +350,3 @@ def diffs(
         Diff(before=old, after=new, gone=gone.get(row), edits=tuple(by_row[row]), unsure=frozenset(unsure[row]))
         for row, old, new in zip(rows, before.take(bases), after.take(rows), strict=True)
     ]
-
-
-REVIEWS = "reviews.jsonl"
-Action = Literal["accept", "fix", "remove", "skip", "undo"]
-CHANGES: tuple[Action, ...] = ("fix", "remove")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """The decision on one label. mention: its row of `mentions.parquet`. type: the right type, with `fix` only.
-
-    time: seconds since 1970. by: the account that decided; "" if unknown.
-    """
-
-    action: Action
-    mention: int
-    type: str
-    time: float
-    by: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reviews:
-    """All reviews that were not undone, oldest first; the latest one of each mention counts."""
-
-    history: tuple[Review, ...] = ()
-
-    @cached_property
-    def latest(self) -> Mapping[int, Review]:
-        """{mention: its latest review}."""
-        return {review.mention: review for review in self.history}
-
-    @property
-    def changes(self) -> list[Review]:
-        """Latest reviews that change a label, in the order of the corpus."""
-        return [self.latest[number] for number in sorted(self.latest) if self.latest[number].action in CHANGES]
-
-
-_parse: Callable[[object], Review] = TypeAdapter(Review).validate_python
-
-
-def append_review(folder: Path, action: Action, mention: int = -1, type: str = "") -> None:
-    """Append one action to the log of reviews. mention: -1 with `undo`, which cancels the last action."""
-    journal.append(folder / REVIEWS, action=action, mention=mention, type=type)
-
-
-def read_reviews(folder: Path) -> Reviews:
-    """Read the log of reviews and apply each `undo`."""
-    return Reviews(history=journal.read(folder / REVIEWS, _parse))
-
-
-def are_reviews_spoilt(folder: Path) -> bool:
-    """Return True if a line of the log of reviews cannot be read."""
-    return journal.is_spoilt(folder / REVIEWS, _parse)
-
-
-def corrected(corpus: Corpus, mentions: Sequence[Mention], changes: Sequence[Review]) -> Iterator[Sentence]:
-    """Yield the sentences of `corpus` in order, with `changes` applied to their labels."""
-    by_row: dict[int, dict[tuple[int, int], Review]] = defaultdict(dict)
-    for review in changes:
-        mention = mentions[review.mention]
-        by_row[mention.row][mention.start, mention.end] = review
-    row = 0
-    for block in corpus.batches():
-        for sentence in block:
-            yield _reviewed(sentence, by_row[row]) if row in by_row else sentence
-            row += 1
-
-
-def _reviewed(sentence: Sentence, reviews: Mapping[tuple[int, int], Review]) -> Sentence:
-    """Apply reviews, given by start and end, to the labels of one sentence."""
-    entities: list[Entity] = []
-    for entity in sentence.entities or ():
-        review = reviews.get((entity.start, entity.end))
-        if review is None:
-            entities.append(entity)
-        elif review.action == "fix":
-            entities.append(replace(entity, type=review.type))
-    return replace(sentence, entities=tuple(entities))

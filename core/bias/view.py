@@ -1,8 +1,7 @@
-"""Bias for pages and commands: measurements, reviews, new training and test sets, and the scores of taggers on them."""
+"""Bias for pages and commands: measurements, new training and test sets, and the scores of taggers on them."""
 
 import csv
 import io
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,42 +12,24 @@ import numpy.typing as npt
 
 from core.bias import rebuild, result
 from core.bias.plot import CeimPanel, TaggerPoint, best_of_both, ceim_bars
-from core.bias.result import BAND, Action, Diff, DifficultyResult, Mention, RebuildResult, Reviews, RobustnessResult
+from core.bias.result import BAND, FEW, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
 from core.bias.robustness import FINDERS, FrontierRow, known_train
 from core.bias.robustness import frontier as frontier_of
 from core.bias.training_sentences import Training, measures, read_names
 from core.corpora.corpus import Corpus
-from core.corpora.writers import harmless, write_conll
-from core.errors import ConfigError
+from core.corpora.writers import harmless
 from core.importing.view import roles
-from core.paths import home
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
 from core.projects.titles import run_titles
 from core.results import FloatArray, IntArray
-from core.runs import journal
 from core.runs.result import read
 from core.shown import count
 from core.tagging.evaluations import labelled
 
-FEW = 20  # mentions of a type; with fewer its means are too uncertain
 MOST_DRAWN = 10_000  # points of the scatter plot
 MOST_PANELS = 24  # most histograms by type; the most frequent types get one
-_DECIMALS = 6  # decimals of PVI; further ones are rounding error
 _MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text")
-_REVIEW = (
-    "time",
-    "action",
-    "sentence",
-    "start",
-    "end",
-    "mention",
-    "before",
-    "after",
-    "pvi_entity",
-    "pvi_context",
-    "text",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -189,89 +170,6 @@ def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
     writer.writerow(columns)
     writer.writerows([harmless(row[name]) for name in columns] for row in rows)
     return out.getvalue().encode("utf-8-sig")
-
-
-def suspicious(run_id: str) -> IntArray:
-    """Return numbers `(k,)` of the mentions with no PVI above 0 and at least one below 0.
-
-    Ordered by the larger PVI, then by their sum, lowest first; types with too few mentions come last. A view without
-    information has PVI 0 up to rounding error, which must not hide the other view.
-    """
-    difficulty = measured(run_id)
-    entity, context = np.round(difficulty.entity, _DECIMALS), np.round(difficulty.context, _DECIMALS)
-    best, both = np.maximum(entity, context), entity + context
-    numbers = np.flatnonzero((best <= 0) & (both < 0))
-    few = np.isin(difficulty.types[numbers].astype(str), list(difficulty.few))
-    return numbers[np.lexsort((both[numbers], best[numbers], few))]
-
-
-def read_reviews(run_id: str) -> Reviews:
-    """Return the reviews of this run's labels."""
-    return result.read_reviews(store().get(run_id).path)
-
-
-def review(run_id: str, number: int, action: Action, type: str = "", *, seen: float | None = None) -> None:
-    """Accept, fix (to `type`), remove or skip one label, and store the review at once.
-
-    seen: time of the review of this label that the page showed, 0 for none; None skips the check.
-    Errors: ConfigError for an unknown mention or type; Overtaken if the label was reviewed after `seen`.
-    """
-    difficulty = measured(run_id)
-    if not 0 <= number < len(difficulty):
-        raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(difficulty) - 1}.")
-    if action == "fix" and (type not in difficulty.corpus.types or type == difficulty.mentions[number].type):
-        raise ConfigError(f"review: {type!r} is not another type of {difficulty.corpus.name}; choose one that it has.")
-    with journal.changing(home()):
-        journal.refuse_overtaken(read_reviews(run_id).latest.get(number), seen, "The label")
-        result.append_review(store().get(run_id).path, action, number, type)
-
-
-def undo_review(run_id: str, seen: float | None = None) -> None:
-    """Undo the last review, if there is one.
-
-    seen: time of the review that the page showed as the last. Errors: Overtaken if there is a later review.
-    """
-    with journal.changing(home()):
-        if history := read_reviews(run_id).history:
-            journal.refuse_overtaken(history[-1], seen, "The last review")
-            result.append_review(store().get(run_id).path, "undo")
-
-
-@exporting
-def export_corrected(run_id: str, path: Path) -> int:
-    """Write the corpus with the reviewed labels as CoNLL (IOB2); return the number of sentences."""
-    difficulty = measured(run_id)
-    return write_conll(result.corrected(difficulty.corpus, difficulty.mentions, read_reviews(run_id).changes), path)
-
-
-def seal_corrected(run_id: str) -> Corpus:
-    """Store the corpus with the reviewed labels as a new corpus."""
-    difficulty = measured(run_id)
-    changes = read_reviews(run_id).changes
-    name = f"{difficulty.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
-    origin = {"run": run_id, "from": difficulty.corpus.fingerprint, "changed": len(changes)}
-    rows = result.corrected(difficulty.corpus, difficulty.mentions, changes)
-    return library().seal(rows, name=name, origin=origin, labelled=True)
-
-
-@exporting
-def reviews_csv(run_id: str) -> bytes:
-    """Return the latest review of each label as CSV for a spreadsheet, oldest first; times in UTC."""
-    log = read_reviews(run_id)
-    latest = [review for review in log.history if log.latest[review.mention] is review]
-    rows = []
-    for review, mention in zip(latest, mention_rows(run_id, [one.mention for one in latest]), strict=True):
-        rows.append(
-            {
-                **asdict(mention),
-                "time": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(review.time)),
-                "action": review.action,
-                "mention": mention.surface,
-                "before": mention.type,
-                "after": {"fix": review.type, "remove": ""}.get(review.action, mention.type),
-            }
-        )
-    return _csv(_REVIEW, rows)
 
 
 def preview(options: Mapping[str, object]) -> rebuild.Preview:

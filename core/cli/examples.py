@@ -42,6 +42,7 @@ EXAMPLES = {
     "label draw": "label draw --task loans --known loans-train --n 120",
     "label export": "label export 20261126-110622-queue-c236 --tool brat --output labelled.zip",
     "label import": "label import 20261126-110622-queue-c236 labelled.jsonl",
+    "label review": "label review --corpus loans-train --dev loans-dev --against news-train",
     "label seal": "label seal 20261126-110622-queue-c236",
     "pretrain": "pretrain --corpus loans,contracts --init minilm --preset quick",
     "finetune": f"finetune {LABELS} --test loans-test --seeds 1,2,3",

@@ -1,4 +1,4 @@
-"""Answers of a person about the sentences of a queue, in an append-only log beside the `queue` run.
+"""Answers of a person about the sentences of a queue, in an append-only log beside the run of `KINDS`.
 
 answers.jsonl   one answer per line; the latest answer about a sentence counts
 """
@@ -16,6 +16,7 @@ from core.runs import journal
 from core.text.sentence import Entity
 
 FILE = "answers.jsonl"
+KINDS = ("queue", "draw", "review")
 Action = Literal["label", "skip", "flag", "reopen"]
 ACTIONS: dict[str, Action] = {name: name for name in get_args(Action)}
 READ_IN = 1.5  # seconds; a sentence that was accepted faster, as suggested, was hardly read

@@ -1,6 +1,6 @@
-"""The command `label next`: the sentences to label next, printed or written for a labelling tool."""
+"""The commands of `label`: sentences to label or to review, the answers about them, and corpora of the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
@@ -9,6 +9,7 @@ import click
 
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import echo, finish, json_option, progress, report
+from core.corpora.corpus import Corpus
 from core.kinds import KINDS
 from core.labelling import view
 from core.labelling.tasks import ENDINGS
@@ -20,7 +21,7 @@ from core.shown import count
 
 @click.group("label")
 def label_group() -> None:
-    """Find the sentences to label next."""
+    """Find the sentences to label next, and the labels to correct."""
 
 
 @label_group.command("next")
@@ -48,10 +49,20 @@ def label_draw(output: str | None, tool: str, as_json: bool, **values: object) -
     _make("draw", values, output, tool, suggestions=False, as_json=as_json)
 
 
+@label_group.command("review")
+@config_options(KINDS["review"].config)
+@click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
+@click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
+@json_option
+def label_review(output: str | None, tool: str, as_json: bool, **values: object) -> None:
+    """List the sentences of a labelled corpus whose labels may be wrong, worst first, with the reasons."""
+    _make("review", values, output, tool, suggestions=True, as_json=as_json)
+
+
 def _make(
     kind: str, values: Mapping[str, object], output: str | None, tool: str, *, suggestions: bool, as_json: bool
 ) -> None:
-    """Run a queue or a draw, and print its sentences or write them for a labelling tool."""
+    """Run a queue, a draw or a review, and print its sentences or write them for a labelling tool."""
     run = runs.execute(kind, given(values, KINDS[kind].config), progress)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
@@ -116,9 +127,16 @@ def label_agreement(run_id: str, as_json: bool) -> None:
 @click.argument("run_id", metavar="RUN")
 @json_option
 def label_seal(run_id: str, as_json: bool) -> None:
-    """Make corpora of the labelled sentences of RUN: a training set of a queue, a dev and a test set of a draw."""
-    training = view.is_for_training(run_id)
-    made = [view.training_set(run_id)] if training else view.measuring_sets(run_id)
+    """Make corpora of the labelled sentences of RUN.
+
+    Of a queue: a training set; of a draw: a dev and a test set; of a review: the corpus with the corrected labels.
+    """
+    make: Mapping[str, Callable[[], Sequence[Corpus]]] = {
+        "queue": lambda: [view.training_set(run_id)],
+        "draw": lambda: view.measuring_sets(run_id),
+        "review": lambda: [view.corrected(run_id)],
+    }
+    made = make[view.purpose(run_id)]()
     if as_json:
         report(
             {"corpora": [{"corpus": each.fingerprint, "name": each.name, "sentences": len(each)} for each in made]},
@@ -130,7 +148,7 @@ def label_seal(run_id: str, as_json: bool) -> None:
 
 
 def _lines(run_id: str) -> list[str]:
-    """Return two lines per sentence: its text, and what the tagger finds."""
+    """Return the text of each sentence, the reasons to review it, and its entities."""
     found = view.to_label(run_id)
     note_look([view.corpus_of_run(run_id)])
     lines = []
@@ -139,5 +157,6 @@ def _lines(run_id: str) -> list[str]:
         names = [f"{' '.join(tokens[e.start : e.end])} ({e.type})" for e in task.sentence.entities or ()]
         unsure = f"uncertainty {task.queued.uncertainty:.2f}: " if task.queued.uncertainty else ""
         lines.append(f"{number:>4}  {task.sentence.text}")
+        lines += [f"      {why}" for why in task.queued.why]
         lines += [f"      {unsure}{', '.join(names) or 'no entity found'}"] if unsure or names else []
     return lines

@@ -68,7 +68,7 @@ class Queued:
     """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
 
     uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: what the
-    tagger finds.
+    tagger finds. why: of `review`: reasons why the labels may be wrong.
     """
 
     row: int
@@ -76,6 +76,7 @@ class Queued:
     similarity: float
     uncertainty: float
     entities: tuple[Entity, ...]
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +217,7 @@ def read(run: Run) -> Iterator[Queued]:
         for line in (run.artifacts / FILE).read_text("utf-8").splitlines():
             row = json.loads(line)
             entities = tuple(Entity(start=start, end=end, type=type) for start, end, type in row["entities"])
-            yield Queued(**{**row, "entities": entities})
+            yield Queued(**{**row, "entities": entities, "why": tuple(map(str, row.get("why", ())))})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CorpusError(f"run {run.id}: its queue cannot be read; make it again.") from error
 

@@ -28,20 +28,22 @@ from core.projects.home import library, store
 from core.runs import journal, result
 from core.runs.run import Run
 from core.shown import count
+from core.stats.bootstrap import Difference, compare
 from core.stats.power_law import Step, next_step
+from core.tagging import evaluations
 from core.tagging import view as taggers
 from core.tagging.evaluations import FinetuneResult
 from core.text.cut import learn, over_tokens, recut
 from core.text.sentence import Entity, Prediction, Sentence
 
-KINDS = ("queue", "draw")
+KINDS = answers.KINDS
 LONGEST_GUIDELINES = 20_000  # characters
 NEXT = (25, 100)  # further labelled sentences whose gain is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A sentence to label. sentence: its `entities` are what the tagger finds, as suggestions."""
+    """A sentence to label. sentence: its `entities` are suggestions: what the tagger finds, or the current labels."""
 
     queued: Queued
     sentence: Sentence
@@ -49,7 +51,7 @@ class Task:
 
 def corpus_of(run: Run) -> str:
     """Return the fingerprint of the corpus whose sentences a run queued."""
-    return run.manifest.inputs["domain" if run.manifest.kind == "queue" else "task"]
+    return run.manifest.inputs[{"queue": "domain", "draw": "task", "review": "corpus"}[run.manifest.kind]]
 
 
 def corpus_of_run(run_id: str) -> str:
@@ -96,9 +98,9 @@ def is_text_here(run_id: str) -> bool:
     return library().holds(corpus_of_run(run_id))
 
 
-def is_for_training(run_id: str) -> bool:
-    """Return True for sentences of the queue, which suit training only; False for random ones, for dev and test."""
-    return store().get(run_id).manifest.kind == "queue"
+def purpose(run_id: str) -> str:
+    """Return the purpose of a run's sentences: `queue`: training, `draw`: dev and test, `review`: corrections."""
+    return store().get(run_id).manifest.kind
 
 
 # Answers
@@ -258,8 +260,8 @@ def training_set(run_id: str) -> Corpus:
     were drawn for a dev and a test set.
     """
     new = labelled(run_id)
-    if not is_for_training(run_id):
-        raise ConfigError(f"{run_id}: its sentences are for a dev and a test set; queue other ones for training.")
+    if purpose(run_id) != "queue":
+        raise ConfigError(f"{run_id}: its sentences were not chosen for training; queue other ones with `label next`.")
     if not new:
         raise ConfigError("No sentence is labelled yet; label some first.")
     base = roles().get("train")
@@ -300,8 +302,8 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
     of a queue, which suit training only.
     """
     rows = list(zip(answered(run_id).labelled, labelled(run_id), strict=True))
-    if is_for_training(run_id):
-        raise ConfigError(f"{run_id}: its sentences were chosen for training; draw random ones for dev and test.")
+    if purpose(run_id) != "draw":
+        raise ConfigError(f"{run_id}: its sentences were chosen, not drawn; draw random ones for dev and test.")
     if len(rows) < 4:
         raise ConfigError(f"{count(len(rows), 'sentence')} labelled; a dev and a test set need four or more.")
     name, origin = library().find(corpus_of(store().get(run_id))).name, {"run": run_id}
@@ -316,6 +318,57 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
         for role, part in parts.items()
     )
     return dev, test
+
+
+def corrected(run_id: str) -> Corpus:
+    """Store the reviewed corpus with the corrected labels, as a new corpus. All copies of a sentence get its labels.
+
+    Errors: ConfigError if no label was changed, or for sentences that are not those of a review.
+    """
+    if purpose(run_id) != "review":
+        raise ConfigError(f"{run_id}: is not a review of labels; start one with `label review`.")
+    right = {sentence.id: sentence for sentence in labelled(run_id)}
+    old = library().find(corpus_of_run(run_id))
+    rows = list(chain.from_iterable(old.batches()))
+    new = [_recut(right[row.id], row) if row.id in right else row for row in rows]
+    changed = sum(set(a.entities or ()) != set(b.entities or ()) for a, b in zip(rows, new, strict=True))
+    if not changed:
+        raise ConfigError("No label was changed, so the corpus stays as it is.")
+    name = f"{old.name}, {count(changed, 'sentence')} corrected"
+    return library().seal(new, name=name, origin={"run": run_id, "from": old.fingerprint}, labelled=True)
+
+
+def roles_of_reviewed(run_id: str) -> list[str]:
+    """Return the roles in use of the reviewed corpus, or of an earlier correction of it by the same review."""
+    marks = {corpus_of_run(run_id), *(corpus.fingerprint for corpus in _corrections(run_id))}
+    return [role for role, mark in roles().items() if mark in marks]
+
+
+def _corrections(run_id: str) -> list[Corpus]:
+    return [corpus for corpus in library().list() if corpus.labelled and corpus.origin.get("run") == run_id]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Test F1 of taggers before and after corrections, percent, and the difference with its 95% interval."""
+
+    before: float
+    after: float
+    difference: Difference
+
+
+def effect_of_corrections(run_id: str) -> Effect | None:
+    """Compare the taggers on the corrected and on the reviewed training set; None if one of them was not trained.
+
+    Both have the settings of the latest tagger and were tested on the test set in use.
+    """
+    points = {point.corpus: point for point in curve()}
+    before = points.get(corpus_of_run(run_id))
+    after = next((points[c.fingerprint] for c in _corrections(run_id) if c.fingerprint in points), None)
+    if before is None or after is None:
+        return None
+    new, old = (evaluations.read(store().get(point.run), 0) for point in (after, before))
+    return Effect(before=before.mean, after=after.mean, difference=compare(new, old, same_seeds=True))
 
 
 # Options of runs
@@ -339,16 +392,35 @@ def draw_options(n: int) -> dict[str, object]:
     return {"task": held.get("task", ""), "known": known, "n": n}
 
 
+def review_options(corpus: str, against: str = "") -> dict[str, object]:
+    """Return the options of reviewing a labelled corpus. against: another labelled corpus, "" for none.
+
+    The taggers choose their best epoch on the dev set in use. If a measurement of the page Bias is here, it is used.
+    """
+    dev = roles().get("dev", "")
+    measured = [
+        run.id for run in runs.listed("difficulty", state="succeeded") if run.manifest.inputs["train"] == corpus
+    ]
+    options: dict[str, object] = {"corpus": corpus, "dev": dev if dev != corpus else ""}
+    options |= {"difficulty": measured[0]} if measured else {}
+    return {**options, **({"against": against} if against else {})}
+
+
 def is_labelled_here(train: str) -> bool:
-    """Return True if the training set was made of a queue's sentences."""
+    """Return True if the training set was made of labels that were given or corrected on the page Label."""
     made_by = library().find(train).origin.get("run")
-    return any(run.id == made_by for run in store().list("queue"))
+    return any(run.id == made_by for run in store().list(*KINDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Test F1, percent, of the taggers on one training set: one value per seed. sd: None for one seed."""
+    """Test F1, percent, of the taggers on one training set: one value per seed. sd: None for one seed.
 
+    corpus, run: the training set's fingerprint, and the run that trained the taggers.
+    """
+
+    corpus: str
+    run: str
     name: str
     sentences: int
     f1: Sequence[float]
@@ -373,6 +445,8 @@ def curve() -> list[Point]:
         if mark in points or _settings(run) != settings or not corpus.n_sentences:
             continue
         points[mark] = Point(
+            corpus=mark,
+            run=run.id,
             name=corpus.name,
             sentences=corpus.n_sentences,
             f1=scored.micro_f1,
@@ -387,7 +461,7 @@ def next_labels(points: Sequence[Point]) -> dict[int, Step]:
 
     It is an estimate by a power law (SOURCES.md, Power laws), no evidence.
     """
-    sizes = {point.sentences: point.f1 for point in points}
+    sizes = {point.sentences: point.f1 for point in reversed(points)}  # of equal sizes, the newest
     if len(sizes) < 3:
         return {}
     return {n: next_step(sizes, max(sizes) + n) for n in NEXT}

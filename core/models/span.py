@@ -226,7 +226,7 @@ class SpanTagger(PieceTagger):
     ) -> tuple[list[Tags], list[list[Prediction]]]:
         """Return tags and predictions as `Tagger.read`. All decodings are equal; confidence is a span's probability."""
 
-        def flat(scores: Tensor, mask: Tensor) -> Tensor:
+        def flat(scores: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             return scores.flatten(2).transpose(1, 2)
 
         tagged = [Tags((), (), (), ())] * len(sentences)

@@ -8,7 +8,7 @@ A tagger is an `nn.Module` that makes its own batches from sentences. `Tagger` h
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -182,7 +182,7 @@ class Tagger(nn.Module):
     ) -> list[list[Prediction]]:
         """Return the predictions under each temperature, which changes confidences and not entities."""
 
-        def weighed(emissions: Tensor, mask: Tensor) -> Tensor:
+        def weighed(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             path = self.crf.viterbi(emissions, mask)
             return torch.stack([path.double(), *self._sums(emissions, mask, path, temperatures)], 1)
 
@@ -201,7 +201,7 @@ class Tagger(nn.Module):
         does not depend on the length. 0 for a sentence without words.
         """
 
-        def along(emissions: Tensor, mask: Tensor) -> Tensor:
+        def along(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             first, last = self.crf.posteriors(emissions, mask, self.crf.viterbi(emissions, mask))
             ends = mask.sum(1, keepdim=True) - 1
             return ((first[:, :1] + last.gather(1, ends)) / (ends + 1)).clamp(max=0.0)
@@ -211,12 +211,34 @@ class Tagger(nn.Module):
             doubts[rows] = -np.expm1(decoded[:, 0].numpy())
         return doubts
 
+    def beliefs(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[tuple[float, ...]]:
+        """Return the probability of each entity that the sentences are labelled with, by place; NaN for unknown types.
+
+        It is the entity's exact posterior under the chain at its temperature.
+        """
+        labels = [sorted(sentence.entities or ()) for sentence in sentences]
+        known = [tuple(entity for entity in own if entity.type in self.types) for own in labels]
+        read = [replace(sentence, entities=own) for sentence, own in zip(sentences, known, strict=True)]
+
+        def along(emissions: Tensor, mask: Tensor, rows: Sequence[int]) -> Tensor:
+            path = labels_of([read[row] for row in rows], [self._index] * len(rows)).clamp(min=0)
+            return torch.stack(self.crf.posteriors(emissions, mask, path.to(emissions.device)), 1)
+
+        result = [(math.nan,) * len(own) for own in labels]
+        for rows, decoded in self._decoded(read, along, report or Silent()):
+            for row, (first, last) in zip(rows, decoded.numpy(), strict=True):
+                result[row] = tuple(
+                    math.exp(min(first[e.start] + last[e.end - 1], 0.0)) if e.type in self.types else math.nan
+                    for e in labels[row]
+                )
+        return result
+
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:
         """Return the results of `tag` and `predict_at` from one pass through the network."""
 
-        def paths(emissions: Tensor, mask: Tensor) -> Tensor:
+        def paths(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             legal, free = (self.crf.viterbi(emissions, mask, constrained=only) for only in (True, False))
             best = legal if self.crf.constrained else free
             decodings = torch.stack([best, legal, free, emissions.argmax(-1)], 1)
@@ -238,9 +260,15 @@ class Tagger(nn.Module):
         return [part for heat in temperatures for part in self.crf.posteriors(emissions, mask, path, heat)]
 
     def _decoded(
-        self, sentences: Sequence[Sentence], decode: Callable[[Tensor, Tensor], Tensor], report: Reporter
+        self,
+        sentences: Sequence[Sentence],
+        decode: Callable[[Tensor, Tensor, Sequence[int]], Tensor],
+        report: Reporter,
     ) -> Iterator[tuple[list[int], Tensor]]:
-        """Yield batches of similar length: their rows, and the result of `decode` on emissions and mask, on the CPU."""
+        """Yield batches of similar length: their rows, and the result of `decode` on the CPU.
+
+        decode: function of the emissions, the mask, and the rows of a batch.
+        """
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
 
@@ -259,7 +287,7 @@ class Tagger(nn.Module):
             def of(part: Sequence[int]) -> Tensor:
                 features, mask = to_device([*(laid if len(part) == len(rows) else inputs(part))], self.device)
                 with torch.inference_mode():
-                    return decode(self.emissions(features, tuple(mask.shape)), mask)
+                    return decode(self.emissions(features, tuple(mask.shape)), mask, part)
 
             return rows, _joined(halved.each(rows, of))
 

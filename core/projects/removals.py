@@ -169,9 +169,7 @@ class Removal:
         listed += counts_in_words(run for run in self.runs if run not in parts)
         listed += [_number(len(parts), "child run", "child runs")] if parts else []
         listed += [_number(len(self.exports), "export", "exports")] if self.exports else []
-        labelled = sum(
-            len(answers.read(run.path).labelled) for run in self.runs if run.manifest.kind in ("queue", "draw")
-        )
+        labelled = sum(len(answers.read(run.path).labelled) for run in self.runs if run.manifest.kind in answers.KINDS)
         listed += [_number(labelled, "labelled sentence", "labelled sentences")] if labelled else []
         return ", ".join(listed)
 

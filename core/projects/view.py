@@ -11,7 +11,6 @@ from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import project_list as projects
 from core.audit_log import noted
-from core.bias.result import REVIEWS, are_reviews_spoilt
 from core.corpora import roles, uploads
 from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
@@ -253,6 +252,5 @@ def unreadable() -> Sequence[Path]:
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
     choices = [file for run in store().list("select") for file in choice.unreadable(run)]
     words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
-    words += [run.path / answers.FILE for run in store().list("queue", "draw") if answers.is_spoilt(run.path)]
-    words += [run.path / REVIEWS for run in store().list("difficulty") if are_reviews_spoilt(run.path)]
+    words += [run.path / answers.FILE for run in store().list(*answers.KINDS) if answers.is_spoilt(run.path)]
     return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]

@@ -251,13 +251,16 @@ def taggers(
 
     training: further options of `finetune`.
     """
-    parts = [train] if folds == 1 else _without_folds(job, train, folds)
+    parts = [train] if folds == 1 else without_folds(job, train, folds)
     given = {"init": start.id, "dev": dev.fingerprint, "seeds": (seed,), **training}
     return tuple(job.child("finetune", train=part.fingerprint, **given) for part in parts)
 
 
-def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
-    """Store and return L_C without fold 0, without fold 1, and so on."""
+def without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
+    """Store and return L_C without fold 0, without fold 1, and so on (`strategies.predictions.fold`).
+
+    Errors: CorpusError if a fold has no sentence.
+    """
     fold_of = fold(train.ids(), folds)
     if missing := set(range(folds)) - set(fold_of.tolist()):
         raise CorpusError(

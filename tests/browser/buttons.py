@@ -32,7 +32,7 @@ BY_WALK = {
     """,
     "training": "training.rank training.start training.fetch training.vectors.start *.smaller *.cancel *.resume",
     "ranking": "training.layers.*",
-    "bias": "*.csv bias.accept bias.skip bias.fix bias.undo bias.corrected bias.log bias.seal",
+    "bias": "*.csv",
     "bias_runs": "bias.rebuilt.* bias.rebuild.start bias.robust.* bias.robust.start bias.start",
     "assisting": "assisting.download assisting.seal assisting.drift.csv assisting.sweep.start assisting.start",
 }
@@ -40,7 +40,7 @@ ELSEWHERE = """
     home.report.pdf home.find.stronger home.find.again selection.count selection.counted *.choice.aside *.choice.keep *.choice.more *.choice.rename
     *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
     results.try.start results.try.* results.again.start results.surer
-    label.start label.seal label.again label.tools label.tool.* label.type.add label.back.start label.settle.*.*
+    label.start label.review.start label.seal label.again label.tools label.tool.* label.type.add label.back.start label.settle.*.*
 """
 BUTTONS = {
     **{key: walk for walk, keys in BY_WALK.items() for key in keys.split()},

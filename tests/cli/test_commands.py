@@ -111,6 +111,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "queue": {"task": "a", "domain": "b", "n": 50, "model": "20261124-120000-finetune-0000"},
     "rank": {"train": "a", "dev": "b", "encoders": ("minilm", "tiny")},
     "rebuild": {"train": "a", "difficulty": "20261124-120000-difficulty-0000", "method": "random2low", "rate": 0.3},
+    "review": {"corpus": "a", "dev": "b", "against": "c", "type_map": ("GPE=LOC",)},
     "robustness": {"test": "a", "train": "b", "kind": "typos"},
     "select": {"task": "a", "domain": "b", "strategy": "knn", "options": {"neighbours": 5}, "keep": ("too_long",)},
     "similarity": {"target": ("a",), "source": ("b", "c"), "measure": ("tvc", "ppl"), "seed": 3},

@@ -145,7 +145,7 @@ def test_labelled_sentences_join_the_training_set_and_do_not_come_again(queued: 
     assert again != queued
     assert not {task.queued.row for task in view.to_label(again)} & {rows[place].queued.row for place in range(3)}
     assert view.types(again) == ["ORG", "PARTY"]
-    with pytest.raises(ConfigError, match="chosen for training"):
+    with pytest.raises(ConfigError, match="chosen, not drawn"):
         view.measuring_sets(queued)
 
 
@@ -207,7 +207,7 @@ def test_random_sentences_become_a_dev_and_a_test_set(seal: Seal) -> None:
     assert (len(dev), len(test)) == (2, 5)
     assert [each.text for each in next(dev.batches())] == [rows[place].sentence.text for place in (0, 4)]
     assert len({each.text for each in next(test.batches())}) == 5
-    with pytest.raises(ConfigError, match="for a dev and a test set"):
+    with pytest.raises(ConfigError, match="were not chosen for training"):
         view.training_set(run)
 
 

@@ -94,7 +94,6 @@ OWN_WORDS: Mapping[str, set[str]] = {
     "pages/9_Papers.py": {"paper.link"},
     "pages/ui/assisting/threshold.py": {"heading"},
     "pages/ui/bias/rebuild.py": {"METHODS[method][1]", "_lowered(drawn.reached)", "able", "more", "name"},
-    "pages/ui/bias/review.py": {"ACTION_WORDS[last.action]", "few"},
     "pages/ui/bias/robust.py": {"unsure[test]"},
     "pages/ui/bias/views.py": {
         "_answer(information)",
@@ -115,8 +114,8 @@ OWN_WORDS: Mapping[str, set[str]] = {
     "pages/ui/explore/panel.py": {"n", "rows", "state.flagged(choice_id, rows)", "state.words(map_run, region)"},
     "pages/ui/frame.py": {"ending(runs.get(run_id), state)", "group", "more", "summary", "title"},
     "pages/ui/home_steps.py": {"find_out.LIMITS[asked.limit].capitalize()", "words"},
-    "pages/ui/label/outcome.py": {"gains", "kept", "words"},
-    "pages/ui/label/setup.py": {"role"},
+    "pages/ui/label/outcome.py": {"gains", "kept", "known", "use", "words"},
+    "pages/ui/label/setup.py": {"checks", "role"},
     "pages/ui/middleware.py": {"problem"},
     "pages/ui/removal.py": {"goes.in_words", "span_words(kept.chosen, kept.unit, kept.prefer)", "used.in_words"},
     "pages/ui/results/board.py": {

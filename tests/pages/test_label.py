@@ -1,6 +1,7 @@
 """The page Label: what it queues, what labelled sentences become, and training again with them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,14 @@ import streamlit as st
 from core.importing import view as corpora
 from core.labelling import view as labelling
 from core.projects import runs
+from core.projects.home import library
 from pages.ui.label import editor
-from pages.ui.label.setup import MEASURE, TRAIN
+from pages.ui.label.setup import MEASURE, REVIEW, TRAIN
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sentence
+from tests.finished import corpora as finished_corpora
+from tests.finished import tuned
+from tests.finished_bias import contracts, measured
 from tests.homes import Names
 from tests.labelling.test_answers import sent
 from tests.pages.drawing import opened, press, texts
@@ -97,7 +102,7 @@ def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
 
 def test_the_gain_of_further_labels_is_estimated_from_three_sizes() -> None:
     points = [
-        labelling.Point(name=str(n), sentences=n, f1=[f1, f1 + 1], mean=f1 + 0.5, sd=0.7)
+        labelling.Point(corpus=str(n), run=str(n), name=str(n), sentences=n, f1=[f1, f1 + 1], mean=f1 + 0.5, sd=0.7)
         for n, f1 in ((50, 40.0), (100, 50.0), (200, 57.0))
     ]
     assert labelling.next_labels(points[:2]) == {}
@@ -164,3 +169,55 @@ def test_a_new_type_and_guidelines_are_kept(roles: dict[str, str]) -> None:
     assert "without blanks" in app.error[0].value
     app.text_area(key="label.guidelines").set_value("Label <b>defined</b> terms.").run()
     assert labelling.guidelines() == "Label <b>defined</b> terms."
+
+
+def test_suspicious_labels_are_looked_for_with_all_checks_that_are_possible(
+    roles: dict[str, str], home: Path, begun: Begun, seal: Seal
+) -> None:
+    app = opened(PAGE)
+    app.radio(key="label.purpose").set_value(REVIEW).run()
+    assert "This needs a labelled corpus" in texts(app)
+    made = contracts(home, name="mine <i>")
+    corpora.set_role("train", made.fingerprint)
+    other = seal([sentence("Acme pays", [(0, 1, "ORG")])], "other <i>", labelled=True).fingerprint
+    app.run()
+    assert "no tagger checks the labels" in app.warning[0].value
+    press(app, "label.review.start")
+    corpora.set_role("dev", other)
+    difficulty = measured(home, made).id
+    app = opened(PAGE, review=made.fingerprint)  # as the page Bias links to it
+    app.selectbox(key=f"label.review.against.{made.fingerprint}").set_value(other).run()
+    assert plain("other <i>") in app.caption[1].value + app.caption[2].value
+    press(app, "label.review.start")
+    options = {"corpus": made.fingerprint, "dev": ""}
+    assert begun == [
+        ("review", options),
+        ("review", {**options, "dev": other, "difficulty": difficulty, "against": other}),
+    ]
+
+
+def test_corrected_labels_replace_the_training_set_and_their_effect_is_shown(home: Path, begun: Begun) -> None:
+    made = finished_corpora(home)
+    rows = next(made["train"].batches())
+    train = library().seal([*rows, replace(rows[0], entities=())], name="train", origin={}, labelled=True)
+    for role, corpus in {**made, "train": train}.items():
+        if role in ("train", "dev", "test"):
+            corpora.set_role(role, corpus.fingerprint)
+    tuned(home, {**made, "train": train}, "tiny", 0.5)
+    run = runs.execute("review", {"corpus": train.fingerprint}).id
+    labelling.answer(run, [{**sent(0, 0), "entities": [[0, 1, "PARTY"]]}])
+    app = opened(PAGE, run=run)
+    press(app, "label.seal")
+    corrected = corpora.find(corpora.roles()["train"])
+    assert corrected.parent == train.fingerprint
+    assert plain(corrected.name) in app.success[-1].value
+    assert "before the corrections" not in texts(app)
+    press(app.run(), "label.again")
+    assert begun[-1][1]["train"] == corrected.fingerprint
+    tuned(home, {**made, "train": corrected}, "tiny", 0.6)
+    effect = labelling.effect_of_corrections(run)
+    assert effect is not None
+    assert effect.difference.delta == pytest.approx(effect.after - effect.before, abs=1e-6)
+    assert effect.difference.lo < effect.difference.delta < effect.difference.hi
+    shown = texts(opened(PAGE, run=run))
+    assert f"**{effect.difference.delta:+.1f}**, 95% interval {effect.difference.lo:+.1f}" in shown

@@ -19,6 +19,7 @@ from core.importing.result import AddResult, AuditResult, IntakeResult, Part, Sp
 from core.kind import as_json
 from core.kinds import KINDS
 from core.labelling.queue import QueueResult
+from core.labelling.review import ReviewResult
 from core.projects import runs as facade_runs
 from core.projects.titles import outcome
 from core.runs.result import read
@@ -104,6 +105,10 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
         "25 sentences to label, of the 1,200 most similar",
     ),
     "draw": (QueueResult(sentences=120, of=900, unit="", types=()), "120 sentences to label, drawn at random"),
+    "review": (
+        ReviewResult(sentences=50, of=1200, suspicious=61, reasons={"copies": 4}),
+        "61 sentences of 1,200 with a suspicious label",
+    ),
     "evaluate": (
         EvaluateResult(
             model="m", test=OverSeeds(micro_f1=[71.25, 71.35], mean=71.3, sd=None, by_type={}, decodings={})

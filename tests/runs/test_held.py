@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from signal import SIGKILL, Signals
 
+import numpy as np
 import psutil
 import pytest
 
 from core.audit_log import account
-from core.bias.result import append_review, read_reviews
 from core.corpora import roles
 from core.errors import CorpusError, Overtaken, RunBusy, RunError
 from core.importing import view as corpora
@@ -20,6 +20,7 @@ from core.projects import removals, runs
 from core.projects.home import store
 from core.runs import Run, execute, journal, launch
 from core.runs.lock import Lock, Worker, locked
+from core.selection.choice import append_edit, read_edits
 from tests.conftest import Seal
 from tests.waiting import until
 
@@ -123,11 +124,11 @@ def test_a_role_that_is_set_during_another_change_is_kept(
 
 
 def test_changes_of_another_window_are_not_undone(run: Run) -> None:
-    append_review(run.path, "accept", 3)
-    [first] = read_reviews(run.path).history
-    journal.refuse_overtaken(first, first.time, "The label")
-    journal.refuse_overtaken(first, None, "The label")
-    with pytest.raises(Overtaken, match=r"^The label: was changed by another window of yours at \d\d:\d\d:\d\d, after"):
-        journal.refuse_overtaken(first, 0.0, "The label")
+    append_edit(run.path, "add", np.array([3]))
+    [first] = read_edits(run.path).history
+    journal.refuse_overtaken(first, first.time, "The edit")
+    journal.refuse_overtaken(first, None, "The edit")
+    with pytest.raises(Overtaken, match=r"^The edit: was changed by another window of yours at \d\d:\d\d:\d\d, after"):
+        journal.refuse_overtaken(first, 0.0, "The edit")
     with pytest.raises(Overtaken, match="was undone in another window"):
-        journal.refuse_overtaken(None, first.time, "The label")
+        journal.refuse_overtaken(None, first.time, "The edit")

@@ -20,8 +20,9 @@ from core.results import FloatArray, IntArray
 from core.shown import count
 from core.text.sentence import Entity
 from pages.ui.frame import guard, looked, where_text_is_here
-from pages.ui.project import later
+from pages.ui.project import later, page_link
 from pages.ui.removal import text_gone
+from pages.ui.runs.links import LABEL
 from pages.ui.widgets import chart, grid, place_html, plain, table
 
 PAGE = 8  # sentences
@@ -288,6 +289,12 @@ def _answer(result: DifficultyResult) -> str:
 def _span(bits: float, interval: tuple[float, float]) -> str:
     low, high, mean = (f"{value:z.2f}" for value in (*interval, bits))
     return f"**{mean} bits** [{low}, {high}]".replace("-", "−")
+
+
+def review_link(run_id: str) -> None:
+    """Link to the page Label, which lists suspicious labels: by this measurement, by taggers and by copies."""
+    query = {"review": bias.measured(run_id).corpus.fingerprint}
+    page_link(LABEL, query, label="Review suspicious labels", icon=":material/fact_check:", width="content")
 
 
 @st.fragment

@@ -68,8 +68,8 @@ def editor(run_id: str, annotator: str) -> None:
     )
     if done.unread:  # below the editor, so that it does not move
         st.warning(
-            f"{count(done.unread, 'suggestion')} accepted in less than {READ_IN:g} seconds, too fast to read. If wrong "
-            "suggestions are accepted, the tagger learns its own errors.",
+            f"{count(done.unread, 'sentence')} accepted as suggested in less than {READ_IN:g} seconds, too fast to read. "
+            "If wrong suggestions are accepted, the tagger learns its own errors.",
             icon=":material/speed:",
         )
 
@@ -81,6 +81,7 @@ def _task(task: labelling.Task) -> dict[str, Any]:
         "place": sentence.place,
         "places": token_places(sentence.text, sentence.tokens),
         "spans": [[entity.start, entity.end, entity.type] for entity in sentence.entities or ()],
+        "why": list(task.queued.why),
     }
 
 

@@ -55,30 +55,35 @@ def _keep_guidelines() -> None:
 def taken_away(run_id: str, annotator: str) -> None:
     """Draw the buttons that make corpora of the labelled sentences, train with them, and write them for a tool."""
     labelled = len(labelling.answered(run_id).labelled)
-    training = labelling.is_for_training(run_id)
+    purpose = labelling.purpose(run_id)
+    label, least, make = MADE[purpose]
     row, below = st.container(horizontal=True, vertical_alignment="center"), st.container()
     with row:
-        label = "Add to the training set" if training else "Use as dev and test set"
-        least = 1 if training else 4
         sealed = pressed(label, "label.seal", type="primary", icon=":material/library_add:", disabled=labelled < least)
-        _tools(run_id, annotator, training=training, labelled=labelled)
+        _tools(run_id, annotator, suggested=purpose != "draw", labelled=labelled)
     if said := st.session_state.pop(READ, ""):
         below.success(plain(said), icon=":material/check:")
-    if not training:
+    if purpose == "draw":
         below.caption("Skipped and flagged sentences stay out of both sets, which makes the test set a little easier.")
     if sealed:
         with below, guard():
-            (_trained if training else _measuring)(run_id)
-    if training:
-        _train_again()
+            make(run_id)
+    if purpose == "draw":
+        return
+    if purpose == "review":
+        _effect(run_id)
+    _train_again()
 
 
-def _tools(run_id: str, annotator: str, *, training: bool, labelled: int) -> None:
-    """Draw the buttons that write the sentences for a labelling tool, and the field that reads its labels back."""
+def _tools(run_id: str, annotator: str, *, suggested: bool, labelled: int) -> None:
+    """Draw the buttons that write the sentences for a labelling tool, and the field that reads its labels back.
+
+    suggested: True if the sentences have suggestions.
+    """
     with st.popover("Another labelling tool", icon=":material/ios_share:", key="label.tools"):
         what = st.radio("Write", (TO_LABEL, LABELLED), key="label.write", horizontal=True)
         suggestions = (
-            what == TO_LABEL and training and st.toggle("With suggestions", value=True, key="label.suggestions")
+            what == TO_LABEL and suggested and st.toggle("With suggestions", value=True, key="label.suggestions")
         )
         with st.container(horizontal=True):
             for tool, ending in ENDINGS.items():
@@ -128,6 +133,36 @@ def _measuring(run_id: str) -> None:
     stays = " and ".join(role for role in ("dev", "test") if role in held)
     kept = f" The {stays} set in use stays; change it on Corpora." if stays else ""
     st.success(f"Stored: {' and '.join(words)}.{kept}", icon=":material/check:")
+
+
+def _corrected(run_id: str) -> None:
+    changed = labelling.roles_of_reviewed(run_id)
+    made = labelling.corrected(run_id)
+    for role in changed:
+        corpora.set_role(role, made.fingerprint)
+    use = f", now the {' and '.join(changed)} set" if changed else ""
+    st.success(f"{plain(made.name)}: {count(len(made), 'sentence')}{use}.", icon=":material/check:")
+
+
+MADE = {  # {purpose: button, least number of labelled sentences, what the button does}
+    "queue": ("Add to the training set", 1, _trained),
+    "draw": ("Use as dev and test set", 4, _measuring),
+    "review": ("Use the corrected labels", 1, _corrected),
+}
+
+
+def _effect(run_id: str) -> None:
+    """Draw the test score before and after the corrections, if both taggers are here."""
+    effect = labelling.effect_of_corrections(run_id)
+    if effect is None:
+        return
+    gap = effect.difference
+    seeds = min(len(gap.system), len(gap.other))
+    known = f", 95% interval {gap.lo:+.1f} to {gap.hi:+.1f}" if seeds > 1 else ""
+    st.markdown(
+        f"Test score (F1) before the corrections {effect.before:.1f}, after them {effect.after:.1f}: "
+        f"**{gap.delta:+.1f}**{known} ({count(seeds, 'seed')})."
+    )
 
 
 def _train_again() -> None:

@@ -1,4 +1,4 @@
-"""The form that queues sentences to label: chosen ones for training, random ones for a dev and a test set."""
+"""The form that queues sentences to label, draws random ones for a dev and a test set, or reviews labels."""
 
 import streamlit as st
 
@@ -7,22 +7,37 @@ from core.labelling import view as labelling
 from core.projects import runs
 from core.tagging import view as taggers
 from pages.ui.project import page_link
-from pages.ui.runs.links import CORPORA, attach
+from pages.ui.runs.links import BIAS, CORPORA, attach
 from pages.ui.widgets import plain, pressed
 
 TRAIN, MEASURE = "Training set: where a label helps most", "Dev and test set: random, without suggestions"
+REVIEW = "Labelled data: labels that may be wrong"
 MEASURES = (
     "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions. On chosen "
     "sentences, or with labels that were only accepted, the measured score would be too high."
 )
+REVIEWED = "review"  # in the address: corpus to review
+NONE = "no other corpus"
+
+
+def asked_for_review() -> bool:
+    """Take the corpus to review from the address, where a link of the page Bias puts it; return False without one."""
+    corpus = st.query_params.pop(REVIEWED, "")
+    if corpus not in {each.fingerprint for each in corpora.listed() if each.types}:
+        return False
+    st.session_state["label.purpose"], st.session_state["label.review.corpus"] = REVIEW, corpus
+    return True
 
 
 def queue_more(key: str) -> None:
-    """Draw the form. key: run key of the page, which then shows the new queue."""
+    """Draw the form. key: run key of the page, which then shows the new run."""
     held = corpora.roles()
     measured = "dev" in held and "test" in held
     st.session_state.setdefault("label.purpose", TRAIN if measured or "domain" not in held else MEASURE)
-    purpose = st.radio("For", (TRAIN, MEASURE), key="label.purpose", horizontal=True)
+    purpose = st.radio("For", (TRAIN, MEASURE, REVIEW), key="label.purpose", horizontal=True)
+    if purpose == REVIEW:
+        _review(key)
+        return
     needed = ("task", "domain") if purpose == TRAIN else ("task",)
     if missing := [role for role in needed if role not in held]:
         st.info(f"This needs a {' and a '.join(f'{role} corpus' for role in missing)} in use.")
@@ -55,3 +70,39 @@ def _said(options: dict[str, object], purpose: str) -> None:
         st.caption(f"Suggestions and uncertainty are those of the tagger {plain(name)}.")
     else:
         st.caption("There is no tagger yet, so the queue has typical sentences of the most similar text.")
+
+
+def _review(key: str) -> None:
+    """Draw the form that looks for suspicious labels."""
+    held = corpora.roles()
+    labelled = {corpus.fingerprint: corpus.name for corpus in corpora.listed() if corpus.types}
+    if not labelled:
+        st.info("This needs a labelled corpus: sentences whose names are marked with their types.")
+        page_link(CORPORA, label="Import one", icon=":material/library_books:", width="content")
+        return
+    names, train = list(labelled), held.get("train", "")
+    first, second = st.columns(2)
+    corpus = first.selectbox(
+        "Corpus to review",
+        names,
+        names.index(train) if train in labelled else 0,
+        labelled.__getitem__,
+        key="label.review.corpus",
+    )
+    others = {"": NONE, **{mark: name for mark, name in labelled.items() if mark != corpus}}
+    against = second.selectbox(
+        "Compare its names with", list(others), 0, others.__getitem__, key=f"label.review.against.{corpus}"
+    )
+    options = labelling.review_options(str(corpus), str(against))
+    checks = ["copies of a sentence with other labels"]
+    checks += ["five taggers that never saw the sentence they check"] if options["dev"] else []
+    checks += ["the information of name and context (PVI)"] if "difficulty" in options else []
+    checks += [f"the types of the same names in {plain(others[against])}"] if against else []
+    st.caption(f"Checks: {'; '.join(checks)}. Each sentence is listed once, with all reasons.")
+    if not options["dev"]:
+        st.warning("No other corpus is the dev set, so no tagger checks the labels.", icon=":material/science:")
+    if "difficulty" not in options:
+        page_link(BIAS, label="Measure PVI too, on Bias", icon=":material/balance:", width="content")
+    if pressed("Find suspicious labels", "label.review.start", type="primary", icon=":material/fact_check:"):
+        attach(runs.start("review", options), key)
+        st.rerun()

@@ -135,7 +135,6 @@ def make_home(folder: Path) -> None:
     for each_run in (run, select):
         journal.append(each_run.path / "edits.jsonl", action="add", rows=[1, 2, 3])
         journal.append(each_run.path / "edits.jsonl", action="undo", rows=[])
-        journal.append(each_run.path / "reviews.jsonl", action="fix", mention=1, type="LAW")
         for choice in (each_run.path, each_run.path / "choices" / "0b15"):
             choice.mkdir(parents=True, exist_ok=True)
             (choice / "budget.json").write_text('"20.5%"')
@@ -227,15 +226,13 @@ def another_choice(run_id: str) -> None:
 
 OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "select": (
-        *(selections.result, selections.kept_budget, selections.edits, bias.read_reviews, regions.kept_region),
+        *(selections.result, selections.kept_budget, selections.edits, regions.kept_region),
         another_choice,
         lambda run_id: scored(run_id) and (selections.kept(run_id), selections.chosen(run_id)),
     ),
     "difficulty": (
         bias.difficulty_result,
         bias.measured,
-        bias.read_reviews,
-        bias.suspicious,
     ),
     "finetune": (results.tuned, results.macro_f1),
     "experiment": (results.board, results.missing, deliver.report, deliver.board_csv),
@@ -247,7 +244,7 @@ _PROJECT = (
     *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json"),
     *("PLAN.yaml", "table.csv", "answers.csv", "names.tsv", "types.txt"),
     *("runs/*/launched", "runs/*/lock", "runs/*/result.json"),
-    *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl", "reviews.jsonl")),
+    *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl")),
     *(f"runs/*/{name}" for name in ("budget.json", "region.json", "choice.json", "label.json")),
     *("runs/*/where.json", "runs/*/sums.json"),
     *("runs/*/choices/*/budget.json", "runs/*/choices/*/choice.json"),
