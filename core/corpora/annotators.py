@@ -54,11 +54,12 @@ class Panel:
     """Collects every annotation of an export in a first pass (`hearing`), then chooses the labels to keep.
 
     A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
-    labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out.
+    labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out. alone: True to
+    keep only labels of the chosen annotator.
     """
 
-    def __init__(self, chosen: str | None) -> None:
-        self.chosen, self.hearing = chosen or "", True
+    def __init__(self, chosen: str | None, *, alone: bool = False) -> None:
+        self.chosen, self.alone, self.hearing = chosen or "", alone, True
         self._heard: dict[bytes, dict[str, Labels]] = {}
         self._by_file: dict[bytes, dict[str, Labels]] = {}
         self._names: dict[str, str] = {}
@@ -71,6 +72,8 @@ class Panel:
             heard.setdefault(key, {})[file if who is None else who] = labels
             return False
         name = who if who is not None else self._names.get(file)
+        if self.alone:
+            return name == self.chosen
         if name is None:  # no annotator is known
             return True
         votes = self._heard.get(key, {})

@@ -306,7 +306,7 @@ def _panel(
     """
     if not any(kind.format in LABELLED for _, kind in known):
         return None, None
-    panel = Panel(options.annotator)
+    panel = Panel(options.annotator, alone=options.alone)
     agreement = _heard(panel, known, listing, options, scheme=scheme, stage=stage)
     if options.annotator and options.annotator not in (agreement.annotators if agreement else ()):
         names = ", ".join(agreement.annotators) if agreement else ""

@@ -75,7 +75,11 @@ def _make(
 @label_group.command("import")
 @click.argument("run_id", metavar="RUN")
 @click.argument("file", type=click.Path(exists=True))
-@click.option("--annotator", default="", help="Who labelled FILE, if several people label the sentences of RUN.")
+@click.option(
+    "--annotator",
+    default="",
+    help="Who labelled FILE, if several people label the sentences of RUN. Without it, all annotators of FILE.",
+)
 @json_option
 def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
     """Take the labels of FILE, written by a labelling tool, as answers about the sentences of RUN."""
@@ -83,7 +87,9 @@ def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
     if as_json:
         report(asdict(found), as_json)
         return
-    echo(f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed.")
+    echo(f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} changed, {found.suggested:,} as suggested.")
+    if found.annotators:
+        echo(f"Labels of several annotators: {', '.join(found.annotators)}.")
     if found.unknown:
         echo(f"{count(found.unknown, 'sentence')} left out: RUN has no sentence with that text.")
 

@@ -29,6 +29,7 @@ from core.selection.strategies.predictions import fold
 from core.shown import count
 from core.tagging.finetune import model_folder
 from core.text.sentence import Entity, Prediction, Sentence
+from core.text.words import token_places
 from core.training.on_device import on_device
 
 LEAST = 0.5  # a tagger's reason counts from this probability on
@@ -229,7 +230,7 @@ def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str,
     found = []
     for row, sentence in enumerate(sentences):
         for entity in sentence.entities or ():
-            name = _name(sentence, entity)
+            name = " ".join(sentence.tokens[entity.start : entity.end])
             if entity.type not in both or (place := rows.get(name.lower())) is None:
                 continue
             counts = drift.assisting[place]
@@ -306,7 +307,12 @@ def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequ
 
 
 def _name(sentence: Sentence, entity: Entity) -> str:
-    return " ".join(sentence.tokens[entity.start : entity.end])
+    """Return the text of an entity; its tokens, if they are not in the sentence's text."""
+    try:
+        places = token_places(sentence.text, sentence.tokens)
+    except CorpusError:
+        return " ".join(sentence.tokens[entity.start : entity.end])
+    return sentence.text[places[entity.start][0] : places[entity.end - 1][1]]
 
 
 def _outcome(result: ReviewResult, _: About) -> str:

@@ -122,35 +122,56 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLabels:
-    """Numbers of sentences in a file of a labelling tool.
+    """Numbers of sentences in a file of a labelling tool, summed over its annotators.
 
-    labelled: with labels, and in the queue. changed: those of them that had another answer before. unknown: with a text
-    that is not in the queue.
+    labelled: with labels, and in the queue. changed: those of them that had another answer before. suggested: those of
+    them whose labels are exactly the suggestions. unknown: with a text that is not in the queue. annotators: their
+    names, if the file has several.
     """
 
     labelled: int
     changed: int
+    suggested: int
     unknown: int
+    annotators: tuple[str, ...] = ()
 
 
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels of a file as answers about a queue, joined by the id of the text.
 
-    annotator: who labelled them. If the file names several annotators and they differ, the labels of this one are read.
-    Labels over other tokens of the same text are mapped to those of the queue. A second import changes nothing.
-    Errors: ReadError, PathError; OptionsError if the file's labels need a question; ConfigError for the name.
+    annotator: who labelled them. If the file names several annotators, the labels of this one are read, or those of
+    all if it names no such annotator. Labels over other tokens of the same text are mapped to those of the queue. A
+    second import changes nothing. Errors: ReadError, PathError; OptionsError if the file's labels need a question;
+    ConfigError for the name.
     """
+    known = readers.sniff(path).agreement
+    names = tuple(known.annotators) if known else ()
+    if names and annotator not in names:
+        parts = [
+            _imported(run_id, path, ReadOptions(annotator=name, alone=True), name) for name in map(_checked, names)
+        ]
+        sums = {
+            name: sum(getattr(part, name) for part in parts) for name in ("labelled", "changed", "suggested", "unknown")
+        }
+        return ImportedLabels(**sums, annotators=names)
+    return _imported(run_id, path, ReadOptions(annotator=annotator, alone=True) if names else ReadOptions(), annotator)
+
+
+def _checked(annotator: str) -> str:
     answers.check_annotator(annotator)
+    return annotator
+
+
+def _imported(run_id: str, path: Path, options: ReadOptions, annotator: str) -> ImportedLabels:
+    """Store the labels of one annotator; see `import_labels`."""
     run, sentences = store().get(run_id), to_label(run_id)
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
-    known = readers.sniff(path).agreement
-    options = ReadOptions(annotator=annotator if known and annotator in known.annotators else None)
     rows = [sentence for sentence in readers.read(path, options) if sentence.entities is not None]
     found: dict[int, tuple[Entity, ...]] = {}
     for row in rows:
         if (place := places.get(row.id)) is not None:
             found[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
-    before = answered(run_id).of(annotator).latest
+    before = answered(run_id).of(_checked(annotator)).latest
     same = {p for p, answer in before.items() if answer.action == "label" and answer.entities == found.get(p)}
     client = uuid.uuid4().hex
     given = [
@@ -160,7 +181,24 @@ def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabel
     changed = len(before.keys() & found.keys() - same)
     with journal.changing(home()):
         answers.add(run.path, given)
-    return ImportedLabels(labelled=len(found), changed=changed, unknown=sum(row.id not in places for row in rows))
+    suggestions = {place: tuple(sorted(task.sentence.entities or ())) for place, task in enumerate(sentences)}
+    return ImportedLabels(
+        labelled=len(found),
+        changed=changed,
+        suggested=sum(bool(suggestions[place]) and found[place] == suggestions[place] for place in found),
+        unknown=sum(row.id not in places for row in rows),
+    )
+
+
+def reopen_flagged(run_id: str, annotator: str) -> None:
+    """Take back the flags of one annotator, so that these sentences are shown again."""
+    client = uuid.uuid4().hex
+    with journal.changing(home()):
+        flagged = [p for p, answer in answered(run_id).of(annotator).latest.items() if answer.action == "flag"]
+        reopened = [
+            Answer(action="reopen", place=place, client=client, number=place, annotator=annotator) for place in flagged
+        ]
+        answers.add(store().get(run_id).path, reopened)
 
 
 def answered(run_id: str) -> Answers:

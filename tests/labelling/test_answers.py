@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import ConfigError
 from core.importing import view as corpora
-from core.labelling import answers, tasks, view
+from core.labelling import answers, queue, tasks, view
 from core.labelling.answers import Answer, Answers
 from core.projects import runs
 from core.projects.home import library, store
@@ -243,6 +245,42 @@ def test_a_file_of_a_tool_is_taken_in_once_and_says_what_changed(
     assert 1 in view.answered(queued).labelled  # imported, undone, imported again
     code, printed, _ = command("label", "seal", queued)
     assert (code, printed) == (0, "train and 3 labelled: 4 sentences\n")
+
+
+def test_a_zip_with_a_file_per_annotator_gives_each_their_own_labels(queued: str, tmp_path: Path) -> None:
+    """Doccano writes such a zip. A text that one of them labelled alone is not counted for the other."""
+    path = tmp_path / "labelled.zip"
+    view.export(queued, tmp_path / "tasks.jsonl", "doccano")
+    texts = [json.loads(line)["text"] for line in (tmp_path / "tasks.jsonl").read_text("utf-8").splitlines()]
+    with ZipFile(path, "w") as archive:
+        for name, labelled in (("ann", texts[:4]), ("bo", texts[1:5])):
+            rows = [{"text": text, "label": [[0, 3, name.upper()]] if text == texts[2] else []} for text in labelled]
+            archive.writestr(f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    found = view.import_labels(queued, path)
+    assert (found.labelled, found.changed, found.unknown, found.annotators) == (8, 0, 0, ("ann", "bo"))
+    log = view.answered(queued)
+    assert {name: list(labels) for name, labels in log.by_annotator.items()} == {
+        "ann": [0, 1, 2, 3],
+        "bo": [1, 2, 3, 4],
+    }
+    assert list(log.unsettled) == [2]
+    assert view.import_labels(queued, path).changed == 0
+    assert len(view.answered(queued).history) == 8
+    assert view.import_labels(queued, path, "bo").labelled == 4
+
+
+def test_labels_that_equal_the_suggestions_are_counted_and_flags_are_taken_back(queued: str, tmp_path: Path) -> None:
+    run = store().get(queued)
+    rows = [replace(each, entities=(Entity(start=0, end=1, type="WORD"),)) for each in queue.read(run)]
+    queue.write(run, rows)
+    view.export(queued, tmp_path / "tasks.jsonl", "doccano")
+    assert view.import_labels(queued, tmp_path / "tasks.jsonl").suggested == 6
+    view.answer(queued, [sent(0, 2, action="flag"), sent(1, 3, action="flag"), sent(2, 4, action="skip")])
+    view.answer(queued, [sent(0, 2, action="flag", annotator="Bo", client="bo")])
+    view.reopen_flagged(queued, "")
+    assert view.progress(queued).flagged == 0
+    assert view.progress(queued, "Bo").flagged == 1
+    assert [place for place in range(6) if place not in view.answered(queued).of("").latest] == [2, 3]
 
 
 def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str, command: Command) -> None:

@@ -66,6 +66,14 @@ def editor(run_id: str, annotator: str) -> None:
         "Keys: number: type · ← → move · ↑ ↓ entity before or after · Shift with ← → moves the end of an entity, with "
         "↑ ↓ its start · Backspace removes · Enter accepts · S skips · F flags · U undoes. Or use the mouse."
     )
+    if done.flagged:
+        st.button(
+            f"Show {done.flagged:,} flagged again",
+            key="label.flagged",
+            icon=":material/flag:",
+            on_click=labelling.reopen_flagged,
+            args=(run_id, annotator),
+        )
     if done.unread:  # below the editor, so that it does not move
         st.warning(
             f"{count(done.unread, 'sentence')} accepted as suggested in less than {READ_IN:g} seconds, too fast to "

@@ -111,6 +111,12 @@ def _read_back(run_id: str, annotator: str, name: str, file: BinaryIO) -> None:
     finally:
         uploads.discard(token)
     words = f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed."
+    if found.annotators:
+        words += f" They are by {', '.join(found.annotators)}."
+    if found.suggested:
+        words += (
+            f" In {found.suggested:,}, the labels are exactly the suggestions; if nobody read them, label them here."
+        )
     if found.unknown:
         words += f" {count(found.unknown, 'sentence')} left out, because this queue has none with that text."
     st.session_state[READ] = words
