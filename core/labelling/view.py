@@ -20,6 +20,7 @@ from core.labelling import answers, queue, tasks
 from core.labelling.answers import Agreement, Answer, Answers, Progress
 from core.labelling.draw import is_dev
 from core.labelling.queue import Queued
+from core.labelling.review import ReviewConfig
 from core.paths import home
 from core.project_list import LABELLING_FILE
 from core.projects import runs
@@ -442,6 +443,18 @@ def review_options(corpus: str, against: str = "") -> dict[str, object]:
     options: dict[str, object] = {"corpus": corpus, "dev": dev if dev != corpus else ""}
     options |= {"difficulty": measured[0]} if measured else {}
     return {**options, **({"against": against} if against else {})}
+
+
+def review_seconds(options: Mapping[str, object]) -> float | None:
+    """Estimate the seconds of a review's taggers; None if there are none, or if this machine was not timed.
+
+    options: those of `review_options`.
+    """
+    if not options["dev"]:
+        return None
+    given = {"init": "minilm", "train": options["corpus"], "dev": options["dev"], "seeds": (1,)}
+    one = taggers.preflight("finetune", given).seconds
+    return None if one is None else one * ReviewConfig.model_fields["folds"].default
 
 
 def is_labelled_here(train: str) -> bool:

@@ -2,11 +2,12 @@
 
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from core.importing import view as corpora
 from core.labelling import queue
@@ -14,7 +15,7 @@ from core.labelling import view as labelling
 from core.labelling.queue import Queued
 from core.projects import runs
 from core.text.sentence import Entity
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, left, settled, watched
 from tests.conftest import Seal, sentence
 from tests.waiting import until
 
@@ -116,6 +117,45 @@ def test_words_are_marked_by_mouse_and_a_new_type_gets_a_key(page: Page, server:
     )
     page.get_by_role("button", name="Add to the training set").click()
     expect(page.get_by_text("1 sentence labelled: 1 sentence, now the training set.")).to_be_visible()
+
+
+@pytest.mark.full
+def test_words_are_marked_by_a_finger(browser: Browser, server: Server, queued: str) -> None:
+    """A drag along the line marks words; the page scrolls only up and down."""
+    labelling.add_type("WEEK")
+    with watched(browser, has_touch=True, viewport={"width": 900, "height": 900}) as context:
+        page = context.new_page()
+        words = opened(page, server, queued).locator(".token")
+        first, last = (box for at in (8, 9) if (box := words.nth(at).bounding_box()))
+        ends = [{"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2} for box in (first, last)]
+        finger = context.new_cdp_session(page)
+        for kind, points in (("touchStart", ends[:1]), ("touchMove", ends[1:]), ("touchEnd", [])):
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.get_by_role("button", name="2WEEK").click()
+        words.nth(3).tap()
+        page.get_by_role("button", name="Remove entity").click()
+        page.get_by_role("button", name="Accept").click()
+        until(lambda: 0 in stored(queued), "the answer is stored")
+        left(page)
+    assert labelling.answered(queued).labelled[0] == (Entity(start=8, end=10, type="WEEK"),)
+
+
+def test_suspicious_labels_are_shown_with_their_reasons_and_corrected(
+    page: Page, server: Server, monkeypatch: pytest.MonkeyPatch, seal: Seal
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    right = sentence("The tenant pays <b>Corp</b> .", [(3, 11, "ORG")])
+    train = seal([right, replace(right, entities=())], "train", labelled=True)
+    corpora.set_role("train", train.fingerprint)
+    run = runs.execute("review", {"corpus": train.fingerprint}).id
+    opened(page, server, run)
+    reasons = page.get_by_role("list", name="Reasons to check these labels")
+    expect(reasons).to_have_text("“<b>Corp</b>” is ORG in 1 of 2 copies of this sentence.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 of 1 checked")).to_be_visible()
+    expect(reasons).to_be_hidden()
+    page.get_by_role("button", name="Use the corrected labels").click()
+    expect(page.get_by_text("train, 1 sentence corrected: 2 sentences, now the train set.")).to_be_visible()
 
 
 @pytest.mark.full

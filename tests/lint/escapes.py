@@ -114,8 +114,9 @@ OWN_WORDS: Mapping[str, set[str]] = {
     "pages/ui/explore/panel.py": {"n", "rows", "state.flagged(choice_id, rows)", "state.words(map_run, region)"},
     "pages/ui/frame.py": {"ending(runs.get(run_id), state)", "group", "more", "summary", "title"},
     "pages/ui/home_steps.py": {"find_out.LIMITS[asked.limit].capitalize()", "words"},
+    "pages/ui/label/editor.py": {"types"},
     "pages/ui/label/outcome.py": {"gains", "kept", "known", "use", "words"},
-    "pages/ui/label/setup.py": {"checks", "role"},
+    "pages/ui/label/setup.py": {"checks", "role", "takes"},
     "pages/ui/middleware.py": {"problem"},
     "pages/ui/removal.py": {"goes.in_words", "span_words(kept.chosen, kept.unit, kept.prefer)", "used.in_words"},
     "pages/ui/results/board.py": {

@@ -35,7 +35,7 @@ def editor(run_id: str, annotator: str) -> None:
     if refused := st.session_state.pop(REFUSED, ""):
         st.error(plain(refused), icon=":material/error:")
     done = labelling.progress(run_id, annotator)
-    _progress(done)
+    _progress(done, labelling.purpose(run_id))
     everyones, types = labelling.answered(run_id), labelling.types(run_id)
     answers = everyones.of(annotator)
     if not types:
@@ -119,9 +119,11 @@ def _store(run_id: str, outbox: Any) -> int:
     return len(new)
 
 
-def _progress(done: Progress) -> None:
-    parts = [f"{done.labelled:,} of {done.of:,} labelled"]
+def _progress(done: Progress, purpose: str) -> None:
+    parts = [f"{done.labelled:,} of {done.of:,} {'checked' if purpose == 'review' else 'labelled'}"]
     parts += [f"{n:,} {what}" for n, what in ((done.skipped, "skipped"), (done.flagged, "flagged")) if n]
     parts += [duration(done.seconds)] if done.seconds >= 1 else []
     st.progress((done.of - done.left) / max(done.of, 1), text=" · ".join(parts))
-    st.caption(", ".join(f"{plain(name)} {n:,}" for name, n in done.types.items()) or "No entity yet.")
+    types = ", ".join(f"{plain(name)} {n:,}" for name, n in done.types.items())
+    if types or purpose != "review":
+        st.caption(types or "No entity yet.")

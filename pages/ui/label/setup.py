@@ -5,6 +5,7 @@ import streamlit as st
 from core.importing import view as corpora
 from core.labelling import view as labelling
 from core.projects import runs
+from core.shown import duration
 from core.tagging import view as taggers
 from pages.ui.project import page_link
 from pages.ui.runs.links import BIAS, CORPORA, attach
@@ -98,7 +99,9 @@ def _review(key: str) -> None:
     checks += ["five taggers that never saw the sentence they check"] if options["dev"] else []
     checks += ["the information of name and context (PVI)"] if "difficulty" in options else []
     checks += [f"the types of the same names in {plain(others[against])}"] if against else []
-    st.caption(f"Checks: {'; '.join(checks)}. Each sentence is listed once, with all reasons.")
+    seconds = labelling.review_seconds(options)
+    takes = f" The taggers take about {duration(seconds)}." if seconds else ""
+    st.caption(f"Checks: {'; '.join(checks)}. Each sentence is listed once, with all reasons.{takes}")
     if not options["dev"]:
         st.warning("No other corpus is the dev set, so no tagger checks the labels.", icon=":material/science:")
     if "difficulty" not in options:
