@@ -28,7 +28,7 @@ from core.corpora.edit_similarity import LONGEST, SIMILARITY, near_texts
 from core.corpora.grams import HASH_BITS, Lookup, Ragged, UIntArray, WordHasher, Words, text_keys
 from core.corpora.near import Pairs, near_sets
 from core.files import read_back, read_json
-from core.reporter import Reporter
+from core.reporter import Reporter, Silent
 from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
@@ -392,6 +392,17 @@ def audit(
     mask: npt.NDArray[np.uint8] = np.packbits(flags, axis=0, bitorder="little")[0]  # bit i is FLAGS[i]
     rules = {"leak_rules": findings.leak_rules, "near_rules": findings.near_rules}
     return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, **rules)
+
+
+def leaks(texts: Sequence[str], held_out: Sequence[Corpus]) -> BoolArray:
+    """Return a mask of the texts that `audit` would flag as leaks of these corpora, `(n,)`."""
+    with closing(Pile()) as pile:
+        first = Reading()
+        for split in held_out:
+            for block in _texts(split):
+                pile.hold(block, first)
+        pile.add(pile.reading().numbers(texts)[0])
+        return pile.settle(0.8, SIMILARITY, Silent()).flags[FLAGS.index("leak")]
 
 
 def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:

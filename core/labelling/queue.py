@@ -17,6 +17,8 @@ import numpy as np
 from pydantic import field_validator
 
 from core.config import option
+from core.corpora import hygiene
+from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.encoders import vectors
 from core.errors import CorpusError
@@ -26,7 +28,7 @@ from core.kind import About, Job, Kind
 from core.labelling import answers
 from core.models.encoder import encoder_options
 from core.paths import home
-from core.results import FloatArray
+from core.results import FloatArray, IntArray
 from core.runs.run import Run
 from core.runs.store import RunStore
 from core.selection import STRATEGIES
@@ -103,14 +105,19 @@ def answered_rows(domain: str) -> tuple[int, ...]:
 def run(config: QueueConfig, job: Job) -> QueueResult:
     """Score D_C, ask the tagger about the most similar sentences, and order them."""
     held_out = tuple(dict.fromkeys(filter(None, (*config.holdout, config.dev))))
-    known = tuple(dict.fromkeys(filter(None, (*held_out, config.train))))
-    audit = job.child("audit", corpus=config.domain, held_out=known, **Flagging().model_dump())
+    audit = job.child("audit", corpus=config.domain, held_out=held_out, **Flagging().model_dump())
     given = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": held_out}
     given["dev"] = config.dev if "ner" in STRATEGIES[config.strategy].models else ""
     score = job.child("score", **given)
     scored = Scored.read(score, audit, job.library)
     eligible = scored.eligible(withheld_flags(()))
-    pool = eligible[~np.isin(eligible, config.answered)][: max(POOL * config.n, LEAST)]
+    job.context.stage("leaving out labelled sentences")
+    pool = unlabelled(
+        eligible[~np.isin(eligible, config.answered)],
+        max(POOL * config.n, LEAST),
+        scored.domain,
+        [job.corpus(config.train)] if config.train else [],
+    )
     if not len(pool):
         raise CorpusError(
             f"{scored.domain.name}: every sentence is a duplicate, labelled already, too short or too long. Import a "
@@ -143,6 +150,20 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
     ]
     write(job.context.run, queued)
     return QueueResult(sentences=len(queued), of=len(pool), unit=scored.scores.unit, types=tuple(types))
+
+
+def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) -> IntArray:
+    """Return the first `n` rows of D_C that are no copies of training sentences (rules as for test leaks).
+
+    Only the rows that are needed are compared. An audit of all of D_C would take a minute per million rows, after each
+    change of the training set.
+    """
+    kept: IntArray = rows[:0]
+    while train and len(rows) and len(kept) < n:
+        some, rows = rows[:n], rows[n:]
+        copied = hygiene.leaks([sentence.text for sentence in domain.take(some)], train)
+        kept = np.concatenate([kept, some[~copied]])
+    return (kept if train else rows)[:n]
 
 
 def _ask(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from core.corpora.grams import WordHasher
-from core.corpora.hygiene import FLAGS, Audit, audit, differing, near_duplicates_of
+from core.corpora.hygiene import FLAGS, Audit, audit, differing, leaks, near_duplicates_of
 from core.errors import Cancelled
 from core.reporter import Silent
 from core.text.words import fold
@@ -148,6 +148,7 @@ def test_leaks_are_those_of_the_definition(seal: Seal, seed: int) -> None:
     like = [not e and any(near(t, h) for h in held) for t, e in zip(texts, exact, strict=True)]
     assert found.leak_rules == {"exact": sum(exact), "ngram": sum(ngram), "near": sum(like)}
     assert found.has("leak").tolist() == [any(rules) for rules in zip(exact, ngram, like, strict=True)]
+    assert leaks(texts, splits).tolist() == found.has("leak").tolist()
     assert min(found.leak_rules.values()) > 5
 
 

@@ -14,7 +14,7 @@ from core.corpora.hygiene import FLAGS
 from core.errors import CorpusError
 from core.importing import view as corpora
 from core.labelling import queue, tasks
-from core.labelling.queue import centres, standardised, without_repeats
+from core.labelling.queue import centres, standardised, unlabelled, without_repeats
 from core.models.taggers import load_tagger, new_tagger
 from core.projects import runs
 from core.projects.home import library, store
@@ -102,6 +102,24 @@ def test_queue_has_similar_sentences_once_and_none_that_is_labelled(roles: dict[
     (run.artifacts / queue.FILE).write_text('{"row": 1}\n')
     with pytest.raises(CorpusError, match="its queue cannot be read"):
         list(queue.read(run))
+
+
+def test_copies_of_training_sentences_are_replaced_by_the_next_best_rows(seal: Seal) -> None:
+    texts = [
+        "The tenant pays the rent .",
+        "It rains in Oslo today .",
+        "A film without any music .",
+        "Acme Ltd sells seed potatoes .",
+        "Who wrote this long letter ?",
+        "Nobody answers the phone .",
+    ]
+    domain = seal(texts, "domain")
+    train = seal([sentence(texts[i].upper(), []) for i in (4, 0, 1)], "train", labelled=True)
+    rows = np.array([4, 0, 5, 1, 3])
+    assert unlabelled(rows, 2, domain, [train]).tolist() == [5, 3]
+    assert unlabelled(rows, 1, domain, [train]).tolist() == [5]
+    assert unlabelled(rows, 9, domain, []).tolist() == rows.tolist()
+    assert unlabelled(rows[:2], 2, domain, [train]).tolist() == []
 
 
 def test_a_tagger_adds_its_uncertainty_and_its_entities_as_suggestions(
