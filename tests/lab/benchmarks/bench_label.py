@@ -13,8 +13,9 @@ preset `quick`). Each arm then asks for 25, 50 and 75 more labels:
 - queue: `label next` with the tagger of the last round
 
 Taggers are trained after 75 and 150 further labels, `uncertainty` and `queue` after 25 too, and tested on the test split.
-Every tagger appends a JSON line with its counts to DIR/label.jsonl; the same command goes on where it ended. At the end,
-a table shows the mean test F1 and the differences to `random` and to `selection`, paired by start, with 95% intervals.
+Every tagger appends a JSON line with its counts to DIR/label.jsonl; the same command goes on where it ended, and does not
+repeat what `label.jsonl` beside this file has. At the end, a table shows the mean test F1 and the differences to `random`
+and to `selection`, paired by start, with 95% intervals. These cover other starts on the same test set.
 """
 
 import argparse
@@ -25,10 +26,10 @@ import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, product
 from math import sqrt
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, variance
 from typing import Any
 
 from scipy.stats import t as student
@@ -52,12 +53,16 @@ GROUNDS = {  # labelled corpus: unlabelled text that it is hidden among, of anot
     "conll2003": ("reviews", "legal", "pubmed", "wikipedia"),
     "crossner-music": ("news", "reviews", "legal", "pubmed"),
 }
+LINES = Path(__file__).with_name("label.jsonl")
 ARMS = ("random", "selection", "similarity", "uncertainty", "queue")
 ASKING = ("uncertainty", "queue")  # arms that ask the tagger of the last round
 START, DEV, TASK, OTHERS, TEST = 50, 100, 500, 20_000, 1000  # sentences
 BEST, LOOKED_AT = 2000, 2000  # sentences that `selection` and `uncertainty` choose from
 ROUNDS = (25, 75, 150)  # further labels
 TRAINED = (75, 150)  # of these rounds, those after which every arm trains a tagger
+
+
+F1 = dict[tuple[str, str, int, int], float]  # {(ground, arm, further labels, start): test F1}
 
 
 class Ground:
@@ -176,26 +181,44 @@ def summary(known: Sequence[dict[str, Any]]) -> list[str]:
             starts = [start for g, a, n, start in f1 if (g, a, n) == (ground, arm, labels)]
             if not starts:
                 continue
-            cells = [_gap(f1, ground, arm, other, labels) if arm != other else "" for other in ("random", "selection")]
+            cells = [
+                _interval([_gaps(f1, ground, arm, other, labels)]) if arm != other else ""
+                for other in ("random", "selection")
+            ]
             inside = mean(share[ground, arm, labels, start] for start in starts)
             score_ = mean(f1[ground, arm, labels, start] for start in starts)
             rows.append(
                 f"| {ground} | {arm} | {labels} | {len(starts)} | {inside:.0f} | {score_:.1f} | {' | '.join(cells)} |"
             )
+    for labels, arm in product(TRAINED, ARMS[2:]):
+        gaps = {
+            other: [_gaps(f1, ground, arm, other, labels) for ground in GROUNDS] for other in ("random", "selection")
+        }
+        if all(len(pairs) > 1 for each in gaps.values() for pairs in each):
+            starts = sorted({len(pairs) for pairs in gaps["random"]})
+            cells = [_interval(gaps[other]) for other in ("random", "selection")]
+            rows.append(f"| all, equal weights | {arm} | {labels} | {starts[0]} | | | {' | '.join(cells)} |")
     return rows
 
 
-def _gap(f1: dict[tuple[str, str, int, int], float], ground: str, arm: str, other: str, labels: int) -> str:
-    """Return the mean difference of two arms with its 95% interval, paired by start."""
-    pairs = [
+def _gaps(f1: F1, ground: str, arm: str, other: str, labels: int) -> list[float]:
+    """Return the differences of two arms, one for each start that both have."""
+    return [
         f1[ground, arm, labels, start] - f1[ground, other, labels, start]
         for g, a, n, start in f1
         if (g, a, n) == (ground, arm, labels) and (ground, other, labels, start) in f1
     ]
-    if len(pairs) < 2:
+
+
+def _interval(grounds: Sequence[Sequence[float]]) -> str:
+    """Return the mean of the grounds' mean differences, with its 95% interval (Welch-Satterthwaite)."""
+    if any(len(pairs) < 2 for pairs in grounds):
         return "not measured"
-    half = float(student.ppf(0.975, len(pairs) - 1)) * stdev(pairs) / sqrt(len(pairs))
-    return f"{mean(pairs):+z.1f} [{mean(pairs) - half:+z.1f}, {mean(pairs) + half:+z.1f}]"
+    k, centre = len(grounds), mean(mean(pairs) for pairs in grounds)
+    errors = [variance(pairs) / len(pairs) / k**2 for pairs in grounds]
+    dof = sum(errors) ** 2 / sum(error**2 / (len(pairs) - 1) for error, pairs in zip(errors, grounds, strict=True))
+    half = float(student.ppf(0.975, dof)) * sqrt(sum(errors))
+    return f"{centre:+z.1f} [{centre - half:+z.1f}, {centre + half:+z.1f}]"
 
 
 def main() -> None:
@@ -208,7 +231,9 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["WINNOW_HOME"] = str(given.out / "home")
     file = given.out / "label.jsonl"
-    known = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    known = [
+        json.loads(line) for path in (LINES, file) if path.exists() for line in path.read_text("utf-8").splitlines()
+    ]
     there = {(line["ground"], line["start"], line["arm"]) for line in known if line["labels"] == ROUNDS[-1]}
     for name in given.grounds:
         ground: Ground | None = None
