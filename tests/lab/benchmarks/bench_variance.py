@@ -91,7 +91,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
         taggers, pretrainings = components(f1)
         of_taggers, of_pretrainings = intervals(f1)
         costs = [mean(line[name] for each in full for line in each) for name in ("pretrain_seconds", "seconds")]
-        best = f"{np.sqrt(taggers / pretrainings * costs[0] / costs[1]):.1f}" if pretrainings else "all"
+        best = f"{max(np.sqrt(taggers / pretrainings * costs[0] / costs[1]), 1):.1f}" if pretrainings else "many"
         rows.append(
             f"| {corpus} | {len(full)} | {f1.mean():.1f} | {taggers:.2f} [{of_taggers[0]:.2f}, {of_taggers[1]:.2f}] "
             f"| {pretrainings:.2f} [{of_pretrainings[0]:.2f}, {of_pretrainings[1]:.2f}] | {best} |"
