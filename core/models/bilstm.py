@@ -36,7 +36,7 @@ from core.text.sentence import Sentence
 Network = Literal["bilstm", "charcnn"]
 Share = Literal["all", "sub-word"]
 PRIMARY, ASSISTING = 0, 1
-KEPT = 1 << 29  # bytes of frozen states that are cached for the next epoch
+KEPT = 1 << 29  # largest number of bytes of frozen states that are cached for the next epoch
 # Windows per batch. One on a CPU, where padding would change the last digits and save no time.
 TOGETHER = {"cpu": 1, "cuda": 64}
 
@@ -135,7 +135,7 @@ class BiLstm(nn.Module):
             nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[hidden : 2 * hidden])
 
     def forward(self, inputs: Tensor, turned: Tensor) -> Tensor:
-        """Return the outputs of both directions. turned: `(b, l)` position of each place in the reversed sentence."""
+        """Return the outputs of both directions. turned: `(b, l)` index that reverses each sentence, but no padding."""
         ahead, behind = self.ahead(inputs)[0], self.behind(_at(inputs, turned))[0]
         return torch.cat([ahead, _at(behind, turned)], 2)
 
@@ -287,7 +287,11 @@ class BiLstmTagger(Tagger):
         return {"loss": loss / words}
 
     def features(self, sentences: Sequence[Sentence], source: int = PRIMARY) -> Features:
-        """Return `words` `(b, l)`, `letters` `(u, c)` of u distinct words, `spelling` `(b, l)` (the word's row), ..."""
+        """Return the inputs of a batch; `words`, `spelling` and `turned` are `(b, l)`.
+
+        `words`: index in the vocabulary. `letters`: `(u, c)` letters of the u distinct words. `spelling`: each word's
+        row of `letters`. `turned`: see `BiLstm.forward`. `pieces`: number of words. `states`: see `FrozenStates`.
+        """
         own = min(source, len(self._words) - 1)
         lookup, by_parts = self._words[own], self.vocabularies[own].by_parts
         lengths = np.array([len(sentence.tokens) for sentence in sentences])
@@ -332,7 +336,10 @@ class BiLstmTagger(Tagger):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Return one group of all parameters, or two if the chains have a rate. head_learning_rate is not used."""
+        """Return all parameters as one group; chains are a second group if `chain_learning_rate` is given.
+
+        head_learning_rate is not used.
+        """
         with_own_rate = self.in_chains() if chain_learning_rate else set()
         trained = [p for p in self.parameters() if p.requires_grad]
         chains = [p for p in trained if id(p) in with_own_rate]

@@ -21,7 +21,7 @@ from torchcrf import CRF
 Head = Literal["crf", "softmax", "memm"]
 # Logarithms may differ by this much before exponentials underflow in float64 (exp(-708) is about 1e-308).
 FARTHEST = 600.0
-PAIRS = 2**22  # largest number of values held at once, k x k per word
+PAIRS = 2**22  # `_pairs` computes at most this many values at once; each word has k x k
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
@@ -141,11 +141,11 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         return Scores(*(part.masked_fill(off, -torch.inf) for part, off in zip(learnt, illegal, strict=True)))
 
     def _near(self, emissions: Tensor, temperature: float = 1.0) -> bool:
-        """Return True if all sums over sequences are representable together in float64, so matrix products suffice.
+        """Return True if `sums` may use products of exponentials, because none can underflow in float64.
 
         BIOES reaches any tag from the best sequence in at most three steps (`I-a E-a B-b I-b`). Two sums at one place
-        therefore differ by at most the scores of three steps. A product of two sums and a transition differs by at most
-        seven. Returns False on a GPU, because reading the answer would make the host wait.
+        therefore differ by at most the scores of three steps. Two products of two sums and a transition differ by at
+        most the scores of seven. Returns False on a GPU, because reading the answer would make the host wait.
         """
         if emissions.device.type != "cpu":
             return False
@@ -169,8 +169,8 @@ def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
 def _memm_emissions(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
     """Return emissions under which a CRF gives every sequence the probability that a `memm` gives it.
 
-    The normaliser of the next word after a tag is subtracted from that tag, so that only the first word's normaliser
-    remains.
+    A `memm` normalises each word's scores given the previous tag. This subtracts that normaliser from the emission of
+    the previous tag instead. The CRF's own total is then the normaliser of the first word.
     """
     paid = emissions.clone()
     for i in range(1, emissions.shape[1]):
@@ -225,7 +225,10 @@ def _turned(mask: Tensor) -> Tensor:
 
 
 def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Return sums in both directions, `(l, 2, b, k)`, scaled at every place of every row by its own sum."""
+    """Return logarithms of the sums in both directions, `(l, 2, b, k)`.
+
+    At every place, each row of exponentials is divided by its total, so that products do not underflow.
+    """
     top, most, best = emissions.amax(-1, keepdim=True), follow.amax(), first.amax(-1, keepdim=True)
     shares, weights = (emissions - top).exp_(), (follow - most).exp()
     totals = torch.empty_like(top)
@@ -241,7 +244,7 @@ def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Return the sums of `_products`, computed with `logsumexp` over `(2, b, k, k)` at every place."""
+    """Return the same values as `_products`, computed with `logsumexp` over `(2, b, k, k)` at every place."""
     sources = follow.transpose(1, 2).contiguous()[:, None]
     rows = [first + emissions[0]]
     for here in emissions[1:].unbind():
@@ -252,7 +255,7 @@ def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 def _pairs(of: Sums, follow: Tensor, on: Tensor, weights: Tensor, *, scaled: bool) -> Tensor:
     """Return the expected number of each tag (column) after another (row), `(k, k)`, summed over all places.
 
-    on: `(b, l - 1)`, True if the place has a second tag. weights: `(b, l - 1)`, weight of each pair.
+    on: `(b, l - 1)`, True if the pair's second word is no padding. weights: `(b, l - 1)`, weight of each pair.
     """
     k = len(follow)
     ahead, behind = (x.reshape(-1, k) for x in (of.ahead[:, :-1], of.behind[:, 1:] - of.total[:, None, None]))

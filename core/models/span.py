@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is not an entity, and the factor of its loss
-HIDDEN, LENGTH, SHAPE = 150, 50, 100  # units
+HIDDEN, LENGTH, SHAPE = 150, 50, 100  # widths of a representation and of its features of length and of word shapes
 SHAPES, BUCKETS = 5, 6
 
 
@@ -300,10 +300,7 @@ class Critic(nn.Module):
         self.score = nn.Sequential(nn.Linear(2 * width, UNITS), nn.ReLU(), nn.Linear(UNITS, 1), nn.Softplus())
 
     def forward(self, own: Tensor, other: Tensor) -> Tensor:
-        """Return InfoNCE of m pairs, nats: minus the mean log-share of each row's own pair among all pairs of the row.
-
-        0 for one pair.
-        """
+        """Return InfoNCE of m pairs in nats: the cross entropy of finding each row's partner among m; 0 if m is 1."""
         # Applying the first layer to each side and adding equals applying it to m x m joined rows, in less memory.
         first: nn.Linear = self.score[0]  # type: ignore[assignment]
         weights = first.weight.chunk(2, 1)

@@ -53,10 +53,10 @@ def prediction_of(tags: Sequence[str]) -> Prediction:
 
 
 def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]]) -> Tensor:
-    """Return the numbers of the entities' BIOES tags `(b, l)`, by each sentence's index; IGNORED after its end.
+    """Return the tag number of each word, `(b, l)`; IGNORED after a sentence's end.
 
-    Entities of every scheme are encoded here, so BIOES allows every sequence. A constrained chain would give a
-    forbidden sequence an infinite loss.
+    indices: {BIOES tag: number} for each sentence. Tags are made here from entities, so every sequence is valid BIOES.
+    A constrained chain would give an invalid sequence an infinite loss.
     """
     labels = torch.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED)
     for row, (sentence, index) in enumerate(zip(sentences, indices, strict=True)):
@@ -159,7 +159,10 @@ class Tagger(nn.Module):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss`: weighted negative log-likelihood per word, of the whole step if given, else of the batch."""
+        """Return `loss`: the weighted negative log-likelihood per word.
+
+        num_items_in_batch: number of words in the whole optimizer step; None: the number of words in this batch.
+        """
         mask = labels != IGNORED
         losses = self.crf.loss(self.emissions(features, tuple(labels.shape)), labels.clamp(min=0), mask)  # type: ignore[arg-type]
         words = mask.sum() if num_items_in_batch is None else num_items_in_batch

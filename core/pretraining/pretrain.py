@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.training.pretrain import Piles
     from core.training.steps import Examples
 
-HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
+HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus that is held out, and the largest number of its sentences
 _FITTED = (
     "The encoder came without a vocabulary head, so one was fitted first with the encoder frozen. It started from an"
     " identity transform, a decoder tied to the embeddings, and biases from the pieces' frequencies. All losses below"

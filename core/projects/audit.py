@@ -21,8 +21,8 @@ def note_look(corpora: Collection[str]) -> None:
 def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
     """Decorate a function that exports data of runs: write one line in the log per call.
 
-    The function's first argument is one id or several. An id is a run's id, or that of a selection or an overlaid map,
-    which begins with a run's id.
+    The function's first argument is one id or several: ids of runs, of selections or of overlaid maps. Each of them
+    begins with a run's id.
     """
 
     @wraps(function)

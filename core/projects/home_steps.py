@@ -157,7 +157,7 @@ def health(choice_id: str) -> str:
 
 
 def is_asked_again(run_id: str) -> bool:
-    """Return True if the step "worth" is about this experiment, and offers to repeat it with more repetitions."""
+    """Return True if the step "worth" describes this experiment and offers to repeat it with more replicates."""
     step = _worth()
     return step.again and step.run == run_id
 

@@ -232,7 +232,7 @@ def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> set[str]:
-    """Return the child runs of `going`, their own child runs, and child runs of removed runs that they reuse."""
+    """Return the child runs of `going` at any depth, and the runs that they reuse if these lost their parent run."""
     parts, size = set[str](), -1
     while len(parts) > size:
         size, users = len(parts), [name for name in runs if name in going or name in parts]

@@ -1,9 +1,9 @@
-"""A tagger that a finished sample ships with: its difference to the bundled encoder, 2 MB in place of 90 MB.
+"""The tagger of a finished sample, shipped as its difference from the bundled encoder: 2 MB instead of 90 MB.
 
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
-LoRA of rank r changes a matrix W of the encoder by a product of two matrices. The difference holds these as `W.left`,
-shape (out, r), and `W.right`, shape (r, in), and as a whole every tensor that the encoder lacks, such as the head.
+LoRA of rank r changes a matrix W of the encoder by a product of two matrices. The difference holds the two as `W.left`,
+shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are stored whole.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from core.training.saved_models import NAME
 
 SMALL, DIFFERENCE = "small", "difference.safetensors"
 _FACTORS = (".left", ".right")
-_MOST = 32  # rank
+_MOST = 32  # largest rank of a difference
 _CLOSE = 1e-5  # largest error of a restored weight, far below what a prediction depends on
 
 Tensors = dict[str, np.ndarray]
@@ -73,9 +73,12 @@ def _base(name: str, encoder: Tensors) -> np.ndarray | None:
 
 
 def _factors(name: str, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return float32 matrices (out, r) and (r, in) with the smallest r whose product is the difference."""
+    """Return float32 matrices (out, r) and (r, in) whose product is the difference, with the smallest possible r.
+
+    Errors: ModelError if r would be above _MOST.
+    """
     if difference.ndim == 2:
-        # Products with a few random vectors span a matrix of low rank, and decomposing the small rest takes no time.
+        # The products with a few random vectors span the columns of a low-rank matrix, so the SVD is of a small matrix.
         seen = difference.astype(np.float64) @ np.random.default_rng(0).normal(size=(difference.shape[1], _MOST))
         basis = np.linalg.qr(seen)[0]
         u, s, v = np.linalg.svd(basis.T @ difference, full_matrices=False)

@@ -84,7 +84,10 @@ def corpus_name(reference: str) -> str:
 
 
 def text_name(reference: str) -> str:
-    """Name a text to pre-train on: strategy and budget of a selection, else the corpus, whatever was left out of it."""
+    """Name a text to pre-train on: the strategy and budget of a selection, else the name of the corpus.
+
+    A copy of a corpus without held-out sentences gets the name of that corpus.
+    """
     with suppress(WinnowError, KeyError):
         corpus = library().find(reference)
         if corpus.name.endswith(LEARNABLE):

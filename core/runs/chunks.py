@@ -63,7 +63,7 @@ class Work(Protocol):
         """Load the model. Called once per process, on the machine that computes."""
 
     def device(self) -> tuple[str, str]:
-        """Describe the device of a process that has its own device: in words, and by name."""
+        """Return the device of a worker process of Ray: a description, and the name of the GPU or processor."""
 
 
 class Part:

@@ -44,7 +44,7 @@ State = Literal["queued", "running", "interrupted"] | Ending
 EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports before a stage's end is estimated; the first batch is slow
-MOST = 1000  # limit for the notes and for the metrics in a state, because adding one takes time in their number
+MOST = 1000  # limit for the notes and for the metrics in a state, because adding one copies all others
 OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without an error message (killed, or out of memory). See worker.log, or resume the run."
 
@@ -265,7 +265,7 @@ def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | N
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Correct the state from the log by what is known about live processes. The arguments are those of `fold`."""
+    """Correct a state that was computed from the log, using facts about live processes. Arguments: see `fold`."""
     ended = state.state in ENDINGS
     # The new attempt has not written an event yet, so the log still ends with the previous attempt.
     if launching and (ended or not locked):

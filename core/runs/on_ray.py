@@ -51,7 +51,7 @@ class _Nodes:
         self._looked = float("-inf")
 
     def look(self) -> None:
-        """Find new and lost nodes. Errors: ResourceError if no node is left whose results have the same bytes."""
+        """Find new and lost nodes. Errors: ResourceError if every node was refused."""
         if time.monotonic() - self._looked > _COUNT:
             self._looked = time.monotonic()
             alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
@@ -87,7 +87,7 @@ class _Nodes:
             self._context.note(f"Node {name} is gone.", passing=True)
 
     def refuse(self, node: str, error: ResourceError) -> None:
-        """Leave a node idle, because its results would differ in some bytes from those of the other nodes.
+        """Leave a node idle, because it cannot run Winnow or because its results would have other bytes.
 
         Errors: `error`, if most nodes are refused.
         """

@@ -74,7 +74,8 @@ class Grammar:
     def productions(self, topic: str, names: Collection[str] = ()) -> list[str]:
         """Return sentences that together use every alternative of every rule, choice and number range of `topic`.
 
-        names: rules of which two alternatives are enough. Neighbouring alternatives meet in different pairs.
+        names: rules of which two alternatives are enough. Each template gives three sets of sentences, which combine
+        its alternatives differently.
         """
         known: dict[str, list[str]] = {}
         columns = [[self._each(part, names, known) for part in parts] for parts in self.rules[topic]]
@@ -138,7 +139,10 @@ class Grammar:
 
 
 def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
-    """Join the i-th texts of all columns, for as many i as the longest has; shorter columns begin again."""
+    """Join the i-th texts of all columns, for each i in the longest column. Shorter columns are repeated.
+
+    shift: column k begins with its text number shift * k.
+    """
     longest = max(map(len, columns), default=0)
     return ["".join(texts[(i + shift * k) % len(texts)] for k, texts in enumerate(columns)) for i in range(longest)]
 
