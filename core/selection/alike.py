@@ -12,7 +12,7 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
     """Return one function per corpus that splits a sentence into words.
 
-    It is `own` if all corpora came tokenised or if our rule tokenised this corpus, else `retokenized`.
+    The function is `own` if our rule tokenised this corpus, or if it tokenised none of them; else `retokenized`.
     """
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
     # Text that our rule tokenised needs no second pass.

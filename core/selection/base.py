@@ -106,7 +106,7 @@ class Strategy(ABC):
     topical: True if the score depends on the sentence's topic. False for controls and for lengths.
     needs: roles besides T_C and D_C.
     reads: data that `score` uses: ids only, sentences, embeddings, both, or sentences with predicted entities.
-    models: models to train before scoring. If the strategy uses embeddings, they are those of these models, joined.
+    models: models to train before scoring. If the strategy also uses embeddings, these models compute them, joined.
     summary, trust: sentences for the page: what the strategy does, and when to trust it.
     Options: class of the strategy's options. options: their values.
     """
@@ -151,7 +151,7 @@ class AdaptedOptions(Config):
     """Options of every strategy that needs trained models."""
 
     preset: Literal["quick", "paper"] = option(
-        "quick", "Training of the strategy's models: quick for few epochs, paper for that of Mahapatra et al. 2022."
+        "quick", "Training of the strategy's models. quick: few epochs. paper: as in Mahapatra et al. 2022."
     )
     accumulation: int = option(
         1, "Micro-batches per training batch of these models: more need less memory.", ge=1, le=4096

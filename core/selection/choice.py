@@ -183,7 +183,10 @@ def _folders(run: Run) -> Sequence[Path]:
 
 
 def _spoilt(folder: Path, *, first: bool = False) -> Iterator[Path]:
-    """Yield the missing or unreadable files of a selection. first: True if it is a run's first, which needs none."""
+    """Yield the missing or unreadable files of a selection.
+
+    first: True for the first selection of a run, which may lack both files.
+    """
     about, budget = folder / ABOUT, folder / BUDGET
     if (about.exists() or not first) and not _says_what_it_is(read_object(about)):
         yield about

@@ -1,4 +1,4 @@
-"""Look into selections: explain a sentence, show examples, measure health, compare two, read those without corpora."""
+"""Explain sentences of a selection, show examples, measure health, compare two, and read one without its corpora."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

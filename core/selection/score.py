@@ -85,7 +85,7 @@ class ScoreConfig(EncoderOptions):
 class ScoreWork:
     """Score the sentences of D_C by a strategy.
 
-    sources: corpora from which each worker prepares a strategy that loads a model; None if the strategy is prepared.
+    sources: corpora from which each worker prepares the strategy, if it loads a model; None if it is prepared already.
     """
 
     strategy: Strategy

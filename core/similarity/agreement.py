@@ -30,7 +30,11 @@ class TwoMeasures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Two sources that the measures order differently; first, second: measures per answer; why: a sentence."""
+    """Two sources that the measures order differently.
+
+    first, second: the measures that find the first source closer, and those that find the second closer. why: the
+    reason, as a sentence.
+    """
 
     target: str
     sources: tuple[str, str]

@@ -1,7 +1,7 @@
 """Base class of similarity measures, and the equal samples that measures compare (Dai et al. 2019, 4 and 5).
 
 `fit` and `compare` are separate, because fitting a source takes most of the time and serves every target. Only
-`Grid.closeness` flips signs. Everywhere else `prefer` tells which end means "closer".
+`Grid.closeness` flips signs. Everywhere else, `prefer` names the end of the values that means "closer".
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -15,7 +15,7 @@ import numpy as np
 
 from core.results import FloatArray, Prefer
 
-FEWEST = 4  # fewest parts with a value of both sources that are tested
+FEWEST = 4  # a lead is tested only if this many parts have a value of both sources
 LEVEL = 0.05  # family-wise error rate of the leads of a target, by Holm
 
 
@@ -81,9 +81,9 @@ class Lead:
     """Lead of the source that a measure puts first over the next one, in the measure's unit; positive if it leads.
 
     whole: lead in the table. on_parts: mean lead over the parts, which are smaller samples. low, high: 95% interval of
-    on_parts. p: two-sided p-value of the smaller of the two leads, from the standard error over the parts. parts:
-    number of parts with a value of both sources. If there are too few, on_parts, low, high and p are None. holds: True
-    if the lead is beyond chance, by Holm over the target's measures.
+    on_parts. p: two-sided p-value of the smaller of `whole` and `on_parts`, from the standard error over the parts.
+    parts: number of parts with a value of both sources. If there are too few, on_parts, low, high and p are None.
+    holds: True if the lead is beyond chance, by Holm over the target's measures.
     """
 
     target: str
@@ -146,8 +146,8 @@ def in_front(column: FloatArray) -> tuple[int, int] | None:
 def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, float, float] | None:
     """Return the mean over parts `(p,)`, its 95% interval (low, high) and p of the lead; None below `FEWEST` parts.
 
-    whole: the lead on all text, above 0. The smaller lead is tested. A lead only on the parts is no
-    lead in the table, and a lead only on the whole may be chance.
+    whole: the lead on all text, above 0. p belongs to the smaller of `whole` and the mean over parts. A lead is thus
+    significant only if both the table and the parts show it.
     """
     from scipy.special import stdtr, stdtrit
 

@@ -1,7 +1,7 @@
 """Test if measures predict F1: correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
 
-Table 4 of the paper, language models, holds Pearson's r per target over all single runs, then the plain mean over
-targets (SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how
+For language models, Table 4 of the paper holds the mean over targets of Pearson's r, computed per target over all
+single runs (SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how
 uncertain.
 """
 
@@ -30,7 +30,7 @@ ENOUGH = 4  # targets for an interval, and sources for a target to count in it
 CLOSEST = 0.9999  # |r| is clipped to it so that Fisher's z stays finite
 ORDERS = 20_000  # most orders that are enumerated or drawn for a p-value, because a page waits for them
 SAME = 1e-9  # differences in r below it are rounding
-FEWEST_ADVISED = 4  # fewest sources with advice for a p-value; with 3, a useless rule is always right in 1 of 6 cases
+FEWEST_ADVISED = 4  # fewest sources with advice for a p-value; a useless rule gets 3 of 3 right in 1 of 6 cases
 Model = Literal["language model", "word vectors"]
 _Float64 = npt.NDArray[np.float64]
 
@@ -39,7 +39,8 @@ _Float64 = npt.NDArray[np.float64]
 class Outcomes:
     """F1 in percent after training with each source.
 
-    mean, sd, runs: `(t, s)`, NaN or 0 if nothing was trained; sd divides by the number of runs n, not by n - 1.
+    mean, sd, runs: `(t, s)`. If nothing was trained, mean is NaN, sd and runs are 0. sd divides by the number of runs
+    n, not by n - 1.
     none: `(t,)` F1 without a source, NaN if unknown.
     """
 

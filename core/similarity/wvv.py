@@ -1,4 +1,4 @@
-"""Skip-gram word vectors of a corpus: their variance (WVV) as a measure, and `vectors`, which a tagger starts from.
+"""Skip-gram word vectors of a corpus: the measure WVV, and `vectors`, the run whose vectors a tagger starts from.
 
 WVV is how far word vectors of the source move when training continues on the target (Dai et al. 2019, 4.3 and 6).
 """
@@ -161,7 +161,10 @@ def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[s
 
 
 def coverage(vocabulary: Container[str], counts: Mapping[str, int]) -> float:
-    """Return the share of running words of `counts` (token: occurrences) in `vocabulary`. Words have a letter."""
+    """Return the share of the running words in `counts` that `vocabulary` contains, 0 to 1.
+
+    counts: {token: occurrences}; only tokens with a letter count as words.
+    """
     # All languages share digits and punctuation, so only words show if two texts are in one language.
     words = {word: n for word, n in counts.items() if any(map(str.isalpha, word))}
     return sum(n for word, n in words.items() if word in vocabulary) / max(sum(words.values()), 1)
