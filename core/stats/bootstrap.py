@@ -3,7 +3,7 @@
 The draws come from a hierarchical bootstrap: it resamples seeds, then test sentences, the same ones for both variants.
 The spread of these draws is biased in two ways when there are few seeds:
 
-- it uses the n - 1 deviations of n seeds as if they were all (too narrow);
+- it divides the squared deviations of n seeds by n, not by n - 1 (too narrow);
 - it counts the chance interaction of a seed and a sentence three times (too wide; Owen 2007).
 
 In simulations, a plain percentile interval over 3 seeds covers the truth in 83% of cases if seeds differ much, and in
@@ -15,8 +15,8 @@ In simulations, a plain percentile interval over 3 seeds covers the truth in 83%
 The same simulations then give a coverage of 93% to 98%.
 
 Variants of an experiment share the seeds of their taggers: order of the data, and weights of the new layers. From four
-seeds on, they are compared seed by seed, as pairs (`PAIRED_FROM`). That removes noise that a seed has in common in both
-variants, and costs degrees of freedom: on committed counts of four replicates, the variance of the difference was 17%
+seeds on, they are compared seed by seed, as pairs (`PAIRED_FROM`). That removes noise that a seed adds to both variants
+alike, and costs degrees of freedom: on committed counts of four replicates, the variance of the difference was 17%
 smaller on bc5cdr and 65% on conll2003. With two or three seeds the lost degrees of freedom cost more than that, so each
 variant resamples its own seeds. If a variant has only one selection and one pre-training, the interval does not include
 their random variation.
@@ -26,10 +26,12 @@ compared within replicates (SOURCES.md, Halves swapped). A replicate trains on o
 next replicate swaps them. The mean difference varies by two parts:
 
 - between replicates: pre-trainings, taggers, and the draw of labels;
-- between test sentences, which all pairs of replicates share. Between replicates there is also the difference of the
-  two halves, which cancels in the mean of a pair. With more than two replicates it is left in, because the task corpus
-  and the labels of the pool, which all replicates share, may cause as much, and no table shows that. With two
-  replicates it is the only part, so it is counted once.
+- between test sentences, which all pairs of replicates share.
+
+The variance between replicates also includes the difference of the two halves, which cancels in the mean of a pair.
+With more than two replicates this part is not subtracted. All replicates share the task corpus and the labels of the
+pool, which may cause as much variance, and the counts cannot show how much. With two replicates no sentence is tested
+twice, so the whole variance of the sentences is subtracted from that between replicates and is counted once.
 """
 
 from collections.abc import Sequence
@@ -195,9 +197,11 @@ def resample(
 def _by_replicate(
     whole: FloatArray, resampled: FloatArray, tables: FloatArray, tested: BoolArray, rng: np.random.Generator
 ) -> Resampled:
-    """Do the same as `resample` for pairs of replicates. Columns: replicates of one variant, then of the other.
+    """Do the same as `resample` for pairs of replicates.
 
-    tested: shape (replicates, sentences), True if the replicate was tested on the sentence.
+    whole, resampled: F1 of each evaluation, `(2 r,)` and `(draws, 2 r)`: the r replicates of one variant, then those of
+    the other, in the same order. tables: see `tables_of`. tested: `(r, sentences)`, True if the replicate was tested on
+    the sentence.
     """
     n, m = tested.shape
     moved = resampled - whole
@@ -246,9 +250,9 @@ def seeds_part(
 def replicates_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, n: int, m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Do as `seeds_part` does if both variants share `n` replicates.
+    """Return the same two values as `seeds_part`, for two variants that share `n` replicates.
 
-    noise: `(...)`, of the mean of their differences.
+    noise: `(...)` variance of the mean of their n differences.
     """
     return seeds_part(np.stack([noise, np.zeros_like(noise)]), both, sentences, (n, n), m)
 

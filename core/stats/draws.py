@@ -40,7 +40,7 @@ def _shares(sizes: IntArray, n: int) -> IntArray:
     left = min(n, int(sizes.sum()))
     while left:
         open_ = np.flatnonzero(shares < sizes)
-        # Fewer than one for each: give them to the first strata, so that equal `n` gives equal shares.
+        # Fewer than one for each: give them to the first strata, so that the shares depend only on sizes and `n`.
         if left < len(open_):
             shares[open_[:left]] += 1
             break

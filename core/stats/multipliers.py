@@ -4,7 +4,7 @@ The other variant was run at several sizes, in the same replicates. For each mul
 interpolated between the neighbouring sizes on a log scale, replicate by replicate. The difference of the two variants
 is then tested like any difference of replicates. The interval consists of the multiples around the estimate that the
 test does not reject (Fieller 1954). From two replicates on, its coverage therefore equals that of the test. Resampling
-so few replicates would not cover as often (see `bootstrap`). It never extrapolates beyond the sizes that were run
+so few replicates would not cover as often (see `bootstrap`). No multiple is extrapolated beyond the sizes that were run
 (SOURCES.md, Multipliers).
 """
 
@@ -24,8 +24,8 @@ STEPS = 100  # multiples that are tested, evenly spaced on a log scale
 class Worth:
     """Multiple of `size` that the other variant needs for the same F1.
 
-    times: from 1 (or less) to `most` (or more), the largest that was run. lo, hi: 95% interval; None if it extends
-    below 1, or beyond `most`. replicates: number that it is based on.
+    most: largest multiple that was run. times: the multiple, from 1 (which means 1 or less) to `most` (`most` or more).
+    lo, hi: 95% interval; None if it extends below 1, or beyond `most`. replicates: number that it is based on.
     """
 
     size: float

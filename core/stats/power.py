@@ -170,10 +170,10 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
 
 
 def detected(half: float, dof: float, bound: float = 0.05) -> float:
-    """Return the smallest gain, in points, that such a comparison detects in 80 of 100 cases; at most 100.
+    """Return the smallest gain, in points, that repetitions of a comparison detect in 80 of 100 cases; at most 100.
 
-    It uses the spread that the comparison observed; `detectable` forecasts it for a given spread. half: half the width
-    of its 95% interval. dof: its degrees of freedom. bound: significance level of its test.
+    Unlike `detectable`, this uses the spread that the comparison observed. half: half the width of its 95% interval.
+    dof: its degrees of freedom. bound: significance level of its test.
     """
     from scipy.special import stdtrit
 

@@ -15,7 +15,7 @@ from core.results import FloatArray
 DRAWS = 1000
 # Below 0.05, a law is a straight line in the logarithm; beyond 3, it is a step. A few sizes cannot distinguish more.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
-_SHAPES = np.linspace(-0.505, 3, 351)  # from a square root over the logarithm, near 0, to a step; 0 is left out
+_SHAPES = np.linspace(-0.505, 3, 351)  # about -0.5: a square root; near 0: a logarithm; 3: a step; 0 itself is left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

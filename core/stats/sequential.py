@@ -1,8 +1,8 @@
 """Interim analyses of an experiment: bounds that limit false claims to 5% in all, and stopping for futility.
 
-The bounds are those of O'Brien and Fleming (1979), by the recursion of Armitage, McPherson and Rowe (1969). They have
-the same height at each analysis on the scale of the sum, so they spend little error early. With few replicates the test
-is Student's, so its p is compared with the level of the normal bound (Pocock 1977; Jennison and Turnbull 2000,
+The bounds are those of O'Brien and Fleming (1979), by the recursion of Armitage, McPherson and Rowe (1969). The sum of
+the differences has the same bound at each analysis, so early analyses use little of the 5%. With few replicates the
+test is Student's, so its p is compared with the level of the normal bound (Pocock 1977; Jennison and Turnbull 2000,
 significance-level approach). Stopping for futility adds no error, because it only removes claims (SOURCES.md, Looks).
 """
 
@@ -118,11 +118,11 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 
 
 def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: float) -> tuple[float, float] | None:
-    """Return the interval of a difference that allows for all looks; None at the last look, and if dof is 0.
+    """Return the interval of a difference that allows for all analyses; None at the last one, and if dof is 0.
 
-    It is a repeated confidence interval (Jennison and Turnbull 1989): its level is that of the bound at this look, so
-    the intervals of all looks include the truth together in 95 of 100 experiments. look: numbers, not arrays. number:
-    number of the look, from 0. dof: degrees of freedom of the difference.
+    It is a repeated confidence interval (Jennison and Turnbull 1989). Its level is that of the bound at this analysis,
+    so in 95 of 100 experiments the intervals of all analyses include the truth. look: numbers, not arrays. number: this
+    analysis, from 0. dof: degrees of freedom of the difference.
     """
     from scipy.special import stdtrit
 

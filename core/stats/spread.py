@@ -15,7 +15,7 @@ from core.results import Evaluation, FloatArray
 from core.stats.bootstrap import Resampled
 from core.stats.pooled import Estimate
 
-MANY = 1000  # test sentences of an estimate, which does not store their number: assumes a well-known part
+MANY = 1000  # assumed number of test sentences behind an `Estimate`, large enough to make their variance well known
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences, tested on USUAL
 USUAL = 300  # test sentences
 ASSUMED_SHARE = (
@@ -31,11 +31,11 @@ class Spread:
     """Random variation of F1, in points.
 
     seeds: sd of one variant's F1 between seeds. pretrainings: sd added by selection and pre-training if each replicate
-    has its own. both: part of `seeds` from the interaction of a seed with these sentences. sentences: sd of a
-    difference from the choice of test sentences, for any number of seeds. trainings: number of runs measured; 0:
+    has its own. both: part of `seeds` caused by the interaction of a seed with these sentences. sentences: sd of a
+    difference caused by the choice of test sentences, for any number of seeds. trainings: number of runs measured; 0:
     assumed. taggers: number of taggers in them. repeated: number of variants with replicates by which `pretrainings`
-    was measured; 0: it is assumed or not needed. n_sentences: of the test set. swapped: replicates have their own
-    labels and are tested on halves of `n_sentences`. labels: sd of a difference from these labels.
+    was measured; 0: it is assumed or not needed. n_sentences: size of the test set. swapped: replicates have their own
+    labels and are tested on halves of `n_sentences`. labels: sd of a difference caused by the draw of these labels.
     """
 
     seeds: float
@@ -105,7 +105,7 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
 
 
 def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
-    """Measure the spread by comparisons with swapped halves; None without any of four or more replicates.
+    """Measure the spread by comparisons with swapped halves; None if none of them has four or more replicates.
 
     With two replicates, no sentence is tested twice.
     """

@@ -40,8 +40,8 @@ def points(delta: float, interval: tuple[float, float]) -> str:
 class Verdict:
     """Verdict on a variant, its reason, and the comparisons that it is based on.
 
-    helped: answer against `none`. chose: answer against its control; None if it has none, or a single pre-training
-    cannot show it.
+    helped: answer against `none`. chose: answer against its control; None without a control, or with a single
+    pre-training, which cannot show the effect of the selection.
     """
 
     verdict: Word
@@ -87,8 +87,8 @@ class Arm:
     """A variant to judge: its evaluations, one per seed, and those of its control, a random selection of equal size.
 
     without, control: names of `none` and of the control, for sentences. single_pretraining: all evaluations use one
-    selection and one pre-training, so that the variation between those is unknown. none: evaluations of `none`, if this
-    variant has another one than the rest. unit: seeds or replicates. unlearnt: taggers that learnt nothing.
+    selection and one pre-training, so that the variation between those is unknown. none: evaluations of this variant's
+    own `none`; None if it has that of the others. unit: seeds or replicates. unlearnt: taggers that learnt nothing.
     """
 
     system: Sequence[Evaluation]
@@ -151,7 +151,7 @@ def by_holm(pairs: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Te
 
 
 def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, float]) -> dict[str, Tested]:
-    """Test planned comparisons at their level, and the k-th smallest p of K others at alpha / (K - k) (Holm)."""
+    """Test planned comparisons at their level, and the k-th smallest p of K others at alpha / (K - k + 1) (Holm)."""
     tests = {}
     left, stopped = len(pairs.keys() - planned.keys()), False
     for name, pair in sorted(pairs.items(), key=lambda item: item[1].p):
@@ -256,7 +256,7 @@ class Lacking:
 def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
     """Return the data that would detect `delta`.
 
-    falling: part of its variance that more than the present n repetitions would reduce. fixed: the other part. Errors:
+    falling: part of its variance that repetitions beyond the present n would reduce. fixed: the other part. Errors:
     ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri

@@ -204,7 +204,9 @@ def _scores(run: Run) -> list[str]:
 @click.command("errors")
 @click.argument("run_id")
 @click.option("--seed", type=int, help="Seed of a `finetune` run whose tagger to show; the first by default.")
-@click.option("--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of {', '.join(MISTAKES)}.")
+@click.option(
+    "--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of these kinds: {', '.join(MISTAKES)}."
+)
 @click.option(
     "--type", "types", multiple=True, callback=several, help="Only mistakes of this entity type, gold or predicted."
 )

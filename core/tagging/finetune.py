@@ -1,6 +1,6 @@
 """`finetune`: train taggers on L_C, one per seed; choose the best epoch on dev and test it once.
 
-Under torchrun, each process trains some of the seeds on a GPU of its own.
+Under torchrun, each process trains some of the seeds on a separate GPU.
 """
 
 import os
@@ -354,8 +354,8 @@ class Seeds:
 def dealt(run: Run, numbers: Sequence[int]) -> Iterator[Seeds]:
     """Deal seeds to the processes of torchrun; the first process announces the run to the others.
 
-    Inside the context, torchrun's variables are hidden. No batch is shared, and each process takes a free GPU like a
-    single command. `rank` is always 0 inside; use `Seeds.place`.
+    Inside the context, torchrun's variables are hidden. No batch is shared, and each process takes a free GPU, as a
+    command without torchrun does. `rank` is always 0 inside; use `Seeds.place`.
     """
     announce(run.id)
     seeds = Seeds(run=run, numbers=numbers, place=rank(), of=int(os.environ.get("WORLD_SIZE", "1")))

@@ -57,7 +57,7 @@ class Borrowed:
 
 
 def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
-    """Fetch everything that the config names; word vectors are learnt in a run of their own.
+    """Fetch everything that the config names; word vectors are learnt in a child run.
 
     types: types of the training set. Errors: CorpusError; ConfigError if the network cannot use an option.
     """
@@ -89,7 +89,7 @@ def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str =
 
 
 def word_vectors(config: WordVectorOptions, job: Job) -> "tuple[Vectors | None, Vectors | None]":
-    """Learn (in runs of their own) or read the word vectors of L_C and of the assisting corpus.
+    """Learn (in child runs) or read the word vectors of L_C and of the assisting corpus.
 
     Errors: CorpusError; ConfigError if the two differ in length.
     """

@@ -16,7 +16,7 @@ from core.results import FloatArray, IntArray
 if TYPE_CHECKING:
     import altair
 
-STEPS, EPOCHS = "optimizer steps", "epochs"  # of an axis
+STEPS, EPOCHS = "optimizer steps", "epochs"  # titles of the horizontal axis
 MOST = 2_000  # points drawn in one chart
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # second cue next to the colour
 _PALE = 0.35

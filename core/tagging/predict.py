@@ -43,7 +43,7 @@ class TagConfig(Config):
     weights: str = option("", "Hash of the tagger, so that a changed tagger makes a new run.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the tagger's hash. Errors: ModelError if it is not here."""
+        """Return the options with the tagger's hash. Errors: ModelError if the tagger is not on this machine."""
         return self.model_copy(update={"weights": fingerprint(self.model)})
 
 
@@ -98,7 +98,7 @@ class TagWork:
         return f"finding entities in {self.corpus.name}"
 
     def read(self, start: int, stop: int, about: chunks.About) -> _Neighbourhood:
-        # Also read neighbours of the first and last sentence. Each has a word at least, so this number suffices.
+        # Also read neighbours of the first and last sentence. `context` counts pieces; each sentence has at least one.
         first, last = max(start - about["context"], 0), min(stop + about["context"], len(self.corpus))
         kept = list(chain.from_iterable(self.corpus.batches(first, last)))
         return _Neighbourhood(sentences=kept, first=first, start=start, n=stop - start)
@@ -130,7 +130,7 @@ def predicted(
     raw: cut the text into tokens like the tagger's training set, because it has no tokens of its own.
     """
     cut = tagger.cut if raw else None
-    # Pieces are at least as many as words, so these words suffice.
+    # A word has at least one piece, so as many words as `context_pieces` are enough context.
     read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context_pieces)[own]
     predictions = tagger.predict(read, report)
     if not cut:

@@ -25,7 +25,7 @@ from core.text.sentence import Entity, Sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """Result of a `tag` run. types: types of the tagger, which spans index. sentences, entities: counts."""
+    """Result of a `tag` run. types: types of the tagger; `type` of a span indexes them. sentences, entities: counts."""
 
     types: Sequence[str]
     sentences: int

@@ -33,7 +33,7 @@ _process = Isolated("core.tagging.trial_process", "try a shorter text", SECONDS,
 class Text:
     """A text to try. name: its file, "" if it was pasted. left_out: number of paragraphs beyond `MOST` characters.
 
-    blank: numbers of a PDF's pages without text.
+    blank: page numbers of the pages of a PDF that have no text.
     """
 
     name: str
@@ -136,7 +136,10 @@ def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = la
 
 
 def _spans(number: int, at: int, cleaned: str, own: str, entities: Iterable[Sequence[Any]]) -> Iterable[Span]:
-    """Yield a sentence's entities in characters of its paragraph, where it begins at `at` and is written as `own`."""
+    """Yield a sentence's entities as spans of characters of paragraph `number`.
+
+    at: character at which the sentence begins. own: its text in the paragraph. cleaned: the text that was tagged.
+    """
     if not entities:
         return
     places, tokens = Places(cleaned, Source(text=own)), token_places(cleaned, tokenize(cleaned))

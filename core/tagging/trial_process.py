@@ -17,7 +17,7 @@ from core.tagging.predict import predicted
 from core.text.sentence import Sentence
 from core.text.words import tokenize
 
-THREADS = 2  # the limit of a reader's CPU time counts the threads
+THREADS = 2  # few, because `core.isolated` limits the sum of the CPU times of all threads
 Span = tuple[int, int, str, float]  # first token, end, type, confidence
 
 

@@ -216,7 +216,10 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
 
 
 def left_behind(run_id: str) -> tuple[int | None, Path | None]:
-    """Return a stopped training's last checkpoint (its step), and the folder of the best model so far."""
+    """Return the step of a stopped training's last checkpoint, and the folder of the best model so far.
+
+    Each is None if there is none.
+    """
     begun = trainings(run_id)
     if not begun:
         return None, None

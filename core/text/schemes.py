@@ -129,9 +129,9 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 class Proposal:
     """Schemes that fit the tags of a file.
 
-    candidates: one scheme if the tags leave no doubt, two if several fit, none if schemes are mixed. problem: why there
-    is not exactly one; "" if there is. where: line number or sentence index of the first tag that contradicts a single
-    scheme. outside: every tag is O, so every scheme gives the same sentences.
+    candidates: one scheme if the tags leave no doubt, two if both fit, none if schemes are mixed. problem: reason why
+    there is not exactly one candidate, else "". where: line number or sentence index of the first tag that contradicts
+    a single scheme. outside: True if every tag is O, so that every scheme gives the same sentences.
     """
 
     candidates: tuple[Scheme, ...]

@@ -21,11 +21,11 @@ _TYPE = re.compile(r"[^\W\d_][\w.:/&+ -]{0,60}")
 _BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
 _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
-_MOST_TYPES = 200  # a column with more different values names something else
-_LONGEST = 200  # characters of a tag; the patterns take the square of a longer one
+_MOST_TYPES = 200  # a column with more different values does not hold entity types
+_LONGEST = 200  # characters of a tag; the time of the patterns grows with the square of the length
 _LEAST_OUTSIDE = 0.2  # share of tokens outside of entities, below which a column of bare words holds no types
 _SHORTEST_TYPE = 3  # characters; a column of shorter ones holds codes: M and F, DE and FR, en and es
-_CONSTANT = 0.9  # of the sentences with a value: a column with one value each describes sentences, not tokens
+_CONSTANT = 0.9  # if more than this share of sentences has a single value, a column describes sentences, not tokens
 # Parts of speech (Penn Treebank, Universal Dependencies): never entity types by themselves.
 _POS = frozenset(
     {"CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS"}
@@ -258,7 +258,7 @@ def _joined(letter: str, name: str, style: Style) -> str:
     if not letter or (letter.islower() and not style.upper):
         return ""
     letter = letter.upper()
-    # W and M are read as S and I, except where a type may really begin with them ("M-X" among B-, I- and O is noise).
+    # W (whole) becomes S, and M (middle) becomes I.
     return f"{_LETTERS[letter]}-{name.upper() if style.upper else name}"
 
 

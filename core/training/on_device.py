@@ -41,8 +41,8 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
     """Yield a device for the work within this context, and release its memory afterwards.
 
     Load models only inside the context, so that nothing stays on the GPU. A process takes the first free GPU and keeps
-    it. alone: lock a CPU for this run too, as trainings do. Errors: ResourceError if the device of `--device` is
-    missing.
+    it. alone: True to lock the CPU if the run computes on it, as trainings do. Errors: ResourceError if the device of
+    `--device` is missing.
     """
     from core.models import devices
     from core.models.devices import prepare_attention, release_memory

@@ -29,12 +29,12 @@ class Settings:
     batch_size: sentences per optimizer step over all processes. accumulation: number of parts that a step's batch is
     cut into; the step stays the same. patience: training ends after this many epochs without a better dev F1, but not
     before min_epochs. max_steps: limit on the steps, 0 for none; at least three epochs are trained in any case.
-    dev_sentences: size of the dev sample after an epoch; 0: all. chain_learning_rate: learning rate of the CRF's
-    transitions; None: the head's rate, or a recurrent network's only rate. decay: if below 1, use plain SGD instead of
-    AdamW, and multiply its rate by this after each epoch whose dev F1 fell. Training then ends when the rate falls
-    below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and the assisting
-    corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last: keep the last
-    epoch instead of the best. parts: number of parts of a step on a CPU, one thread each.
+    dev_sentences: number of dev sentences that are scored after each epoch; 0: all. chain_learning_rate: learning rate
+    of the CRF's transitions; None: the head's rate, or a recurrent network's only rate. decay: if below 1, use plain
+    SGD instead of AdamW, and multiply its rate by this after each epoch whose dev F1 fell. Training then ends when the
+    rate falls below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and the
+    assisting corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last:
+    keep the last epoch instead of the best. parts: number of parts of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -189,7 +189,8 @@ class TaggerSettings(Config):
     )
     gamma: float = option(
         0.0,
-        "span: weight of the InfoNCE loss of these two representations, by a critic trained along; 0.001 in MINER.",
+        "span: weight of the InfoNCE loss of these two representations, whose critic is trained with the tagger; 0.001 "
+        "in MINER.",
         ge=0,
     )
     hidden: int | None = option(

@@ -277,8 +277,8 @@ def step_of(
     own = np.arange(like.rank, len(rows), like.world)
     if not len(own):  # there are fewer rows than processes: this process takes part, but predicts nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
-    # Make micro-batches small enough for `parts`, so that no thread waits for another. Count the padding only if rows
-    # of any length may share a micro-batch; otherwise they would not all fit into one.
+    # Make micro-batches small enough for `parts`, so that no thread waits for another. If rows of any length may share
+    # a micro-batch, count their padding too: without it, the limit would give more than `parts` micro-batches.
     total = lengths[own].sum() if like.stretch < math.inf else len(own) * lengths[own].max()
     limit = min(like.pieces, -(-int(total) // like.parts))
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
