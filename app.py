@@ -51,7 +51,10 @@ except WinnowError as error:
 
 
 def _warm() -> None:
-    """Import the modules of the first page, which would delay it; two parallel imports may see a half-loaded module."""
+    """Import all modules of the pages before the first request.
+
+    Otherwise the imports would delay the first page, and of two parallel imports one may see a half-loaded module.
+    """
     parts = sorted((ROOT / "pages" / "ui").rglob("*.py"))
     pages = (".".join(part.relative_to(ROOT).with_suffix("").parts) for part in parts)
     for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", *pages):

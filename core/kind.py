@@ -122,7 +122,7 @@ class Job:
     def _wanted(self, kind: str, options: Options) -> "Plan":
         known = self.kinds[kind]
         wanted = plan(known, known.config.parse(options), self.home)
-        # A child that is not reused gets a key of this run alone, so that this run finds it again after a resume.
+        # A child that is not reused gets a key that no other run has, so that only this run finds it after a resume.
         return wanted if known.reuse else replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
 

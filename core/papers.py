@@ -15,8 +15,8 @@ class Item:
 
     item: number of the table or figure. shows: its content. page: file name, without `.py`, of the page that shows it;
     "" if only a command makes it. commands: arguments of `python -m core`, with the user's corpora and runs in
-    capitals; empty if Winnow does not make it. differs: how Winnow's result differs from the paper's. evidence: how the
-    stored output in PAPERS.md falls short of the command.
+    capitals; empty if Winnow does not make it. differs: how Winnow's result differs from the paper's. evidence: limits
+    of the output stored in PAPERS.md, such as fewer seeds; "" for none.
     """
 
     item: str

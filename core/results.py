@@ -59,7 +59,7 @@ class Selection:
     """Rows selected from a corpus, best first, and the number of rows that were withheld.
 
     rows: `(k,)` int64, in rank order. dropped: number of rows withheld by each flag. A row with several flags is
-    counted once: as a leak if it is a leak, else under the first of its flags in the policy's order.
+    counted once: as a leak if it is a leak, else under the first of its withheld flags (`hygiene.counted_once`).
     """
 
     corpus: str

@@ -165,7 +165,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 
 def _role(role: str, held: str | None) -> None:
-    """Draw the pickers of a card's corpora; the heading names the role if the card has only one role."""
+    """Draw the picker of a role's corpus. It has no label if the card has only this role, which its heading names."""
     # The key includes the corpus of the role, so that a change elsewhere resets the field.
     term, key = ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):

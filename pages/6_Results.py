@@ -122,7 +122,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
         board = results.board(run_id)
-        # A stable sort: the claimed arm first, because comparisons open on the first one.
+        # A stable sort: the variant of the claim first, because comparisons open on the first one.
         leaderboard = sorted(board.leaderboard, key=lambda arm: not results.is_claimed(board, arm))
         return {
             run: f"{words.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"

@@ -19,7 +19,7 @@ def main() -> None:
         listed = papers.listed()
         tabs = st.tabs([paper.name for paper in listed], key="papers.tab", on_change="rerun", bind="query-params")
         for tab, paper in zip(tabs, listed, strict=True):
-            if tab.open:  # a fifth of all, which a browser draws at once
+            if tab.open:  # draw one paper only, because all five together would take a browser long
                 with tab:
                     _paper(paper)
 

@@ -50,7 +50,9 @@ class PretrainOptions(MlmSettings):
         corpus=True,
     )
     general: str = option(
-        "", "General text on which forgetting is measured; by default 5% of the last corpus.", corpus=True
+        "",
+        "General text on which forgetting is measured; by default 5% of the last corpus, if there are several.",
+        corpus=True,
     )
 
 

@@ -81,7 +81,9 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     )
     states: str = option("", "bilstm: an encoder whose frozen layers are mixed and fed to the second BiLSTM.")
     assisting: str = option(
-        "", "Assisting corpus: another labelled corpus to train on too, such as the one that skl keeps.", corpus=True
+        "",
+        "Assisting corpus: another labelled corpus to train on too, such as sentences that `skl` keeps.",
+        corpus=True,
     )
     assisting_types: tuple[str, ...] = option(
         (),
