@@ -1,8 +1,7 @@
 """Test if measures predict F1: correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
 
-For language models, Table 4 of the paper holds the mean over targets of Pearson's r, computed per target over all
-single runs (SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how
-uncertain.
+For language models, Table 4 of the paper holds Pearson's r per target over all single runs, averaged over targets
+(SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how uncertain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

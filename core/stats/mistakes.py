@@ -72,9 +72,9 @@ def by_type(sentences: Iterable[tuple[Iterable[Entity], Iterable[Mistake]]]) -> 
 def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, ...]:
     """Return the mistakes in one sentence, in order.
 
-    An entity is part of one mistake at most. Entities that do not match are paired: first with the same span of another
-    type (wrong type), then with an overlapping entity of the same type (wrong border), then with one of another type
-    (wrong type). The rest are missed or invented.
+    An entity is part of one mistake at most. Entities that do not match are paired: first those with the same span
+    (wrong type). Then overlapping ones of the same type (wrong border), then all other overlapping ones (wrong type).
+    The rest are missed or invented.
     """
     gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
     # Exact matches take part in no mistake.
