@@ -54,7 +54,7 @@ def _file(objects: Sequence[str], lock: str = "") -> bytes:
 
 
 def pdf_mapped(lines: Sequence[str], code: int, mapped: str) -> bytes:
-    """Lines on a page, in a font whose letter `code` maps to the characters `mapped` in hex."""
+    """Make a page of these lines in a font whose character map maps the byte `code` to `mapped` (UTF-16 in hex)."""
     shown = "".join(f"BT /F 10 Tf 60 {760 - 28 * i} Td ({_literal(line)}) Tj ET\n" for i, line in enumerate(lines))
     cmap = (
         "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def\n"
@@ -79,7 +79,7 @@ def _literal(text: str) -> str:
 
 
 def lines(texts: Sequence[str], left: float = 60, top: float = 760) -> list[Placed]:
-    """Lines below each other, 14 points apart."""
+    """Place lines below each other, 14 points apart."""
     return [(left, top - 14 * i, text) for i, text in enumerate(texts)]
 
 
@@ -92,7 +92,7 @@ def zipped(members: Mapping[str, str | bytes]) -> bytes:
 
 
 def docx(paragraphs: Sequence[str], *, body: str = "", head: str = "", more: Mapping[str, str | bytes] = {}) -> bytes:
-    """body: XML that follows the paragraphs. head: what stands before the root. more: further members."""
+    """Make a DOCX. body: XML after the paragraphs. head: text before the root element. more: further members."""
     inside = "".join(f"<w:p><w:r><w:t>{escape(text)}</w:t></w:r></w:p>" for text in paragraphs)
     xml = f'<?xml version="1.0"?>{head}<w:document {W}><w:body>{inside}{body}</w:body></w:document>'
     return zipped({"[Content_Types].xml": "<Types/>", "word/document.xml": xml, **more})

@@ -43,7 +43,7 @@ class Driver:
         self._ready(torch)
 
     def tells(self, *rows: Row, busy: Callable[[], int] = lambda: 37, torch: str | None = "13.0") -> None:
-        """Show cards by the NVIDIA library."""
+        """Show cards by the NVIDIA library only."""
         nvml = ModuleType("pynvml")
 
         class NVMLError(Exception): ...

@@ -239,7 +239,7 @@ def tuned(
     never: str = "",
     **settings: Any,
 ) -> Run:
-    """A finished `finetune` run. seed_effects: what each seed adds to `skill`. never: a type that is never found."""
+    """Finish a `finetune` run. seed_effects: added to `skill`, per seed. never: a type that is never found."""
     gold = {name: list(next(made[name].batches(0, 1000))) for name in ("dev", "test")}
 
     def work(context: RunContext) -> FinetuneResult:
@@ -294,7 +294,9 @@ def experiment(
 ) -> Run:
     """Finish an experiment. lines: (arm, budget, sentences of MLM). never: a type that no arm finds.
 
-    seed_effects: what each seed adds to an arm's skill, by arm. changed: {arm: mentions that its L_C changed, was to}."""
+    seed_effects: {arm: effects added to its skill, per seed}. changed: {arm: (mentions changed in its L_C, mentions
+    asked for)}.
+    """
     store, finished = RunStore(home), []
     for number, (arm, budget, sentences) in enumerate(lines):
         pretrain = None
@@ -305,7 +307,7 @@ def experiment(
         effect = (seed_effects or {}).get(arm, (0, 0.02, -0.02))
         own = (
             {"epochs": number} if changed and arm in changed else {}
-        )  # another option makes a separate run, as other labels would
+        )  # another option gives a separate run, as other labels would
         sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, effect, never=never, **own)}
         every = Replicate(draw=0, seeds=SEEDS, number=1)  # as if each seed had its own selection and pre-training
         labels = (rebuilt(home, made, arm, *changed[arm]),) if changed and arm in changed else ()

@@ -36,7 +36,7 @@ PARTS = (  # imports of the command line and of workers that train or embed
     "transformers.models.bert.tokenization_bert",
     "sklearn.linear_model",
 )
-POLL = 0.02  # seconds between two checks if a process ended
+POLL = 0.02  # seconds between two checks whether a process has ended
 
 
 class ForkedProcess:
@@ -48,7 +48,7 @@ class ForkedProcess:
         self._forge = fork_server
 
     def poll(self) -> int | None:
-        """Return the exit status; None while the process runs."""
+        """Return the exit status, or None while the process runs."""
         if self.returncode is None:
             try:
                 self.returncode = self._forge.ask({"poll": self.pid})
@@ -103,7 +103,7 @@ class ForkServer:
         return ForkedProcess(self, self.ask(order, (stdout.fileno(), stderr.fileno())))
 
     def ask(self, order: Mapping[str, object], ends: Sequence[int] = ()) -> int:
-        """Send an order; return the answer."""
+        """Send a command; return the answer."""
         with self._one_by_one:
             socket.send_fds(self._mine, [json.dumps(order).encode()], ends)
             answer = self._mine.recv(64)

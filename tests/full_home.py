@@ -14,7 +14,7 @@ from tests.similarity.test_measures import FRUIT, METAL, chained
 
 
 def furnish(home: Path) -> dict[str, str]:
-    """Fill the current home; return {page: its address with query}."""
+    """Fill the current home. Return {page: its address with query}."""
     made, library = finished.corpora(home), Library(home)
     finished.experiment(home, made, finished.LINES)
     measured = finished_bias.measured(home, finished_bias.contracts(home))

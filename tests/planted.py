@@ -1,4 +1,4 @@
-"""Sentences with a known answer: contracts are wanted, recipes are not."""
+"""Sentences with a known answer: contracts are in the domain, recipes are not."""
 
 import random
 import zlib

@@ -23,7 +23,7 @@ class Recorder(Silent):
 
 
 class Canceller(Silent):
-    """Cancel once `check` was called `at` times."""
+    """Cancel once `check` has been called `at` times."""
 
     def __init__(self, at: int = 1) -> None:
         self.at, self.checks = at, 0

@@ -15,7 +15,7 @@ Wave = Mapping[str, Mapping[str, Any]]
 
 
 def piles() -> dict[str, list[str]]:
-    """Return the texts of the corpora for `first`, by name; all except `task` and `domain` must be labelled."""
+    """Return the texts of the corpora for `first`, by name. All except `task` and `domain` must be labelled."""
     texts = contracts(110, seed=1)
     return {
         "task": texts[:36],
@@ -76,7 +76,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
 
 
 def several() -> Path:
-    """Write a folder of two files in the home, so that copies of the home have them."""
+    """Write a folder of two files into the home, so that copies of the home contain it."""
     folder = home() / "several"
     folder.mkdir(parents=True, exist_ok=True)
     for i, name in enumerate(("one.txt", "two.txt")):
@@ -85,7 +85,7 @@ def several() -> Path:
 
 
 def vectors_file() -> Path:
-    """Write word vectors in the home, so that copies of the home have them."""
+    """Write word vectors into the home, so that copies of the home contain them."""
     folder = home() / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "few.vec"

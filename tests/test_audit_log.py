@@ -1,4 +1,4 @@
-"""The audit log: one line per action of pages and commands, without text and names; its place and switch."""
+"""The audit log: one line per action of pages and commands, without text or names; its location and switch."""
 
 import json
 import logging
@@ -173,7 +173,7 @@ def test_every_action_of_the_command_line_is_logged(
     assert did("export", run_id, "--output", tmp_path / "again.txt") == [("export", typed)]
     waiting = begun(8).id
     assert did("runs", "resume", waiting) == [("resume", typed)]
-    assert did("runs", "resume", waiting) == []  # it had succeeded
+    assert did("runs", "resume", waiting) == []  # nothing to log, because the run has succeeded
     monkeypatch.setattr(launch, "stop", lambda run: run.state())
     with as_running(begun(9)) as run:
         assert command("runs", "cancel", run.id, "--json")[0] == 0
@@ -196,7 +196,7 @@ def test_a_look_is_logged_once_per_visit_and_corpus(patients: Names, new: New, h
     app.run()
     assert new() == [looks["domain"]]
     for page, seen in (("pages/3_Selection.py", ["domain"]), ("pages/4_Explore.py", ["task", "domain"])):
-        app = opened_on(page, patients["20%"])  # another visit
+        app = opened_on(page, patients["20%"])  # a second visit
         assert not app.exception
         assert new() == [looks[role] for role in seen]
     app.run()
@@ -205,7 +205,7 @@ def test_a_look_is_logged_once_per_visit_and_corpus(patients: Names, new: New, h
 
 
 HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report"}
-HANDS_NOTHING_OUT = {"take_share", "take_up"}  # they take part in a run, or make a selection
+HANDS_NOTHING_OUT = {"take_share", "take_up"}  # they take part in a run or make a selection
 
 
 def test_every_function_that_exports_writes_a_line() -> None:
@@ -241,7 +241,7 @@ def test_a_line_has_time_and_account_and_survives_an_incomplete_one(home: Path) 
     assert told["uid"] == os.getuid()
     assert told["account"]
     with path.open("ab") as file:
-        file.write(b'{"time": "2026-')  # its writer was killed
+        file.write(b'{"time": "2026-')  # the process was killed while it wrote this line
     audit.note_look(["b" * 24])
     assert [each["corpora"] for each in list(audit_log.lines())] == [["a" * 24], ["b" * 24]]
 

@@ -125,7 +125,7 @@ def test_memory_is_measured_on_the_used_card(driver: Driver, monkeypatch: pytest
 
 
 def test_doctor_tells_why_a_card_is_not_used(driver: Driver, home: Path) -> None:
-    """Tests run with a torch that is built for processors only."""
+    """The tests run with a CPU-only build of torch."""
     driver.shows(H100, torch=None)
     told = str(machine.doctor()["device"])
     assert told.startswith("cpu (")

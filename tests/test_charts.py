@@ -44,7 +44,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def informed(name: str) -> bias_plot.Informed:
-    """Make the bits of a corpus with their intervals."""
+    """Return the bits of a corpus with their intervals."""
     intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
     return bias_plot.Informed(name=name, bits=Bits(entity=1.5, context=1.0), intervals=intervals)
 
@@ -109,7 +109,7 @@ def test_a_name_that_looks_like_a_colour_is_kept() -> None:
 
 
 def closeness(source: str, value: float) -> SimilarityRow:
-    """Make a row of similarity to one target, from one draw."""
+    """Return a similarity row of one source and one target, from one draw."""
     read: dict[str, Any] = {"sample_tokens": 10, "target_tokens": 10, "columns": {}, "whole": False, "convention": ""}
     ends: dict[str, Any] = {"draws": [value], "low": value, "high": value}
     return SimilarityRow(
@@ -161,7 +161,7 @@ def test_selected_and_filtered_add_up(values: np.ndarray, data: st.DataObject) -
     assert inside.sum() == len(chosen)
     assert outside.sum() == len(known) - len(chosen)
     assert (outside >= 0).all()
-    assert [bar["to"] for bar in bars[: len(inside)]] == [bar["from"] for bar in bars[len(inside) :]]  # on top of it
+    assert [bar["to"] for bar in bars[: len(inside)]] == [bar["from"] for bar in bars[len(inside) :]]  # stacked
 
 
 def test_scores_over_several_magnitudes_get_equal_bins_of_their_logarithm() -> None:

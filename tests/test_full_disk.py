@@ -70,12 +70,12 @@ WRITERS: Mapping[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_a_full_disk_is_recognised_in_the_errors_of_every_library(kind: str, tmp_path: Path) -> None:
-    """Limit the size of files, so that writers fail at any place, also within a buffer."""
+    """A limit on the file size makes each writer fail at any byte, also within a buffer."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     for most in range(4_000, 60_000, 3_977):
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
         try:
-            with pytest.raises(Exception) as refused:  # noqa: PT011 - each library has its own
+            with pytest.raises(Exception) as refused:  # noqa: PT011 - each library raises its own error
                 WRITERS[kind](tmp_path / "file.npz")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))

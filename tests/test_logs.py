@@ -64,10 +64,10 @@ def test_a_bug_is_logged_without_its_text(
     assert f"in {fails.__name__}" in told
     assert type(caught.value).__name__ in told
     spoken = {one_out_of_another: "RuntimeError: shapes differ", missing_file: "[Errno 2] No such file or directory"}
-    assert spoken.get(fails, "") in told  # messages without text of the user stay
+    assert spoken.get(fails, "") in told  # messages that quote no user text are kept
     monkeypatch.setattr(worker_process, "work", lambda run_id: fails())
     monkeypatch.setattr(sys, "argv", ["core.work", "work", "x", "--home", str(tmp_path)])
-    assert worker_process.main() == 1  # the error of a worker's command line is the same
+    assert worker_process.main() == 1  # the worker's command line prints the same error
     said = capsys.readouterr().err
     assert f"in {fails.__name__}" in said
     assert "Zyxname" not in said

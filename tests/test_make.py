@@ -20,7 +20,7 @@ PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esa
         ("test", " and not full", "*'-m browser'*"),
         ("test", " and not full", "*'-m alone'*"),
         ("test", " and not full", "*tests.lint*"),
-        ("test", " and not full", "''"),  # mypy, called without arguments
+        ("test", " and not full", "''"),  # matches mypy, which is called without arguments
     ],
 )
 def test_make_runs_all_parts_and_fails_if_one_fails(tmp_path: Path, target: str, left_out: str, fails: str) -> None:

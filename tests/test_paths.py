@@ -91,7 +91,7 @@ def test_hidden_files_are_refused_except_uploads(tmp_path: Path, root: Path, mon
         with pytest.raises(PathError, match="outside the allowed folders"):
             allowed_path(root / name)
     assert sniff(upload).rows == ("text of it",)
-    with pytest.raises(PathError):  # a typed path, not an upload
+    with pytest.raises(PathError):  # a typed path is refused even if it is that of an upload
         allowed_path(str(upload), allowed_roots())
 
 
@@ -118,7 +118,7 @@ def link(path: Path, target: Path) -> Path:
 
 
 def plant(root: Path, secret: Path, what: str) -> Path:
-    """Write files of which one is a link to `secret` or its folder; return the path to read."""
+    """Write files, one of them a link to `secret` or to its folder. Return the path to read."""
     match what:
         case "text":
             (root / "x.ann").write_text("T1\tPER 0 4\troot\n")
@@ -137,7 +137,7 @@ def plant(root: Path, secret: Path, what: str) -> Path:
 @pytest.mark.parametrize("there", [True, False], ids=["there", "nothing there"])
 @pytest.mark.parametrize("what", ["text", "notes", "notes in a folder", "folder", "card", "description above"])
 def test_no_link_leads_out(root: Path, secret: Path, what: str, there: bool) -> None:
-    """This includes companion files of readers; the error does not tell if the target of a link exists."""
+    """Covers companion files of readers. The error does not reveal if the target of a link exists."""
     path = plant(root, secret, what)
     if not there:
         secret.unlink()

@@ -1,4 +1,4 @@
-"""`doctor --privacy`: each check passes in a sound home and reports each problem."""
+"""`doctor --privacy`: each check passes in a correct home and reports each problem."""
 
 import json
 import os
@@ -19,7 +19,7 @@ Verdict = Callable[[str], str]
 
 @pytest.fixture
 def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Make a home as the program does, for an account without settings, on an encrypted disk."""
+    """Make a home as Winnow does, for an account without settings of its own, on an encrypted disk."""
     for name in ("WINNOW_DOOR", "WINNOW_AUDIT", *(name for name in os.environ if name.startswith("STREAMLIT_"))):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -171,7 +171,7 @@ def test_the_command_exits_0_only_if_no_check_is_bad(
     assert code == 0
     assert [line.split()[:2] for line in out.splitlines()] == [["ok", name] for name in privacy.CHECKS]
     monkeypatch.delenv("WINNOW_OFFLINE")
-    assert command("doctor", "--privacy")[0] == 0  # a check to look at is not bad
+    assert command("doctor", "--privacy")[0] == 0  # a verdict that asks the user to look is not a failure
     monkeypatch.setenv("WINNOW_DOOR", "open")
     with pytest.raises(SystemExit) as end:
         command("doctor", "--privacy", "--json")

@@ -54,7 +54,7 @@ def held() -> dict[str, re.Pattern[str]]:
 
 
 def searching() -> set[str]:
-    """Return the names of expressions that search a text anywhere, not only at its beginning."""
+    """Return the names of expressions that search anywhere in a text, not only at its beginning."""
     anchored, loads = Counter[str](), Counter[str]()
     for node in (node for source in SOURCES for node in source.nodes):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in ANCHORED:
@@ -80,7 +80,7 @@ def calls(in_functions: bool = False) -> dict[str, ast.Call]:
 
 
 def written_out(call: ast.Call) -> re.Pattern[str] | None:
-    """Return the expression of a call with its flags; None if it is built at run time."""
+    """Return the compiled expression of a call with its flags, or None if it is built at run time."""
     match call.args[0]:
         case ast.Constant(value=str(text)):
             given = [ast.unparse(each) for each in (*call.args[1:], *(word.value for word in call.keywords))]
@@ -104,7 +104,7 @@ def quick(work: Callable[[str], object], text: str) -> bool:
     for n, limit in ((24, 0.05), (N // 100, 0.02), (N // 10, 0.1)):
         part = text[: n // 2] + text[-n // 2 :]
         took = seconds(work, part)
-        if took > limit and seconds(work, part) > limit:  # the first time may include a garbage collection
+        if took > limit and seconds(work, part) > limit:  # the first measurement may include a garbage collection
             return False
     return took < 0.001 or seconds(work, text) < 1
 

@@ -80,7 +80,7 @@ DENSE = {"Thai", "Lao", "Khmer", "Burmese", "Chinese", "Japanese"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """texts: different sentences. dense: written without blanks between words."""
+    """Texts of one language. texts: sentences without duplicates. dense: True if words are not separated by blanks."""
 
     name: str
     texts: Sequence[str]
@@ -186,7 +186,7 @@ def test_select(language: Language, seal: Seal, strategy: str) -> None:
     scores = made.score(Batch(ids=ids, sentences=rows, vectors=np.ones((len(rows), 4), dtype=np.float16) / 2))
     own, other = scores[: len(language.texts)], scores[len(language.texts) :]
     assert own.max() < other.min() if strategy == "ngram-perplexity" else own.min() > other.max()
-    if strategy == "classifier" and language.dense:  # a note tells that D_C shares no word with T_C
+    if strategy == "classifier" and language.dense:  # a note reports that D_C shares no word with T_C
         apart = source(seal(kitchen(40), "apart"), 40)
         made.prepare({Role.TASK: of_task, Role.DOMAIN: apart}, ear)
         assert [note for note in ear.notes if "share no word" in note]
@@ -214,7 +214,7 @@ def test_measures(language: Language, seal: Seal) -> None:
 
 
 def test_tagger(language: Language) -> None:
-    """A tagger finds its training entities in plain text, at the labelled characters."""
+    """A tagger finds its training entities in plain text, at the labelled character offsets."""
     torch.manual_seed(0)
     train: list[Sentence] = []
     for text in language.texts[:3]:
@@ -266,4 +266,4 @@ def test_training_warns_of_text_that_its_encoder_cannot_represent(seal: Seal) ->
             assert len(warned) == (not known)
             fit = " ".join(note for note in run.state().notes if note.startswith(f"tiny on {name}: "))
             assert ("pieces on average" in fit) == known
-            assert "that its vocabulary lacks" not in fit  # once is enough
+            assert "that its vocabulary lacks" not in fit  # reported once, by the other warning

@@ -31,7 +31,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def _stalled() -> float:
-    """Return the seconds in which a process waited for a processor; estimated by the load if not counted."""
+    """Return the seconds that processes have waited for a CPU; estimated from the load if not counted."""
     try:
         some = Path("/proc/pressure/cpu").read_text(encoding="ascii").splitlines()[0]
     except OSError:

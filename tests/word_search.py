@@ -19,7 +19,7 @@ _ESCAPE = re.compile(rb"\\u([0-9a-fA-F]{4})")
 def holding(folder: Path, words: Iterable[str]) -> list[str]:
     """Return the words found in names or contents of files, such as ["runs/x/map.parquet: Zyxname17"]."""
     sought = {word: _forms(word) for word in words}
-    common = _forms(_beginning(list(sought)))  # few files contain it, so most files are searched once
+    common = _forms(_beginning(list(sought)))  # few files contain it, so the others are searched only once
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         where = str(path.relative_to(folder))
@@ -50,7 +50,7 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
         yield repr(table.schema.metadata).encode()
     elif data[:2] == b"\x1f\x8b":
         yield from _unpacked(gzip.decompress(data))
-    elif data[:4] == b"PK\x03\x04":  # npz too
+    elif data[:4] == b"PK\x03\x04":  # .npz files are zip archives too
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             for name in packed.namelist():
                 yield name.encode()

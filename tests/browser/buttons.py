@@ -2,7 +2,7 @@
 
 Tests of `tests/pages` and other browser tests press the buttons of `ELSEWHERE`.
 
-A new button is one word here and one press in its walk. `*` stands for the part of a key that is computed.
+To add a button, add its key here and press it in its walk. `*` replaces the computed part of a key.
 """
 
 from fnmatch import fnmatchcase
@@ -49,7 +49,7 @@ BUTTONS = {
 
 
 def registered(key: str) -> str:
-    """The line of `BUTTONS` that a button's key falls under: the one that says most of it. Errors: KeyError."""
+    """Return the entry of `BUTTONS` that a button's key matches; the most specific one. Errors: KeyError."""
     fitting = [pattern for pattern in BUTTONS if fnmatchcase(key, pattern)]
     if not fitting:
         raise KeyError(f"{key}: no such button is registered")

@@ -1,4 +1,4 @@
-"""Find the browser of the tests: an installed one, else Playwright's own, else the system's package.
+"""Find a browser for the tests: an installed one, else Playwright's own, else the system's package.
 
 `python -m tests.browser.chromium` installs one before `make test`. If that fails, it prints the reason, and the tests
 that need a browser are skipped and counted at the end.
@@ -33,7 +33,7 @@ def _downloaded() -> str | None:
 
 
 def start(playwright: Playwright, path: str | None) -> Browser | str:
-    """Start a browser; return the reason if there is none or it does not start."""
+    """Start a browser. Return the reason if there is none or it does not start."""
     if path is None:
         return NONE
     try:
@@ -55,7 +55,7 @@ def why_not(path: str | None) -> str:
 
 
 def ways() -> Iterator[Sequence[Sequence[str]]]:
-    """Yield lists of commands that install a browser; the system's package manager only as root."""
+    """Yield lists of commands that install a browser. Only root uses the system's package manager."""
     download = (sys.executable, "-m", "playwright", "install", "chromium")
     yield [download]
     if os.geteuid() == 0 and shutil.which("apt-get"):

@@ -66,7 +66,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def profile(browser: Browser) -> Iterator[BrowserContext]:
-    """Share the scripts that the browser has fetched and compiled, which are most of the time of a page's load."""
+    """Share fetched and compiled scripts between tests, because loading them takes most of a page's load time."""
     with watched(browser, viewport=VIEWPORT) as context:
         yield context
 

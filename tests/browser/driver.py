@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _NAMES = (path.stem.partition("_")[2] for path in sorted((ROOT / "pages").glob("*.py")))
 PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {name in the menu: address}
 PATIENCE = waiting.WAIT_SECONDS * 1000  # milliseconds, as playwright counts them
-AGAIN = 20_000  # milliseconds after which an act that a redrawn element has lost is repeated
-PORTS = range(12_000, 32_000)  # below those that the system assigns to outgoing connections
+AGAIN = 20_000  # milliseconds before an action is repeated because a redraw lost it
+PORTS = range(12_000, 32_000)  # below the ports that the system assigns to outgoing connections
 # A new tab starts with an empty local storage; a reload keeps it.
 FORGET = """if (location.protocol === "http:" && !sessionStorage.known) {
     localStorage.clear();
@@ -81,7 +81,7 @@ class Watch(threading.Thread):
         return self._under.wait(waiting.WAIT_SECONDS)
 
 
-_left: list[int] = []  # ports of stopped servers: the browser has cached the scripts of these addresses
+_left: list[int] = []  # ports of stopped servers, reused because the browser has cached the scripts of these addresses
 
 
 def free_port() -> int:
@@ -139,7 +139,7 @@ class Server:
         return project_in(self.home)
 
     def start(self, words: Sequence[str] = (), host: str = "localhost") -> None:
-        """Start the server and return when it answers at `host`. words: the command, if not `app.py`."""
+        """Start the server; return when it answers at `host`. words: the command, if not `app.py`."""
         words = words or ("app.py", "--port", str(self.port), "--no-browser")
         folders = {"WINNOW_HOME": str(self.home), "WINNOW_DATA_DIRS": str(self.data)}
         environment = {**os.environ, **folders, **self.environment}
@@ -216,7 +216,7 @@ def settled(page: Page) -> None:
 
 
 def asking(page: Page, act: Callable[[], object]) -> None:
-    """Do something that makes the page request a rerun, and wait for the request and for the end of the rerun."""
+    """Do something that makes the page request a rerun. Wait for the request and for the end of the rerun."""
     before = page.evaluate("wire.asked")
     act()
     page.wait_for_function("before => wire.asked > before", arg=before)
@@ -224,7 +224,7 @@ def asking(page: Page, act: Callable[[], object]) -> None:
 
 
 def insisting(page: Page, act: Callable[[], object]) -> None:
-    """Do as `asking` does, and repeat the act if a chart or a grid was redrawn and so lost the mouse."""
+    """Do as `asking` does, but repeat the act until it requests a rerun: a redrawn chart or grid ignores the mouse."""
     before = page.evaluate("wire.asked")
 
     def heard() -> bool:
@@ -261,9 +261,10 @@ def visit(page: Page, address: str) -> None:
 
 
 def still(locator: Locator) -> dict[str, float]:
-    """Return the box of an element that is in sight, is not covered, and is the same for four frames in a row.
+    """Return the box of an element once it is visible, uncovered, and at the same place for four frames in a row.
 
-    `hover` waits until the element is stable for two frames; the further frames outlast an expander that starts to open.
+    `hover` waits until the element is stable for two frames. The further frames outlast an expander that starts to
+    open.
     """
     locator.hover(trial=True)
 

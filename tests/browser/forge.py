@@ -72,7 +72,7 @@ def main() -> None:
         importlib.import_module(name)
     for file in (ROOT / "pages" / "ui").rglob("*.py"):
         importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who has ended leaves nothing behind
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended children leave no zombie
     gc.freeze()
     for line in sys.stdin:
         if not (pid := os.fork()):

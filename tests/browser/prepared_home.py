@@ -29,7 +29,7 @@ class Prepared:
 
 
 def build_prepared(home: Path) -> Names:
-    """Do as `prepare` does, for `Homes.copy`."""
+    """Do as `prepare` does, with the signature that `Homes.copy` needs."""
     return asdict(prepare(home))
 
 
@@ -50,7 +50,7 @@ def prepare(home: Path) -> Prepared:
         },
     )
     experiment = finished.experiment(home, made, TINY).id
-    for run in runs.listed("finetune"):  # a run that starts from this model only needs the file
+    for run in runs.listed("finetune"):  # a run that starts from this model only checks that the file exists
         (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
     runs.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
     return Prepared(

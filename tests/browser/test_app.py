@@ -1,4 +1,4 @@
-"""The main road in a browser: import, select, export, cancel and resume, and the memory of an upload."""
+"""The main workflow in a browser: import, select, export, cancel and resume; and the memory of an upload."""
 
 import json
 import re
@@ -58,9 +58,10 @@ def test_three_clicks_lead_from_home_to_a_selection_and_its_map_and_four_to_an_e
     monkeypatch.setenv("WINNOW_HOME", str(cold.home))
     newcomer.goto(cold.url)
     settled(newcomer)
-    with within(60 if cards.processor_has_bf16() else 90):  # embedding takes twice as long without, and is most of it
+    # Embedding takes most of the time, and twice as long without bf16.
+    with within(60 if cards.processor_has_bf16() else 90):
         sample = newcomer.get_by_role("button", name="Open the legal sample")
-        for _ in range(40):  # the first of the three by keyboard alone
+        for _ in range(40):  # the first of three clicks, here by keyboard alone
             if sample.evaluate("button => button === document.activeElement"):
                 break
             newcomer.keyboard.press("Tab")
@@ -73,7 +74,7 @@ def test_three_clicks_lead_from_home_to_a_selection_and_its_map_and_four_to_an_e
             download.click()
         expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
         expect(newcomer.get_by_test_id("stVegaLiteChart")).to_have_count(2)
-        press(newcomer, "See selected and filtered sentences on a map")  # the third on the way to the first map
+        press(newcomer, "See selected and filtered sentences on a map")  # the third click: it leads to the first map
         drawn = newcomer.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))
         expect(drawn).to_be_visible(timeout=600_000)
     selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
@@ -98,7 +99,7 @@ def test_from_a_file_to_an_export(
     settled(page)
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(server.data / "domain.txt")
     expect(page.get_by_text(NASTY[0])).to_be_visible()  # the preview, letter by letter
-    page.reload()  # the upload is on disk, so it is still there
+    page.reload()  # the upload is on disk, so it is shown again
     expect(page.get_by_text(NASTY[1])).to_be_visible()
     press(page, "Import")
     use(page, "Import domain", "Domain corpus")
@@ -121,7 +122,7 @@ def test_from_a_file_to_an_export(
 
 
 def use(page: Page, title: str, part: str) -> None:
-    """Wait until an import has finished, and give its corpus a part."""
+    """Wait until an import has finished, and assign a role to its corpus."""
     expect(page.locator(".st-key-corpora-run-panel").get_by_text(title, exact=True)).to_be_visible()
     expect(page.get_by_text("Use it as")).to_be_visible()
     settled(page)
@@ -196,7 +197,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
 
 
 def selecting(home: Path) -> int:
-    """Return the process of the select run's worker, 0 before it has started."""
+    """Return the process id of the select run's worker, or 0 before it has started."""
     for file in home.glob("runs/*-select-*/events.jsonl"):
         if (text := file.read_text()).count("\n"):
             return int(json.loads(text.splitlines()[0])["data"]["pid"])
@@ -212,7 +213,8 @@ def test_the_server_frees_the_memory_of_an_upload(cold: Server, page: Page) -> N
     page.goto(cold.url + "/Corpora")
     settled(page)
     drop = page.get_by_test_id("stFileUploaderDropzoneInput")
-    drop.set_input_files(cold.data / "small.txt")  # what the first look loads is no upload's
+    # The first preview imports libraries, whose memory does not count as the upload's.
+    drop.set_input_files(cold.data / "small.txt")
     expect(page.get_by_text("First rows")).to_be_visible()
     press(page, "Take another file")
     expect(drop).to_be_attached()

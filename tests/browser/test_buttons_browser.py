@@ -87,7 +87,7 @@ class Walk:
         if expander.locator("details").first.get_attribute("open") is None:
             expander.locator("summary").first.click()
             expect(expander.get_by_test_id("stExpanderDetails").first).to_be_visible()
-            # what moves between the mouse's going down and up is not clicked
+            # a click is lost if the element moves between mouse down and mouse up
             expander.evaluate(STILL)
 
     def button(self, key: str) -> Locator:
@@ -96,7 +96,7 @@ class Walk:
         return self.page.locator(f".st-key-{name}").get_by_role("button")
 
     def press(self, key: str, sees: Locator | re.Pattern[str] | str = "", starts: str = "") -> None:
-        """Press a button and wait for what it shows. starts: the kind of run that it starts."""
+        """Press a button, and wait until its effect is visible. starts: kind of the run that it starts."""
         before = {run.id for run in runs.listed(starts)} if starts else set()
         button = self.button(key)
         seen = sees if isinstance(sees, Locator) else self.page.get_by_text(sees)
@@ -125,7 +125,7 @@ class Walk:
     def download(self, key: str) -> bytes:
         """Return the file that a button downloads."""
         button = self.button(key)
-        settled(self.page)  # one that is drawn anew while it is pressed hands nothing over
+        settled(self.page)  # a download button that is redrawn during the click downloads nothing
         expect(button).to_be_enabled()
         with self.page.expect_download() as caught:
             button.click()
@@ -168,7 +168,7 @@ def test_every_button_does_something(
     one = Walk(page, *prepared)
     try:
         WALKS[name](one)
-    finally:  # one walk's failure is not the next one's, nor are its runs
+    finally:  # a failed walk must not fail the next one or leave its runs behind
         for run in runs.listed():
             if run.state().active:
                 end(run)
@@ -186,7 +186,7 @@ def samples(one: Walk) -> None:
     one.go("Selection?run=20200101-000000-select-dead")
     one.press("selection.run.latest", sees="Export selection as")
     one.go("")
-    one.press("home.sample.legal")  # corpora are in use, so it opens in a separate project
+    one.press("home.sample.legal")  # the project has corpora in use, so the sample opens in a separate project
     expect(one.page).to_have_url(re.compile("project=legal-sample"))
     settled(one.page)
     one.page.goto(f"{one.server.url}/Selection?project=legal-sample")
@@ -210,7 +210,7 @@ def corpora(one: Walk) -> None:
     drop.set_input_files(file)
     one.press("corpora.discard")
     settled(one.page)
-    expect(one.page.get_by_test_id("stFileUploaderDropzone")).to_be_visible()  # not only while the form closes
+    expect(one.page.get_by_test_id("stFileUploaderDropzone")).to_be_visible()  # also once the form has closed
     drop.set_input_files(file)
     one.press("corpora.submit", sees="Download the rejected rows")
     assert b"rows.jsonl" in one.download("corpora.rejects")
@@ -424,7 +424,7 @@ def explore(one: Walk) -> None:
     one.press("explore.one.list")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
     _named(one)
-    while selections.edits(one.runs.select).history:  # other walks find the selection unchanged
+    while selections.edits(one.runs.select).history:  # restore the selection for other walks
         selections.undo(one.runs.select)
 
 
@@ -519,7 +519,7 @@ def bias(one: Walk) -> None:
 
 
 def _click_the_tallest_bar(one: Walk) -> None:
-    """Click the tallest bar: the list below gives the number of its mentions."""
+    """Click the tallest bar: the list below shows as many mentions as the bar counts."""
     chart = one.page.locator("[class*=st-key-bias-ceim] .stPlotlyChart")
     bars = chart.locator(".bars .point path")
     expect(bars.first).to_be_visible()
@@ -581,7 +581,7 @@ def words(one: Walk) -> None:
 
 @walk
 def project(one: Walk) -> None:
-    """Walk on a separate home, which is moved when a second project is created."""
+    """Walk on a separate home, because a second project moves the home."""
     place = one.server.home.parent / "projects"
     (place / "data").mkdir(parents=True)
     with Server(home=place / "home", data=place / "data", forge=one.server.forge) as server:

@@ -1,4 +1,4 @@
-"""The CSV that Streamlit's own button in the corner of a table saves: no cell is a formula."""
+"""Saving a table as CSV with Streamlit's own button in its corner: no cell is a formula."""
 
 import csv
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_table_saved_from_its_corner_holds_no_formula(
         for where, kind in (("here", "PER"), ("there", "=ORG()"))
     ]
     run = runs.execute("skl", {"primary": marks[0], "assisting": marks[1]})
-    page.add_init_script("delete window.showSaveFilePicker")  # a dialog of the system's, which no test can answer
+    page.add_init_script("delete window.showSaveFilePicker")  # a system dialog, which no test can answer
     page.goto(f"{server.url}/Assisting?run={run.id}")
     settled(page)
     page.get_by_role("tab", name="Which entities drift").click()
@@ -45,7 +45,7 @@ def test_a_table_saved_from_its_corner_holds_no_formula(
     page.locator("[data-testid=stDataFrame]:visible").hover()
     corner = page.locator("[data-testid=stElementToolbar]:visible")
     with page.expect_download() as caught:
-        corner.get_by_role("button", name="Download as CSV").dispatch_event("click")  # wherever the pointer stands
+        corner.get_by_role("button", name="Download as CSV").dispatch_event("click")  # at any mouse position
     with Path(caught.value.path()).open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.reader(file))
     assert len(rows) == 2 + len(FORMULAS)

@@ -67,7 +67,7 @@ for origin in json.loads(sys.argv[2]):
         found[origin] = [int(line.recv(64).split()[1]), time.monotonic() - began]
 print(json.dumps(found))
 """
-# What is looked up nobody answers: who waits for it stands still as long as that.
+# Each look-up takes this long, so that code that waits for one is noticed.
 SILENCE = 120  # seconds
 SILENT = f"""
 import time
@@ -123,7 +123,7 @@ def test_another_account_gets_the_same_refusal_at_every_address(deaf: Server) ->
     assert "python -m core key" in text
     assert asked(ASK, f"{deaf.url}/_stcore/health", user=STRANGER) == {f"{deaf.url}/_stcore/health": [200, "ok"]}
     assert handshakes(deaf, deaf.url, user=STRANGER) == [403]
-    assert handshakes(deaf, deaf.url) == [101]  # the owner's own
+    assert handshakes(deaf, deaf.url) == [101]  # the owner's handshake succeeds
 
 
 HOLD = """
@@ -243,7 +243,7 @@ def test_the_page_is_shown_under_both_names_and_through_a_forward_on_another_por
             page.goto(f"http://{address}/Corpora")
             expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
             settled(page)
-        page.goto("about:blank")  # the page asks the server for nothing more
+        page.goto("about:blank")  # the page sends no more requests to the server
         relay.kill()
 
 
@@ -265,13 +265,13 @@ def test_foreign_pages_open_no_websocket_and_the_server_looks_no_name_up(deaf: S
 
 def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(deaf: Server) -> None:
     connection, seconds = http.client.HTTPConnection("localhost", deaf.port), []
-    for _ in range(100):  # after the first few, the system acknowledges with the next answer or 40 ms later
+    for _ in range(100):  # after the first few answers, the system delays acknowledgements by up to 40 ms
         started = time.perf_counter()
         connection.request("GET", "/favicon.png")
         connection.getresponse().read()
         seconds.append(time.perf_counter() - started)
     connection.close()
-    assert min(seconds[-80:]) < 0.03, seconds  # a page is a hundred files, six at a time
+    assert min(seconds[-80:]) < 0.03, seconds  # a page loads a hundred files, six at a time
 
 
 @pytest.mark.road
@@ -386,7 +386,7 @@ runpy.run_path("app.py", run_name="__main__")
             assert stranger.stdin
             assert stranger.stdout
             stranger.stdout.readline()
-            asked(ASK, f"{server.url}/_stcore/health")  # the half request has been read
+            asked(ASK, f"{server.url}/_stcore/health")  # the server has read the incomplete request
             with frozen(server.process.pid):
                 stranger.stdin.write("\n")
                 stranger.stdin.flush()

@@ -1,4 +1,4 @@
-"""Documents dropped on Corpora: proposed parts, import with one press, a reload."""
+"""Documents dropped on Corpora: proposed roles, import with one click, and a reload."""
 
 import re
 import tempfile
@@ -20,7 +20,7 @@ from tests.browser.driver import Server, pick, settled, still
 from tests.corpora.test_proposal import conll, mixed, plain
 from tests.waiting import until
 
-LEARNT = 1_200  # seconds that nine small trainings may take beside other work
+LEARNT = 1_200  # seconds that nine small trainings may take while other work runs
 ALL = {"task", "domain", "train", "dev", "test"}
 
 
@@ -52,7 +52,7 @@ class Person:
         settled(self.page)
 
     def _let_go(self, hand: CDPSession, what: dict[str, object]) -> bool:
-        """Return True if the page received the drop; it is lost if the page was not ready."""
+        """Return True if the page received the drop. A page that is not ready loses it."""
         for kind in ("dragEnter", "dragOver", "dragOver", "drop"):
             hand.send("Input.dispatchDragEvent", {"type": kind, **what})
         with suppress(TimeoutError):
@@ -65,7 +65,7 @@ class Person:
         self.clicks += 1
 
     def part(self, name: str | re.Pattern[str]) -> str:
-        """Return the part that a row's list shows."""
+        """Return the role that a row's list shows."""
         return self.page.get_by_role("combobox", name=name).input_value()
 
 
@@ -80,7 +80,7 @@ def legal(real_data: Path, tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def matter() -> Iterator[Path]:
-    """Make a folder that Chromium lets a page read: none below /dev, where the folders of other tests may be."""
+    """Make a folder that Chromium lets a page read. It refuses folders below /dev, where other tests may have theirs."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "matter"
 
@@ -94,7 +94,7 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     person.drop(*legal)
     assert person.part("Role of labels.conll") == "Labels, to be divided"
     assert person.part(re.compile(r"Role of 4 files \(DOCX, EML, HTML, PDF\)")) == "Domain corpus"
-    page.reload()  # what was dropped is on disk, and the address names it
+    page.reload()  # dropped files are on disk, and the address names them
     expect(page.get_by_role("button", name="Use these")).to_be_visible()
     settled(page)
     assert person.part("Role of labels.conll") == "Labels, to be divided"
@@ -107,8 +107,8 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     assert not list((server.project / "uploads").iterdir())
     person.click("Go on", role="link")
     expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
-    slow = replace(finished.TIMED, load=2000.0)  # so slow that a night buys three repetitions
-    for encoder in ("minilm", "tiny"):  # timed: the person need not wait for it here
+    slow = replace(finished.TIMED, load=2000.0)  # so slow that a night suffices for only three repetitions
+    for encoder in ("minilm", "tiny"):  # store a calibration, so that the person need not wait for one
         asked = experiments.calibrations(find_out.options(encoder=encoder))[0]
         finished.finish(server.project, "calibrate", asked, lambda _: slow)
     person.click("Find out")
@@ -117,14 +117,14 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     expect(page.get_by_text("The experiment is running.")).to_be_visible()
     expect(
         page.get_by_text(re.compile(r"\d+ of \d+ sentences \("))
-    ).to_be_visible()  # the choice, while the rest goes on
+    ).to_be_visible()  # the selection is done, the experiment continues
     expect(page.get_by_role("link", name="All figures")).to_be_visible(timeout=LEARNT * 1000)
     settled(page)
     [experiment] = runs.own("experiment")
     answer = results.finding(experiment.id)
     shown = page.get_by_test_id("stMain").inner_text().replace("\u2060", "")
     assert f"{answer.what} {answer.next}" in " ".join(shown.split())
-    assert person.clicks == 5  # of six that it may take
+    assert person.clicks == 5  # the limit is six
     with page.expect_download() as caught:
         page.get_by_role("button", name="Report (.pdf)").click()
     with pypdfium2.PdfDocument(caught.value.path()) as report:

@@ -17,7 +17,7 @@ from tests.homes import project_in
 
 CHARTS = {"Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results"}
 CHART = "[data-testid=stMain] :is(.stPlotlyChart .main-svg, [data-testid=stVegaLiteChart] svg)"
-# The themes differ in colours alone, so the dark theme is only judged by its contrast.
+# The themes differ only in colours, so the dark theme is checked only for contrast.
 RULES = {
     "light": {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}},
     "dark": {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
@@ -25,7 +25,7 @@ RULES = {
 THEME = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
 STILL = """() => !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')
   && document.getAnimations().every(a => a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"""
-# Of every text of a chart, which axe does not judge: its own colour on the page's ground, as WCAG computes contrast.
+# Contrast by WCAG of every chart text against the page's background; axe does not check charts.
 FAINT = """() => {
   const rgb = text => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a] };
   const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
@@ -39,7 +39,7 @@ FAINT = """() => {
     const [high, low] = [light(mixed), light(ground)].sort((a, b) => b - a);
     return [(high + .05) / (low + .05), e.textContent] });
 }"""
-# Opens all that can be opened, and says how much that was.
+# Opens everything that can be opened; returns the number of elements opened.
 OPEN = """() => {
   const closed = [...document.querySelectorAll('[data-testid=stMain] details:not([open]) > summary')]
     .filter(e => e.checkVisibility());
@@ -103,13 +103,13 @@ def tabs_of(page: Page) -> Iterator[str]:
             settled(page)
         if page.evaluate(OPEN):
             settled(page)
-        page.mouse.move(0, 0)  # what is pointed at looks otherwise, and depends on the page before
+        page.mouse.move(0, 0)  # an element under the mouse looks different
         page.wait_for_function(STILL)
         yield told
 
 
 def lasting(page: Page, look: Callable[[], list[str]]) -> list[str]:
-    """Return what is wrong in two looks in a row, each after the page has settled and all animations have ended."""
+    """Repeat `look` until two results in a row are equal, each after all animations have ended. Return the problems."""
     before, wrong = None, look()
     while wrong and wrong != before:
         settled(page)
@@ -119,7 +119,7 @@ def lasting(page: Page, look: Callable[[], list[str]]) -> list[str]:
 
 
 def wide(page: Page) -> list[str]:
-    """Return what is wider than the window or cut off without an ellipsis."""
+    """Return the elements that are wider than the window or cut off without an ellipsis."""
     over = page.evaluate(
         "[document.documentElement, document.querySelector('[data-testid=stMain]')]"
         ".map(e => e.scrollWidth - e.clientWidth)"
@@ -128,7 +128,7 @@ def wide(page: Page) -> list[str]:
 
 
 def violations(page: Page) -> list[str]:
-    """Return what breaks a rule of WCAG in the page's theme."""
+    """Return the violations of WCAG in the page's theme."""
     found = Axe().run(page, options=RULES[page.evaluate(THEME)]).response["violations"]
     return [f"{rule['id']}: {node['html'][:150]} {_numbers(node)}" for rule in found for node in rule["nodes"]]
 
@@ -143,7 +143,7 @@ def themed(request: pytest.FixtureRequest, profile: BrowserContext, furnished: F
     """Open the app in a theme, to visit every page."""
     with held_to_account(profile.new_page()) as page:
         page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
-        page.set_viewport_size({"width": 1440, "height": 5000})  # what is scrolled out of sight is not judged
+        page.set_viewport_size({"width": 1440, "height": 5000})  # axe ignores elements out of sight
         loaded(page, furnished, "Home")
         expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", request.param)
         yield page

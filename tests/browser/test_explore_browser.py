@@ -1,4 +1,4 @@
-"""The map in a browser: the mouse draws a lasso, and the stored coordinates tell which sentences are inside."""
+"""The map in a browser: the mouse draws a lasso, and the coordinates on disk tell which sentences are inside."""
 
 import json
 import math
@@ -58,7 +58,7 @@ def mapped(built: tuple[Path, str, Points], server: Server, monkeypatch: pytest.
 
 @pytest.fixture(scope="module")
 def shared(built: tuple[Path, str, Points], tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Server]:
-    """Start one server on one copy of the home, for tests that do not depend on each other's edits."""
+    """Start one server on one copy of the home, for tests whose edits do not affect each other."""
     place = tmp_path_factory.mktemp("shared")
     shutil.copytree(built[0], place / "home")
     with Server(home=place / "home", data=place, forge=forge) as server:
@@ -86,7 +86,7 @@ def lasso(page: Page, corners: int = 9, size: float = 0.3) -> None:
 
 
 def tooltip(page: Page, row: Mapping[str, Any]) -> Locator:
-    """Move the mouse to a point until its tooltip is shown: a map that is redrawn meanwhile loses the mouse."""
+    """Move the mouse to a point until its tooltip appears, because a map that is redrawn meanwhile loses the mouse."""
     tip = page.get_by_role("tooltip")
 
     def shown() -> bool:
@@ -157,8 +157,8 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
     page.evaluate(LISTEN)
     middle = [float(np.mean([row[axis] for row in scored])) for axis in "xy"]
-    central = min(scored, key=lambda row: math.dist((row["x"], row["y"]), middle))  # away from the lasso's border
-    expect(tooltip(page, central)).to_contain_text("score")  # in the lasso too
+    central = min(scored, key=lambda row: math.dist((row["x"], row["y"]), middle))  # far from the lasso's border
+    expect(tooltip(page, central)).to_contain_text("score")  # tooltips also work inside the lasso
     page.mouse.move(0, 0)
     page.evaluate("late()")
     expect(page.get_by_role("tooltip")).to_have_count(0)
@@ -234,12 +234,12 @@ def test_a_drag_over_the_histogram_filters_list_and_address_and_tab_reaches_ever
     )
     expect(page.get_by_role("heading", name="Scores from")).to_be_visible()
     low, high = map(float, re.findall(r"score(?::|%3A)(-?[\d.e-]+)~(-?[\d.e-]+)$", page.url)[0])
-    spare = 1e-5 * max(abs(low), abs(high))  # the address has six digits
+    spare = 1e-5 * max(abs(low), abs(high))  # the address stores the limits with six digits
     scores = [row["score"] for row in points.values() if row["score"] is not None]
     inside = [score for score in scores if low - spare <= score <= high + spare]
     assert 0 < len(inside) < len(scores)
     [listed] = re.findall(r"1 to 10 of ([\d,]+)", page.get_by_test_id("stMain").inner_text())
-    assert int(listed.replace(",", "")) == len(inside)  # the list
+    assert int(listed.replace(",", "")) == len(inside)  # the list agrees
     pick(page, "All selected sentences")
     assert not unreached(page)
 
@@ -253,7 +253,7 @@ def test_the_browser_fetches_the_scripts_of_the_map_while_the_page_is_computed(
     asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
     painted = newcomer.evaluate("performance.getEntriesByType('paint')[0].startTime")
     for part in ("PlotlyChart.", "withFullScreenWrapper.", "BidiComponent.", "Selectbox."):
-        [start] = newcomer.evaluate(asked, part)  # once: what was fetched ahead is what is used
+        [start] = newcomer.evaluate(asked, part)  # fetched once: the page uses the prefetched file
         assert start < painted, part
 
 
@@ -263,7 +263,7 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     page.goto(f"{shared.url}/Explore?run={built[1]}")
     settled(page)
     clear = page.get_by_role("button", name="Clear", exact=True)
-    if clear.count():  # filters of an earlier test are kept with the map
+    if clear.count():  # the map keeps the filters of an earlier test
         clear.click()
         settled(page)
     page.get_by_label("Search all sentences").fill("onerror")
@@ -298,7 +298,7 @@ def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, buil
         field.hover()
         page.mouse.wheel(0, -400)
 
-    insisting(page, turn)  # plotly tells of a turned wheel once it rests
+    insisting(page, turn)  # plotly reports a wheel event only after the wheel has stopped
     page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
     near = page.evaluate(RANGES)
     lasso(page, size=0.2)
@@ -333,7 +333,7 @@ def test_the_map_fills_the_page_and_the_panel_keeps_its_height(
         box = page.evaluate(BOX)
         assert box["share"] >= 0.7, (width, box)
         assert box["wide"] >= wide, (width, box)
-        assert box["end"] <= 1 or width == 800, (width, box)  # no scrolling
+        assert box["end"] <= 1 or width == 800, (width, box)  # the chart fits without scrolling
         filters(page)
         expect(page.get_by_role("heading", name="The whole map")).to_be_visible()
         if width > 800:

@@ -15,12 +15,13 @@ from tests.browser.driver import PATIENCE, Server, Watch, expert, settled
 from tests.experiment.test_experiment import fill
 from tests.homes import project_in
 
-MOST = 60_000_000  # bytes by which the server may grow; read by itself the dictionary takes nearly twice as much
+# Bytes by which the server may grow; reading the dictionary in the server would take nearly twice as much.
+MOST = 60_000_000
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """Start a server whose home has a corpus for each part."""
+    """Start a server whose home has a corpus for each role."""
     data = tmp_path / "data"
     data.mkdir()
     for role, corpus in fill(project_in(tmp_path / "home")).items():

@@ -1,4 +1,4 @@
-"""The keyboard: Tab reaches every control of every page, and focus goes on after a control vanishes."""
+"""The keyboard: Tab reaches every control of every page, and focus moves on when a control disappears."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -20,14 +20,14 @@ ADDRESSES = [
     "Papers",
     "Runs",
 ]
-COLOURS = "StreamlitSyntaxHighlighter"  # of a command: 1.5 MB of script
+COLOURS = "StreamlitSyntaxHighlighter"  # highlights commands: 1.5 MB of script
 CONTROLS = """() => [...document.querySelectorAll(
     'button, a[href], input, textarea, select, summary, [role=button], [role=slider], [role=tab], [role=combobox]'
   )].filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !e.disabled
      && !e.closest('[data-testid=stHeader], [data-testid=stToolbar], [data-testid=stElementToolbar], [inert]')
      && e.getAttribute('aria-hidden') !== 'true')
    .map((e, i) => { e.dataset.seen = e.dataset.seen || String(i); return e })"""
-# A group of radios, tabs or segments is one stop: its arrow keys lead to the others.
+# Tab stops once per group of radios, tabs or segments; arrow keys reach the others.
 REACHED = """() => {
   const at = document.activeElement;
   if (!at || at === document.body) return null;
@@ -93,14 +93,14 @@ def test_the_syntax_highlighter_is_fetched_when_a_command_is_opened_by_keyboard(
 
 
 def test_focus_goes_on_where_a_pressed_button_vanished(server: Server, page: Page) -> None:
-    """Without this, a browser starts again at the top of the page, before the menu."""
+    """Without this, the browser moves the focus back to the top of the page, before the menu."""
     page.goto(server.url)
     settled(page)
     sample = page.get_by_role("button", name="Open the legal sample")
     sample.focus()
     asking(page, lambda: page.keyboard.press("Enter"))
     expect(sample).to_have_count(0)
-    expect(page.get_by_role("heading", level=1, name="Selection")).to_be_focused()  # no button of another page
+    expect(page.get_by_role("heading", level=1, name="Selection")).to_be_focused()  # not a button of the new page
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Words")).to_be_focused()
     visit(page, "Corpora")

@@ -1,4 +1,4 @@
-"""The page Label in a browser: sentences labelled by keyboard alone, kept through reloads and kills of the server."""
+"""The page Label in a browser: labelling by keyboard alone; answers survive reloads and kills of the server."""
 
 import re
 import signal
@@ -30,7 +30,7 @@ SLOWEST = """() => new Promise(resolve => {
 
 @pytest.fixture
 def queued(server: Server, monkeypatch: pytest.MonkeyPatch, seal: Seal) -> str:
-    """A queue of 25 sentences, each with one suggestion; return its run."""
+    """Make a queue of 25 sentences, each with one suggestion. Return its run."""
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     rows = [f"Tenant {i} owes Acme Ltd the rent for week {i} ." for i in range(N)]
     domain = seal([*rows, *(f"A film number {i} with a soundtrack ." for i in range(10))], "domain").fingerprint
@@ -75,10 +75,10 @@ def test_sentences_are_labelled_by_keyboard_alone_and_a_reload_loses_nothing(
     expect(page.get_by_text("10 of 25 labelled · 1 skipped · 1 flagged")).to_be_visible()
     assert stored(queued) == {**dict.fromkeys(range(10), "label"), 10: "skip", 11: "flag"}
     page.evaluate(SLOWEST)
-    page.keyboard.press("ArrowLeft")  # from the suggestion to the word before it
+    page.keyboard.press("ArrowLeft")  # moves from the suggestion to the word before it
     page.keyboard.press("1")
-    page.keyboard.press("ArrowDown")  # to the next entity
-    page.keyboard.press("Shift+ArrowRight")  # its end
+    page.keyboard.press("ArrowDown")  # moves to the next entity
+    page.keyboard.press("Shift+ArrowRight")  # moves the entity's end
     page.keyboard.press("Enter")
     until(lambda: 12 in stored(queued), "the answer is stored")
     assert labelling.answered(queued).labelled[12] == (
@@ -94,7 +94,7 @@ def test_sentences_are_labelled_by_keyboard_alone_and_a_reload_loses_nothing(
         page.keyboard.press("Enter")
     expect(page.get_by_text("Every sentence has an answer.").first).to_be_visible()
     until(lambda: len(stored(queued)) == N, "all answers are stored")
-    assert median([0, *page.evaluate("window.slow")]) < 100  # milliseconds from a key to the next frame
+    assert median([0, *page.evaluate("window.slow")]) < 100  # milliseconds from a key press to the next frame
     expect(page.get_by_text(re.compile("too fast to read"))).to_be_visible()
 
 
@@ -121,7 +121,7 @@ def test_words_are_marked_by_mouse_and_a_new_type_gets_a_key(page: Page, server:
 
 @pytest.mark.full
 def test_words_are_marked_by_a_finger(browser: Browser, server: Server, queued: str) -> None:
-    """A drag along the line marks words; the page scrolls only up and down."""
+    """A drag along the line marks words. The page scrolls only vertically."""
     labelling.add_type("WEEK")
     with watched(browser, has_touch=True, viewport={"width": 900, "height": 900}) as context:
         page = context.new_page()

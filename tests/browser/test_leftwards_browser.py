@@ -1,4 +1,4 @@
-"""Sentences in right-to-left scripts, by Winnow's style sheet alone: no server is needed."""
+"""Sentences in right-to-left scripts, with Winnow's style sheet alone: no server is needed."""
 
 from io import BytesIO
 
@@ -40,7 +40,7 @@ def test_a_sentence_starts_at_the_side_of_its_script(page: Page, shown: str) -> 
         assert (last < first) == leftwards
         box = page.locator("#text").bounding_box()
         assert box is not None
-        assert (first - box["x"] > box["width"] / 2) == leftwards  # and from the side where its readers begin
+        assert (first - box["x"] > box["width"] / 2) == leftwards  # a line starts at the side where reading begins
 
 
 def test_text_in_an_input_starts_at_the_side_of_its_script(page: Page) -> None:

@@ -61,7 +61,7 @@ def elsewhere(shared: Server) -> Iterator[str]:
             self.wfile.write(page.encode())
 
         def log_message(self, *words: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Framing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -88,7 +88,7 @@ def test_another_page_can_neither_frame_winnow_nor_open_its_websocket(
     socket = f"ws://localhost:{shared.port}/_stcore/stream"
     assert stranger.evaluate(OPENS, socket) == "refused"
     stranger.goto(shared.url)
-    assert stranger.evaluate(OPENS, socket) == "open"  # its own page does
+    assert stranger.evaluate(OPENS, socket) == "open"  # Winnow's own page may connect
 
 
 def test_another_page_has_no_handle_on_a_window_that_it_opened(shared: Server, elsewhere: str, stranger: Page) -> None:
@@ -115,7 +115,7 @@ def test_no_other_page_may_send_commands(shared: Server, page: Page) -> None:
 
 
 def test_every_kind_of_answer_has_the_security_headers(shared: Server, newcomer: Page, tmp_path: Path) -> None:
-    """Answers to the browser: page, script, upload, download; then a missing file and a refusal."""
+    """Answers to the browser: page, script, upload and download; then a missing file and a refused request."""
     found: dict[str, dict[str, str]] = {}
 
     def heard(answer: Response) -> None:

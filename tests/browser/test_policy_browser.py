@@ -22,9 +22,9 @@ MARKUP = "![i](http://127.0.0.1:9/beacon.png) [l](http://127.0.0.1:9/link) <img 
 DRAWN = ":is(img[src*='127.0.0.1:9'], a[href*='127.0.0.1:9'])"
 CHARTED = {"Selection", "Explore", "Results"}  # pages on which the sample shows a chart
 BLOCKED = "addEventListener('securitypolicyviolation', e => console.error(`${e.violatedDirective} ${e.blockedURI}`))"
-VERDICTS = ("verdict", "helped", "chose")  # one of a few phrases each
+VERDICTS = ("verdict", "helped", "chose")  # each has one of a few fixed phrases, so it is not free text
 FREE = ("unit", "machine", "device", "text", "file", "about", "why", "seeds_needed", "name", "names", "note")
-# Everything that markup or a script could try. Returns whether each attempt was refused.
+# Try everything that markup or a script could do. Returns if all requests failed, and if the script did not run.
 ATTEMPTS = """async address => {
     const image = new Image(); image.src = `${address}/image`; document.body.append(image);
     const style = document.createElement('style');
@@ -65,7 +65,7 @@ def forged(value: object, key: str = "") -> object:
 
 
 def forge_project(folder: Path) -> None:
-    """Forge the JSON files of a project's runs and corpora, and make each result's size and checksum fit again."""
+    """Forge the JSON files of a project's runs and corpora; update the size and checksum of each result."""
     for about in folder.glob("corpora/*/about.json"):
         about.write_text(json.dumps(forged(json.loads(about.read_bytes()))), encoding="utf-8")
     for log in folder.glob("runs/*/events.jsonl"):
@@ -96,7 +96,7 @@ def server(sample: Project, tmp_path: Path, forge: Forge) -> Iterator[Server]:
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Page]:
-    """Open a tab whose console may show errors, as each request that the policy blocks does."""
+    """Open a tab whose console may show errors, because each request that the policy blocks is one."""
     with watched(browser) as context:
         yield context.new_page()
 
@@ -115,7 +115,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
         do_POST = do_GET
 
         def log_message(self, *words: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listening) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -129,21 +129,23 @@ def listener() -> Iterator[tuple[str, list[str]]]:
 def test_a_forged_project_makes_no_page_ask_another_server(
     server: Server, sample: Project, page: Page, tabs: bool
 ) -> None:
-    """The fixture `page` fails the test for any error in the console, which each blocked request is."""
+    """The fixture `page` fails the test for any error in the console; each blocked request causes one."""
     asked: list[str] = []
 
     def note(request: Request) -> None:
         asked.append(urlparse(request.url).netloc)
 
     forge_project(sample.folder)
-    page.add_init_script(BLOCKED)  # also what the policy held back: `plain` and `escape` come first
+    # Requests that the policy blocks count too, because `plain` and `escape` must prevent them already.
+    page.add_init_script(BLOCKED)
     page.on("request", note)
     shown, drawn = [], []
     for name in walked(page, server, sample.slug, tabs):
         drawn += [name] * page.locator(DRAWN).count()
         shown += [name] if page.get_by_text("beacon.png").count() else []
     assert not drawn
-    assert {"Selection", "Explore", "Training", "Results"} <= set(shown)  # the forged strings do reach the pages
+    # Proves that the forged strings are shown at all.
+    assert {"Selection", "Explore", "Training", "Results"} <= set(shown)
     assert set(asked) - {""} == {urlparse(server.url).netloc}
 
 

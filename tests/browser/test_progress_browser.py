@@ -41,7 +41,7 @@ WATCH = """selector => {
     look();
 }"""
 
-# What moved though nobody touched anything: by how much of the window, and which parts of the page.
+# Layout shifts without user input: the shifted share of the window, and the elements.
 SHIFTED = """() => {
     window.shifts = [];
     new PerformanceObserver(list => list.getEntries().filter(shift => !shift.hadRecentInput).forEach(shift =>
@@ -50,7 +50,7 @@ SHIFTED = """() => {
     ).observe({ type: "layout-shift" });
 }"""
 
-# A browser that has not been asked for notifications yet, whose window is behind another one.
+# A browser that has not yet been asked for permission to notify, with its window in the background.
 NOTIFIED = """
     window.told = [];
     window.Notification = class {
@@ -60,7 +60,7 @@ NOTIFIED = """
     };
     Object.defineProperty(document, "hidden", { get: () => true });
 """
-SEEN = 0.005  # of such a shift; a page is called steady up to .1
+SEEN = 0.005  # largest sum of layout shifts; up to 0.1 counts as a stable page
 
 
 def begun(
@@ -74,7 +74,7 @@ def begun(
 
     thread = threading.Thread(target=attempt)
     thread.start()
-    until(RunStore(home).list, "the run is there")  # a page without a run does not look again
+    until(RunStore(home).list, "the run is there")  # a page that has no run does not poll for one
     return thread
 
 
@@ -98,7 +98,7 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
         assert second.wait(WAIT_SECONDS)
         context.part(2, 2, "seed 2", left=40.0, after=0.0)
         for _ in range(int(20 * WAIT_SECONDS)):
-            context.check()  # raises Cancelled once the test has asked for it
+            context.check()  # raises Cancelled once the test has cancelled the run
             threading.Event().wait(0.05)
         raise AssertionError("nobody cancelled this run")
 
@@ -117,7 +117,7 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
         page.evaluate(f"document.querySelector('{STRIP} [data-testid=stProgress]').dataset.mark = 'here'")
         second.set()
         expect(strip.get_by_text(re.compile(r"Part 2 of 2 · \d+ of about \d+ (s|min)"))).to_be_visible()
-        assert page.locator(f"{STRIP} [data-mark=here]").count() == 1  # the same bar: it was not drawn anew
+        assert page.locator(f"{STRIP} [data-mark=here]").count() == 1  # the bar was updated, not replaced
         assert heading.bounding_box() == before
         strip.get_by_role("button", name="Tell me when it ends").click()
         expect(strip.get_by_role("button")).to_have_count(0)
@@ -159,14 +159,14 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
         ).to_be_visible()
         steps = page.get_by_text(re.compile(r"\d+ of 10,000 steps")).first
         expect(steps).to_be_visible()
-        expect(page.get_by_text(re.compile("^Best")).first).to_be_visible()  # the first one moves what stands beside it
+        expect(page.get_by_text(re.compile("^Best")).first).to_be_visible()  # the first one moves its neighbours
         settled(page)
         page.evaluate(SHIFTED)
-        for _ in range(8):  # each time the panel and the curves are drawn anew
+        for _ in range(8):  # each time, the panel and the curves are redrawn
             before = steps.inner_text()
             expect(steps).not_to_have_text(before)
         moved = page.evaluate("window.shifts")
-        assert sum(shift[0] for shift in moved) < SEEN, moved  # a digit more makes room for itself in its own line
+        assert sum(shift[0] for shift in moved) < SEEN, moved  # an additional digit moves only its own line
         page.evaluate("document.querySelector('[data-testid=stMain] h1').style.marginTop = '80px'")
         page.wait_for_function(f"window.shifts.some(shift => shift[0] > {SEEN})")
     finally:

@@ -1,6 +1,8 @@
-"""Nothing leaves this machine: the sockets of server and workers during a run of every kind and a visit to every page.
+"""Nothing leaves this machine: network calls of server and workers during a run of every kind and a visit to every
+page.
 
-The fixture `page` watches the traffic of the browser."""
+The fixture `page` watches the traffic of the browser.
+"""
 
 import json
 import subprocess
@@ -27,13 +29,13 @@ FOREIGN = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.
 
 @pytest.fixture
 def guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make every process that starts from now on record its look-ups and connections in this folder and refuse them."""
+    """Make every process that starts from now on record look-ups and connections in this folder and refuse them."""
     folder = tmp_path / "guard"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setenv("TALKED", str(folder / "talked"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)  # nothing is held back by anything but Winnow
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)  # only Winnow itself may prevent connections in this test
     return folder
 
 
@@ -49,7 +51,7 @@ def finished(run_id: str) -> None:
     assert runs.state(run_id).state == "succeeded", runs.state(run_id).error
 
 
-# All kinds one after the other: a worker each would import the same thirteen times.
+# One process runs all kinds, because a worker per kind would import the same libraries thirteen times.
 ALL = """
 import json, sys
 from core.importing import view as corpora
@@ -74,7 +76,7 @@ def run_every_kind(guard: Path) -> None:
     again = Library(home).seal(labelled(contracts(20, seed=9)), name="again", origin={}, labelled=True).fingerprint
     (guard / "more.txt").write_text("\n".join(contracts(20, seed=5)), encoding="utf-8")
     first = smallest_options.first(made, again, guard / "more.txt")
-    finished(runs.start("rank", first["rank"]))  # of all that is loaded most comes from others
+    finished(runs.start("rank", first["rank"]))  # this kind loads the most third-party code
     words = json.dumps([{kind: options for kind, options in first.items() if kind != "rank"}, made], default=str)
     subprocess.run([sys.executable, "-c", ALL, words], cwd=ROOT, check=True)
 
@@ -82,7 +84,7 @@ def run_every_kind(guard: Path) -> None:
 def test_runs_of_every_kind_and_all_pages_connect_to_nobody(
     guard: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # the server's and the workers' too
+    monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # for the server and the workers too
     run_every_kind(guard)
     ran = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
     assert ran == set(KINDS), "a kind of run that nobody watched"
@@ -96,7 +98,7 @@ def test_runs_of_every_kind_and_all_pages_connect_to_nobody(
             visit(page, address)
             expect(page.get_by_role("heading", level=1)).to_have_text("Winnow" if name == "Home" else name)
         left(page)
-        monkeypatch.delenv("PYTHONPATH")  # who knocks is not watched
+        monkeypatch.delenv("PYTHONPATH")  # the client process must not be recorded
         assert handshakes(server, *FOREIGN) == [403] * len(FOREIGN)
         health = f"{server.url}/_stcore/health"
         assert asked(ASK, health) == {health: [200, "ok"]}

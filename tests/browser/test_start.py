@@ -1,4 +1,4 @@
-"""The start of the app: the address that it prints and opens, and the owner of the files that it writes."""
+"""The start of the app: the address that it prints and opens, and the permissions of the files that it writes."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.browser.driver import Server, left, settled, watched
 from tests.test_files_on_disk import wider
 from tests.waiting import until
 
-# Loaded before anything else: a system that does not show who connects, as a Mac or a container does not.
+# Loaded first: simulates a system that does not report which account connects, such as macOS or a container.
 BLIND = """
 import pathlib, socket
 del socket.AF_NETLINK
@@ -25,12 +25,12 @@ def shown(path, *args, **kwargs):
 pathlib.Path.open = shown
 """
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")  # what a browser is where there is no screen
+TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")  # text-mode browsers, found where there is no screen
 
 
 @pytest.fixture
 def blind(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of a server whose system does not show which account connects."""
+    """Return the environment of a server on a system that does not report which account connects."""
     (tmp_path / "blind").mkdir()
     (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND, encoding="utf-8")
     return {"PYTHONPATH": str(tmp_path / "blind")}
@@ -88,7 +88,8 @@ def test_on_a_system_that_hides_accounts_only_the_printed_address_opens_the_app(
         [told] = until(
             lambda: opened.read_text(encoding="utf-8").split() if opened.exists() else [], "a browser is started"
         )
-        assert told == (server.home / "open.html").as_uri()  # every account sees what a program is started with: no key
+        # Other accounts can read the arguments of a process, so they contain no key.
+        assert told == (server.home / "open.html").as_uri()
         context.clear_cookies()
         leads_in(page, told, server)
 
@@ -97,7 +98,7 @@ def test_the_printed_address_is_opened_once_if_there_is_a_screen(tmp_path: Path,
     window = {"BROWSER": f"{opened.parent}/programs/window %s"}
     server = Server(home=tmp_path / "home", data=tmp_path, environment=window)
     from_start_to_end(server)
-    assert printed(server) == server.url  # the owner needs no key
+    assert printed(server) == server.url  # the system reports the owner's account, so the address needs no key
     assert opened.read_text(encoding="utf-8").split() == [server.url]
 
 
@@ -117,7 +118,7 @@ def wide_mask() -> Iterator[None]:
 
 @pytest.mark.usefixtures("wide_mask")
 def test_only_the_owner_can_read_what_the_server_writes(tmp_path: Path, blind: dict[str, str], page: Page) -> None:
-    """Key, import of an upload with its run and audit log, and an upload that waits."""
+    """The server writes its key, an imported upload with its run and audit log, and a waiting upload."""
     with Server(home=tmp_path / "home", data=tmp_path, environment=blind) as server:
         server.start()
         (tmp_path / "mine.txt").write_text("A clause is here .\nAnother one follows .\n", encoding="utf-8")

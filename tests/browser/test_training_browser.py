@@ -59,7 +59,7 @@ def ask(page: Page, seeds: str, epochs: int) -> None:
 
 
 def points(page: Page) -> int:
-    """Return the number of points that the page shows."""
+    """Return the number of points in the curves on the page."""
     told = MOVED.search(page.get_by_text(MOVED).inner_text())
     assert told
     return int(told[1].replace(",", ""))
@@ -77,22 +77,22 @@ def worker(run_id: str) -> int:
 def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(server: Server, page: Page) -> None:
     page.goto(server.url + "/Training")
     settled(page)
-    ask(page, "1", 20)  # about 15 s: two refreshes of the page take at most 5 s of them
+    ask(page, "1", 20)  # takes about 15 s, of which two refreshes of the page take at most 5 s
     panel = page.locator(PANEL)
-    expect(panel.get_by_text("Running")).to_be_in_viewport()  # the form has made room
+    expect(panel.get_by_text("Running")).to_be_in_viewport()  # the form has closed, so the panel is visible
     expect(page.locator(CHART).first).to_be_visible()
     first = next(run.id for run in runs.listed("finetune"))
 
     line = page.locator(f"{CHART}[data-mark=here]").first.locator(".mark-line path").first
-    with frozen(worker(first)):  # so that no machine is too fast for what follows
+    with frozen(worker(first)):  # even a fast machine must not finish before the checks below
         page.evaluate(f"document.querySelectorAll('{CHART}').forEach(chart => chart.dataset.mark = 'here')")
         page.evaluate("window.unbroken = true")
         expect(line).to_have_attribute("d", re.compile("."))
         drawn, before = line.get_attribute("d") or "", points(page)
     page.wait_for_function(MORE, arg=before)
-    expect(line).not_to_have_attribute("d", drawn)  # the node that was marked still shows the curve
+    expect(line).not_to_have_attribute("d", drawn)  # the chart was updated, not replaced
     with frozen(worker(first)):
-        assert page.evaluate("window.unbroken")  # nobody reloaded
+        assert page.evaluate("window.unbroken")  # the page was not reloaded
         page.reload()
         with within(3):
             expect(panel.get_by_text("Running")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The answer of an experiment: the same on Home, on Results and in the reports."""
+"""The result of an experiment: the same answers on Home, on Results and in the reports."""
 
 import shutil
 from pathlib import Path
@@ -13,17 +13,17 @@ from tests.browser.test_training_browser import press
 from tests.experiment.test_reports import pages
 
 ANSWERS = ("Pre-training helped", "Selection helped")
-SHEET: ViewportSize = {"width": 673, "height": 1002}  # what margins leave of a printed page, in a browser's pixels
+SHEET: ViewportSize = {"width": 673, "height": 1002}  # printable area of a page, in CSS pixels
 HALF = SHEET["height"] / 2  # down to the middle of the sheet
-AT_A_GLANCE = 40  # words that are read in ten seconds, at 240 a minute
+AT_A_GLANCE = 40  # words that take ten seconds to read, at 240 words a minute
 
 
 @pytest.mark.road
 def test_home_results_and_reports_give_the_same_two_answers(
     server: Server, page: Page, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The report gives them in full on half a page; a download of a deleted run says so."""
-    monkeypatch.setitem(finished.SKILL, "random", 0.65)  # whatever was read has helped
+    """The report gives both answers in full on half a page. A download from a deleted run names the missing run."""
+    monkeypatch.setitem(finished.SKILL, "random", 0.65)  # pre-training helps, also on random text
     lines = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
     run = finished.experiment(home, finished.corpora(home), lines)
     finding = results.finding(run.id)
@@ -49,7 +49,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     page.get_by_role("tab", name="Download").click()
     settled(page)
     report = downloaded(page, "Report (.html)").decode()
-    shutil.rmtree(run.path)  # as another window or the owner may do
+    shutil.rmtree(run.path)  # as another window or the user may do
     press(page, "Table (.csv)")
     expect(page.get_by_test_id("stDownloadButtonError")).to_contain_text(f"There is no run '{run.id}' in this project")
     left(page)

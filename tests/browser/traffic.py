@@ -1,4 +1,4 @@
-"""Checks of every page that a test opens: no request to another host, no error in its console, no dialog."""
+"""Checks of every page that a test opens: no request to another host, no error in the console, no dialog."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ def held_to_account(page: Page) -> Iterator[Page]:
 
 
 def _expected(message: ConsoleMessage) -> bool:
-    """Return True for errors that are no fault: a deep link probes other addresses, a stopped server, `LATE`."""
+    """Return True for harmless errors: probes of other addresses after a deep link, a stopped server, and `LATE`."""
     where = message.location.get("url", "")
     probes = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
     gone = ("ERR_CONNECTION_REFUSED", "when disconnected from server", "Is Streamlit still running?")

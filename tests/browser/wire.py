@@ -1,4 +1,4 @@
-"""Count the messages between a page and its server, in a script of the page: `window.wire`."""
+"""Count the messages between a page and its server with a script in the page: `window.wire`."""
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -6,11 +6,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 RERUN = BackMsg.DESCRIPTOR.fields_by_name["rerun_script"].number
 BEGUN = ForwardMsg.DESCRIPTOR.fields_by_name["new_session"].number
 ENDED = ForwardMsg.DESCRIPTOR.fields_by_name["script_finished"].number
-GOES_ON = ForwardMsg.FINISHED_EARLY_FOR_RERUN  # as `st.rerun` ends it: half is drawn, until the next begins
+GOES_ON = ForwardMsg.FINISHED_EARLY_FOR_RERUN  # after `st.rerun`: half drawn until the next run
 
-# asked: reruns that the page has asked for; waits: since when one has waited for its answer. The other times are of the
-# latest of their kind. A message is a row of fields, each behind its number and type (protobuf); its kind is which it has.
-# ended: of a script that has run to its end.
+# asked: number of reruns requested by the page. waits: time of the oldest request without an answer. begun, ended,
+# request, last: times of the latest script start, complete script end, request, and message. A protobuf message
+# consists of fields, each after a number and wire type; the fields present tell its kind.
 WIRE = (
     """(() => {
   const wire = window.wire = {asked: 0, told: 0, waits: 0, request: 0, begun: 0, ended: 0, last: 0};
