@@ -29,9 +29,7 @@ class Index:
     files: Mapping[str, bytes]
 
     def lay(self, changed: Mapping[str, bytes] | None = None, cut: int = 0) -> None:
-        """Write the packages. changed: files that replace published ones. cut: number of bytes that the last part
-        lacks.
-        """
+        """Write the packages. changed: files that replace published ones. cut: bytes missing from the last part."""
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in {**self.files, **(changed or {})}.items():

@@ -80,7 +80,7 @@ def legal(real_data: Path, tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def matter() -> Iterator[Path]:
-    """Make a folder that Chromium lets a page read. It refuses folders below /dev, where other tests may have theirs."""
+    """Make a folder that Chromium lets a page read. It refuses folders below /dev, where tests may have theirs."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "matter"
 

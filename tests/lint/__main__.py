@@ -1,6 +1,6 @@
-"""Check all rules about the text of source files and documents: `python -m tests.lint`. Exits 1 if one is broken.
+"""Check all rules about the text of source files and documents: `python -m tests.lint`.
 
-It prints `file:line: rule: what to do` for each finding.
+It prints `file:line: rule: what to do` for each finding, and exits with 1 if there is one.
 """
 
 import sys
@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def broken(root: Path, rules: Mapping[str, Callable[[Repository], Iterator[Finding]]] = RULES) -> list[str]:
-    """One line per finding below `root`, in the order of the rules."""
+    """Return one line per finding below `root`, in the order of the rules."""
     repository = Repository(root)
     return [
         f"{found.path}:{found.line}: {name}: {found.advice}"

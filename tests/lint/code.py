@@ -1,4 +1,4 @@
-"""Rules about code that keep promises of the app."""
+"""Rules about code that keep the promises of the app."""
 
 import ast
 from collections.abc import Iterator
@@ -103,7 +103,7 @@ def printing(repository: Repository) -> Iterator[Finding]:
 
 
 def artifacts(repository: Repository) -> Iterator[Finding]:
-    """Views, figures, and commands do not read the files of a run, but its result."""
+    """Views, figures, and commands read only the result of a run, not its files."""
     for source in repository.under("core"):
         name = source.path.rpartition("/")[2].removesuffix(".py")
         if name.partition("_")[0] not in ("view", "plot", "words", "cli") or source.path.startswith("core/cli/"):
@@ -143,7 +143,7 @@ def _method(call: ast.Call) -> str:
 
 
 def _keys(call: ast.Call) -> list[ast.expr] | None:
-    """Expressions given as a button's key; None if the call draws no button."""
+    """Return the expressions given as a button's key, or None if the call draws no button."""
     if isinstance(call.func, ast.Name) and call.func.id in TAKEN:
         return call.args[1:2]
     if _method(call) in BUTTON_CALLS:

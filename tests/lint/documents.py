@@ -57,7 +57,7 @@ def named_tests(repository: Repository) -> Iterator[Finding]:
 
 
 def promises(repository: Repository) -> Iterator[Finding]:
-    """Each promise of SECURITY.md names a test."""
+    """Each promise of SECURITY.md names a test that checks it."""
     text = repository.text("SECURITY.md")
     head, _, table = text.partition("| promise | held by |\n")
     rows = table.split("\n\n")[0].splitlines()[1:]
@@ -71,7 +71,7 @@ def promises(repository: Repository) -> Iterator[Finding]:
 
 
 def rooms(repository: Repository) -> Iterator[Finding]:
-    """core/README.md lists every folder of `core` and `pages`, and no other."""
+    """core/README.md lists exactly the folders of `core` and `pages`."""
     path = "core/README.md"
     listed = re.findall(r"^\| `([\w/]+/)` \|", repository.text(path), re.MULTILINE)
     there = {f"{source.path.rpartition('/')[0]}/" for source in repository.under("core", "pages")} - {"core/"}

@@ -1,4 +1,4 @@
-"""Rule: text of users is drawn through `plain`, so that it is no markup."""
+"""Rule: pages draw user text through `plain`, so that it is never markup."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from tests.lint.repository import APP, Finding, Repository
 
 DRAWN = {"markdown", "caption", "success", "info", "warning", "error", "write", "subheader", "header", "title"}
-# Functions whose result holds no text of users, or escapes it.
+# Functions whose result contains no user text, or escapes it.
 SAFE = {"plain", "escape", "count", "duration", "size", "in_points", "number_in_words", "when", "bits", "len", "grey"}
-CONSTANTS = {"terms", "find_out"}  # modules whose names in capitals are our own words
+CONSTANTS = {"terms", "find_out"}  # modules whose constants are Winnow's own words
 
 
 def escapes(repository: Repository) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def escapes(repository: Repository) -> Iterator[Finding]:
 
 
 def _leaves(value: ast.expr) -> Iterator[ast.expr]:
-    """Yield the parts of a drawn value that may hold text of users."""
+    """Yield the parts of a drawn value that may contain user text."""
     if isinstance(value, ast.Constant) or _is_constant(value):
         return
     if isinstance(value, ast.JoinedStr | ast.BoolOp):
@@ -66,7 +66,7 @@ def _joined(parts: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_number(value: ast.FormattedValue) -> bool:
-    """Return True for a value in a format of numbers, such as `{n:,}`."""
+    """Return True for a value with a numeric format, such as `{n:,}`."""
     written = ast.unparse(value.format_spec) if value.format_spec else ""
     return "," in written or written.rstrip("'\"")[-1:] in ("f", "d", "%", "e", "g")
 
@@ -83,7 +83,7 @@ def _name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-# Values that pages draw and that hold no text of users, or hold it escaped: each was looked at. {file: {value}}.
+# Values that pages draw, checked one by one: they contain no user text, or contain it escaped. {file: {value}}.
 OWN_WORDS: Mapping[str, set[str]] = {
     "home.py": {"_card()"},
     "pages/1_Corpora.py": {"kinds", "term.meaning"},

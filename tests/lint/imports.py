@@ -35,7 +35,7 @@ CAPABILITIES = {
     "projects",
 }
 BELOW_TRAINING = FILES | {"text", "results", "stats", "corpora", "models"}
-FOUNDATIONS = {  # what each may import; a foundation knows no capability
+FOUNDATIONS = {  # modules that each foundation may import: never a capability
     **dict.fromkeys(FILES, FILES),
     "text": FILES | {"text"},
     "results": FILES,
@@ -63,7 +63,7 @@ LIGHT = {"numpy", "core", "__future__", *sys.stdlib_module_names}  # allowed in 
 
 
 def layers(repository: Repository) -> Iterator[Finding]:
-    """Foundations import only foundations below them, and know no capability."""
+    """Foundations import only foundations below them, and no capability."""
     for source in repository.under("core"):
         room = source.path.split("/")[1].removesuffix(".py")
         if room == "__init__":
@@ -92,7 +92,7 @@ def third_party(repository: Repository) -> Iterator[Finding]:
 
 
 def circles(repository: Repository) -> Iterator[Finding]:
-    """Imports form no circle. Imports in functions count, imports only for types do not."""
+    """Imports form no circle. Imports in functions count; imports only for types do not."""
     sources = {_module(source.path): source for source in repository.under("core", "pages")}
     graph = {name: source.modules(sources) - {name} for name, source in sources.items()}
     left = dict(graph)

@@ -39,7 +39,7 @@ class Source:
 
     @cached_property
     def imports(self) -> list[tuple[str, int]]:
-        """(dotted name, line) of each import; `from core import cards` gives `core.cards`."""
+        """Return (dotted name, line) per import. `from core import cards` gives `core.cards`."""
         found = list[tuple[str, int]]()
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -51,8 +51,10 @@ class Source:
         return found
 
     def modules(self, known: Container[str]) -> set[str]:
-        """Return the modules of `known` that this file imports at run time; a package only if one of its own names is
-        imported."""
+        """Return the modules of `known` that this file imports at run time.
+
+        A package counts only if one of its own names is imported.
+        """
         found = set[str]()
         types = {
             id(inner)
@@ -67,7 +69,7 @@ class Source:
 
     @cached_property
     def loaded(self) -> list[tuple[str, int]]:
-        """(dotted name, line) of each import that runs when this file is imported: outside functions and type checks."""
+        """Return (dotted name, line) per import that runs when this file is: outside functions and type checks."""
         found, ahead = list[tuple[str, int]](), list[ast.stmt](self.tree.body)
         while ahead:
             node = ahead.pop()
@@ -129,5 +131,5 @@ class Repository:
 
 
 def line_of(text: str, position: int) -> int:
-    """Number of the line of a position in `text`, from 1."""
+    """Return the line number of a position in `text`, from 1."""
     return text.count("\n", 0, position) + 1

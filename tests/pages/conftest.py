@@ -1,4 +1,4 @@
-"""What tests of pages share."""
+"""Fixtures that tests of pages share."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from tests.homes import Homes, project_in
 
 @pytest.fixture(autouse=True)
 def sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test whenever a page that it draws shows an exception."""
+    """Fail a test if a page that it draws shows an exception."""
     draw = AppTest._run
 
     def checked(self: AppTest, *how: Any, **more: Any) -> AppTest:
@@ -37,13 +37,13 @@ def expert(home: Path) -> None:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run in this process what a page starts, before the page goes on."""
+    """Execute in this process every run that a page starts, before the page continues."""
     monkeypatch.setattr(runs, "start", lambda kind, options, *where, **more: runs.execute(kind, options).id)
 
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the list of what a page starts, as (kind, options); nothing is run."""
+    """Return the list of runs that a page starts, as (kind, options). None of them is executed."""
     asked: list[tuple[str, Mapping[str, Any]]] = []
 
     def start(kind: str, options: Mapping[str, Any], *where: object, **more: object) -> str:
@@ -55,13 +55,13 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]
 
 
 def build_furnished(home: Path) -> dict[str, str]:
-    """Something on every page: {page: the run it is about or ""}."""
+    """Build a home with content on every page. Return {page: its run, or ""}."""
     return {page: address.partition("?run=")[2] for page, address in furnish(home).items()}
 
 
 @pytest.fixture(scope="session")
 def furnished_once(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Return a home with something on every page, not to be changed, and {page: the run it is about or ""}."""
+    """Return a home with content on every page, which tests must not change, and {page: its run, or ""}."""
     home = project_in(tmp_path_factory.mktemp("furnished") / "home")
     return home, homes.copy(build_furnished, home)
 
@@ -78,7 +78,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
 
 @pytest.fixture(scope="session")
 def emptied(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> tuple[Path, dict[str, str]]:
-    """Return a home whose runs are all there and whose corpora are all gone."""
+    """Return a home that has all its runs but no corpora."""
     with elsewhere(copied(furnished_once[0])) as home:
         for corpus in corpora.listed():
             corpora.remove(corpus.fingerprint)

@@ -47,21 +47,21 @@ def codes(app: AppTest) -> list[str]:
 
 
 def texts(app: AppTest) -> str:
-    """All that a page says, in one string."""
+    """Return all text of a page in one string."""
     kinds = ("title", "header", "subheader", "caption", "markdown", "info", "warning", "error", "text")
     shown = [element.value for kind in kinds for element in getattr(app, kind)]
     return " ".join([*shown, *(element.proto.body for element in app.get("html"))])
 
 
 def select(strategy: str = "random", budget: str = "20%", **options: Any) -> str:
-    """Select from the domain corpus in use; return the run."""
+    """Select from the domain corpus in use; return the id of the run."""
     roles = corpora.roles()
     marks: dict[str, object] = {role: roles[role] for role in ("task", "domain") if role in roles}
     return runs.execute("select", {**marks, "strategy": strategy, "budget": budget, **options}).id
 
 
 def audit(corpus: str, *held_out: str) -> str:
-    """Check a corpus for duplicates and leaks; return the run."""
+    """Check a corpus for duplicates and leaks; return the id of the run."""
     return runs.execute("audit", {"corpus": corpus, "held_out": held_out}).id
 
 
@@ -76,7 +76,7 @@ def keys(app: AppTest) -> set[str | None]:
 
 
 def seen(app: AppTest) -> str:
-    """Return what a page says, as a reader sees it: without what keeps a user's text from becoming markup."""
+    """Return the text of a page as a reader sees it, without escapes and word joiners."""
     return unescape(texts(app)).replace("\u2060", "")
 
 

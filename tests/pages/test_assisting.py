@@ -1,4 +1,4 @@
-"""The page Assisting: its form, the scores of a pair of corpora, and trainings on what was kept."""
+"""The page Assisting: its form, the scores of a pair of corpora, and trainings on the kept sentences."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ NASTY = "<img/src=x/onerror=alert(1)>"  # one token
 
 
 def build_borrowed(home: Path) -> dict[str, str]:
-    """Two labelled corpora, trainings that borrow from the second by surface, and scores by default options."""
+    """Make two labelled corpora, trainings that borrow from the second by surface form, and default scores."""
     words = (NASTY, "met", "Ada")
     nasty = replace(sentence("X met Ada"), tokens=words, entities=(Entity(start=2, end=3, type="GPE"),))
     theirs = [replace(each, file="away.pdf", page=7) for each in (*AWAY, nasty)]
@@ -35,7 +35,8 @@ def build_borrowed(home: Path) -> dict[str, str]:
     corpora.set_role("train", given["primary"])
     small = {"thresholds": (1,), "seeds": (1,), "hidden": 4, "epochs": 1, "dev": given["primary"]}
     options = {**given, **small, "test": given["primary"]}
-    scored = runs.execute("skl", given).id  # before a part of a training is the same
+    # Run first; otherwise the trainings would have computed the same scores as a part.
+    scored = runs.execute("skl", given).id
     sweeps = {
         name: runs.execute("assist", {**options, **more}).id
         for name, more in (("surface", {"unit": "surface"}), ("sweep", {}))
@@ -54,17 +55,18 @@ def test_entity_types_are_mapped_in_the_form_or_by_a_file(
 ) -> None:
     app = opened(PAGE)
     borrowed = app.selectbox(key=f"assisting.assisting.{made['primary']}")
-    assert len(borrowed.options) == sum(bool(corpus.types) for corpus in corpora.listed()) - 1  # not the primary corpus
+    # Without the primary corpus.
+    assert len(borrowed.options) == sum(bool(corpus.types) for corpus in corpora.listed()) - 1
     borrowed.select(made["assisting"]).run()
     least = app.number_input(key="assisting.floor")
     assert (least.value, least.step) == pytest.approx((1e-4, 1e-5))
     assert least.min is not None
-    assert 0 < least.min < 1e-6  # an open bound
+    assert 0 < least.min < 1e-6  # the interval is open at 0
     boxes = {box.label: box for box in app.selectbox if (box.key or "").startswith("assisting.type.")}
-    assert all(re.fullmatch(r"[A-Z]+ \(\d+\)", label) for label in boxes)  # a corpus's name, escaped, would be spelt
+    assert all(re.fullmatch(r"[A-Z]+ \(\d+\)", label) for label in boxes)  # no label contains the name of a corpus
     gpe, org = boxes.values()
     assert gpe.options == ["stays as it is", "is left out", "is LOC", "is ORG", "is PER"]
-    assert org.options == ["stays as it is", "is left out"]  # the primary corpus is trained on as it is
+    assert org.options == ["stays as it is", "is left out"]  # types of the primary corpus are not renamed
     gpe.select("is LOC")
     org.select("is left out")
     press(app, "assisting.start")
@@ -83,8 +85,8 @@ def test_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(ma
     app = opened(PAGE, {"assisting.command": True})
     assert not app.error
     metrics = [metric.value for metric in app.metric]
-    assert {"3", "67%"} <= set(metrics)  # kept, and kept because nothing is shared
-    assert len([warning for warning in app.warning if "has" in warning.value]) == 2  # types of one corpus alone
+    assert {"3", "67%"} <= set(metrics)  # number of kept sentences, and share kept because they have no overlap
+    assert len([warning for warning in app.warning if "has" in warning.value]) == 2  # types that only one corpus has
     said = texts(app)
     assert "LOC · PER · 9.2" in said
     drawn = " ".join(element.proto.body for element in app.get("html"))
@@ -92,7 +94,7 @@ def test_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(ma
     assert "away.pdf, page 7</small></li>" in drawn
     assert "<img" not in drawn
     assert app.dataframe[0].value["entity"].tolist()[:2] == ["jordan", "chicago"]
-    for kept in [corpus for corpus in corpora.listed() if "run" in corpus.origin]:  # of the trainings
+    for kept in [corpus for corpus in corpora.listed() if "run" in corpus.origin]:  # corpora that the trainings made
         corpora.remove(kept.fingerprint)
     press(app, "assisting.seal")
     assert any(len(corpus) == 3 and corpus.origin.get("run") == made["skl"] for corpus in corpora.listed())
@@ -129,7 +131,7 @@ def test_trainings_on_assisting_sentences_are_shown_and_started(
 
 @pytest.mark.usefixtures("expert")
 def test_scores_from_another_run_are_shown_on_request(made: Mapping[str, str]) -> None:
-    """`runs.start` returns a finished part of another run."""
+    """`runs.start` returns the finished run, which was started as part of another one."""
     app = opened(PAGE, {"assisting.command": True})
     assert "--unit" not in " ".join(codes(app)[:1])
     app.selectbox(key=f"assisting.assisting.{made['primary']}").select(made["assisting"]).run()

@@ -68,7 +68,7 @@ def test_measurement_form_has_every_option_and_an_estimate(home: Path, corpus: C
     assert app.number_input(key="bias.mentions").value is None
     assert not app.code  # a command is drawn only when it is opened, because its colours need 1.5 MB of script
     app = opened(PAGE, {"bias.command": True, "bias.preset": "custom", "bias.folds": 2, "bias.mentions": 50})
-    shown = {"train", "preset", "weights"}  # picked above; fills itself in
+    shown = {"train", "preset", "weights"}  # chosen above; `weights` is filled in automatically
     for name in KINDS["difficulty"].config.model_fields.keys() - shown:
         assert app.get_by_key(f"bias.{name}"), name
     app.selectbox(key="bias.calibrate").select("no").run()
@@ -135,8 +135,8 @@ def test_types_with_fewer_mentions_than_folds_are_too_few_to_judge(home: Path) -
 @pytest.mark.parametrize(
     ("types", "bits", "heading"),
     [
-        (("<b>PARTY</b>",), (0.0, 0.0), "only one type"),  # with a single type nothing is trained
-        (("PARTY", "DATE"), (0.0, 2e-16), "No evidence"),  # nothing was found
+        (("<b>PARTY</b>",), (0.0, 0.0), "only one type"),  # with a single type, nothing is trained
+        (("PARTY", "DATE"), (0.0, 2e-16), "No evidence"),  # a difference within rounding
         (("PARTY", "DATE"), (-0.001, -0.5), "Names are more informative"),  # a rounded zero has no sign
         (("PARTY", "DATE"), (1.0, -1.0), "Names are more informative"),
     ],
@@ -172,7 +172,7 @@ def test_rebuilt_set_shows_its_changes_and_an_earlier_one_can_be_chosen(run: str
     assert re.search(r"labels\.pdf, page \d+</small></li>", html)
     assert NASTY not in html
     app.selectbox(key=f"bias.which.{newer.id}").set_value(older.id).run()
-    assert "run" not in app.query_params  # the address stays the measurement's
+    assert "run" not in app.query_params  # the address still names the measurement
     assert app.selectbox(key=f"bias.which.{older.id}").value == older.id
     assert "--rate 0.1" in " ".join(codes(app))
 

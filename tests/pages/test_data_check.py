@@ -17,7 +17,7 @@ RED = "The task corpus (T_C) has 1 sentence; the strategy classifier is not reli
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """Return the list of what a page starts, as (kind, runs anyway); only the data check runs."""
+    """Return the list of runs that a page starts, as (kind, runs anyway). Only the data check is executed."""
     begun: list[tuple[str, bool]] = []
 
     def start(kind: str, options: Mapping[str, Any], on: str = "", *, run_anyway: bool = False) -> str:

@@ -24,7 +24,7 @@ Message = MutableMapping[str, Any]  # as ASGI has it
 
 
 class Inside:
-    """An application in place of Streamlit that records the requests that were let through."""
+    """Stand in for Streamlit: record the requests that the door lets through."""
 
     def __init__(self) -> None:
         self.scopes: list[dict[str, Any]] = []
@@ -173,7 +173,7 @@ def test_another_account_gets_one_sentence_of_refusal(account: int | None, path:
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_request_that_names_its_own_client_needs_the_key(kind: str) -> None:
-    """Servers believe the header X-Forwarded-For: with a port of the owner's, the client would pass for the owner."""
+    """Servers trust the header X-Forwarded-For. A client that names a port of the owner would be taken for the owner."""
     origin, client = f"http://localhost:{PORT}", "127.0.0.1:40000"
     assert ask(kind=kind, origin=origin, x_forwarded_for=client)[0] == 403
     key = f"winnow-{PORT}={door.key()}"
@@ -245,7 +245,7 @@ def test_mode_decides_which_requests_need_the_key() -> None:
     assert ask("key")[0] == 403
     assert ask("key", cookie=f"winnow-{PORT}={door.key()}")[0] == 200
     assert ask("open")[0] == 200
-    assert ask("open", origin="http://localhost:9999")[0] == 403  # open to people, not to pages
+    assert ask("open", origin="http://localhost:9999")[0] == 403  # open to all accounts, but not to foreign pages
 
 
 @pytest.mark.usefixtures("account")
@@ -257,7 +257,7 @@ def test_streamlit_gets_host_and_origin_that_need_no_name_lookup() -> None:
 
 @pytest.fixture(params=["asked", "read in the tables"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask the system about one connection or, if it does not answer such questions, search the table of all."""
+    """Find the account with a query for one connection, or by a search in the table of all connections."""
 
     def nothing(*ends: object) -> tuple[int, int]:
         raise OSError("not here")
@@ -292,7 +292,7 @@ def test_account_that_listens_on_a_port_is_found() -> None:
 
 @pytest.mark.usefixtures("way")
 def test_closed_connection_belongs_to_no_account() -> None:
-    """The kernel reports root as the owner of a closed end: a server run by root would admit any client that closes."""
+    """The kernel reports root as the owner of a closed socket; a server run by root would admit any client that closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
         end = client.getsockname()
@@ -330,7 +330,7 @@ def test_key_is_readable_by_the_owner_only_and_is_kept(tmp_path: Path) -> None:
 def test_key_that_another_account_may_know_is_replaced(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file may be older than the home, in a folder that another account has made."""
+    """The file may be older than the home, in a folder that another account created."""
     planted = tmp_path / "key"
     planted.write_text("planted")
     planted.chmod(0o644 if how == "readable" else 0o600)

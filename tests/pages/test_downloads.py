@@ -1,4 +1,4 @@
-"""A download that cannot be made is told in Winnow's words, and no log quotes what it was about."""
+"""A download that cannot be made shows Winnow's error message, and no log quotes its content."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from tests.test_logs import QUOTING
 
 
 def answer(work: Callable[[], Any]) -> BackendOperationResponse:
-    """What a browser is answered that asks for the file."""
+    """Return the answer to a browser that requests the file."""
     files = MediaFileManager(MemoryMediaFileStorage("/media"))
     request = BackendOperationRequest(request_id="one")
     request.deferred_file.file_id = files.add_deferred(later(work), "text/csv", "0.0")

@@ -1,4 +1,4 @@
-"""The page Explore: the map, regions of it, hand edits of the selection, and the other tabs."""
+"""The page Explore: the map, its regions, edits of the selection by hand, and the other tabs."""
 
 import base64
 import json
@@ -49,7 +49,7 @@ COURTS = ("Ulm", "<b>Hamburg</b>")
 NAMES = {"supplier": "PARTY", "buyer": "<b>ODD</b>"}
 FORGED = ("lasso:../../x", "lasso:00000000", "topic:" + "9" * 5000, "nonsense")
 PANEL = {FILTERS: True}  # state of a page that shows the panel beside the map
-SPOILT: list[tuple[Region, list[object]]] = [  # a region, and values that make it none
+SPOILT: list[tuple[Region, list[object]]] = [  # a region, and values that make it invalid
     ({"kind": "lasso", "value": [[[0, 1.5], [2, 3], [4, 1]]]}, [[], [[["", 1]]], [[[1]]], [[[float("nan"), 1]]], 3]),
     ({"kind": "box", "value": [[0, 1, 2, 3.5]]}, [[], [[0, 1, 2]], [[0, 1, 2, "x"]], None]),
     ({"kind": "score", "value": [0.5, 1]}, [[0.5], ["a", "b"], {}]),
@@ -167,7 +167,8 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert "annotations" not in figure_of(app)["layout"]
     assert [trace for trace in figure_of(app)["data"] if trace["type"] == "contour"]
     assert json.loads(app.get("plotly_chart")[0].proto.config)["toImageButtonOptions"]["format"] == "svg"
-    assert app.selectbox(key="explore.column").options == ["court", "score"]  # every row has the same state
+    # All rows have the same state, so it is not offered.
+    assert app.selectbox(key="explore.column").options == ["court", "score"]
     named = {trace["name"] for trace in figure_of(app)["data"] if trace.get("legendgroup")}
     assert named == {
         "&lt;b&gt;Hamburg&lt;/b&gt; (110)",
@@ -184,7 +185,7 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert "<img" not in texts(app)
     assert "<img" not in app.get("plotly_chart")[0].proto.spec
     assert not any("](http" in part.value for part in app.markdown)
-    told = tooltips_of(app)  # not escaped, because the browser shows it as text
+    told = tooltips_of(app)  # not escaped, because the browser shows tooltips as text
     line = told["lines"][told["points"].index(point)]
     assert " · domain.pdf, page 7\n" in line
     assert line.endswith(f"\n{NASTY}")
@@ -274,7 +275,8 @@ def test_score_range_applies_to_map_list_and_histogram(made: Made) -> None:
         if "customdata" in trace
         for point, o in zip(numbers(trace["customdata"]), numbers(trace["marker"]["opacity"]), strict=True)
     }
-    assert {point for point, opacity in opacity_of.items() if opacity > 0.5} == set(inside.tolist())  # the map
+    # The map highlights the same points.
+    assert {point for point, opacity in opacity_of.items() if opacity > 0.5} == set(inside.tolist())
     bars = {trace["name"]: numbers(trace["y"]) for trace in figure_of(app, 1)["data"]}
     assert sum(bars["picked"]) == len(inside) < sum(bars["on the map"])
     token = regions.region_token(regions.kept_region(map_run))
@@ -308,8 +310,8 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
         for point, o in zip(numbers(trace["customdata"]), numbers(trace["marker"]["opacity"]), strict=True)
         if o > 0.5
     }
-    assert bright == set(inside.tolist())  # the map
-    assert "region" not in app.query_params  # it holds a search
+    assert bright == set(inside.tolist())  # the map highlights the same points
+    assert "region" not in app.query_params  # addresses contain no search terms
     app.text_input(key="explore.query").set_value("").run()
     token = str(app.query_params["region"])
     region = regions.region_of(map_run, token)
@@ -318,7 +320,7 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
     assert set(inside.tolist()) <= set(more.tolist())
     point = int(more[0])
     app = opened(PAGE, picked("all", [*regions.parts(region), {"kind": "point", "value": point}], map_run))
-    assert f"**{len(more):,} sentences**" in texts(app)  # an opened sentence leaves the list as it is
+    assert f"**{len(more):,} sentences**" in texts(app)  # an opened sentence does not change the list
     assert any(metric.label == "Rank" for metric in app.metric)
     press(app, "explore.drop.point")
     assert not app.metric
@@ -345,7 +347,7 @@ def test_map_is_exported_as_a_folder_for_embedding_atlas(made: Made, tmp_path: P
     corner: Region = {
         "kind": "lasso",
         "value": [[(1e6, 1e6), (2e6, 1e6), (2e6, 2e6)]],
-    }  # contains no point and has the same name
+    }  # contains no point, and has the name of another lasso
     regions.name_region(map_run, corner, "the middle")
     app = opened(PAGE)
     press(app, "explore.atlas")
@@ -462,9 +464,9 @@ def test_search_counts_all_rows_and_stays_out_of_the_address(made: Made) -> None
     assert f"**{n['domain']:,}** in" in texts(app)
     assert "region" not in app.query_params
     assert query not in str(app.query_params).lower()
-    assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())  # the search chooses its hits
+    assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())  # the region consists of the hits
     group(app).set_value(("class", "T_C")).run()
-    assert list(counted(app).values())[1][0] == 0  # the class that was chosen after the search stays chosen
+    assert list(counted(app).values())[1][0] == 0  # a class that was chosen after the search remains chosen
     assert not {"explore.add", "explore.remove"} & keys(app)  # sentences of the task corpus are in no selection
     press(app, "explore.drop.class")
     assert list(counted(app).values())[1][0] > 0

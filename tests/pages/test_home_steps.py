@@ -47,12 +47,12 @@ def on_home() -> tuple[str, list[tuple[str, str]], set[str | None]]:
 
 
 def select(strategy: str = "random", budget: str = "9", **more: Any) -> str:
-    """Select from the corpora in use, near duplicates too."""
+    """Select from the corpora in use, including near duplicates."""
     return selected(strategy, budget, **KEPT, **more)
 
 
 def timed(asked: Mapping[str, object], home: Path, **changes: Any) -> None:
-    """Store this machine's speed for an experiment."""
+    """Store a calibration of this machine for an experiment."""
     measured = replace(finished.TIMED, **changes)
     finished.finish(home, "calibrate", experiments.calibrations(asked)[0], lambda _: measured)
 
@@ -94,7 +94,8 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
     config = run.manifest.config
     assert len(config["seeds"]) == 3
-    for settling, n in ((0, None), (2, None), (8, 8), (6, 6)):  # what would settle it, and the plan
+    # Replicates that would settle it, and replicates in the plan.
+    for settling, n in ((0, None), (2, None), (8, 8), (6, 6)):
         monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id, settling=settling: settling)
         asked = find_out.again(run)
         assert home_steps.steps()[2].again == bool(asked) == bool(n)
@@ -112,14 +113,14 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     assert app.button(key="results.surer").label == "Make it surer (29 min)"
     press(app, "results.surer")
     assert "home.find.start" in keys(app)  # the plan on Home
-    corpora.set_role("dev", None)  # what would be asked with is not all there
+    corpora.set_role("dev", None)  # one of the corpora in the plan is missing
     assert not home_steps.steps()[2].again
 
 
 def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, home: Path) -> None:
     lines = [f"The tenant of house number {i} shall pay the rent on the first day of month {i} ." for i in range(30)]
     held = [text.replace("shall", "must") for text in lines[:3]]
-    pile = [*lines, *held, *(f"{text} " for text in held)]  # the leaks stand in it twice
+    pile = [*lines, *held, *(f"{text} " for text in held)]  # each leak occurs twice
     made = {"task": seal(lines[:8], "task"), "domain": seal(pile, "domain"), "test": seal(held, "test", labelled=True)}
     for role, corpus in made.items():
         corpora.set_role(role, corpus.fingerprint)
@@ -157,7 +158,8 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
             assert (warnings[0] in words) if warnings else words
             assert ("2 more" in words) == (len(warnings) == 3)
     assert words.split(".")[0] not in said
-    monkeypatch.setattr(home_steps, "MEASURED", 89)  # of 90: measuring would take time
+    # Of 90 sentences: simulates a corpus that takes too long to measure.
+    monkeypatch.setattr(home_steps, "MEASURED", 89)
     monkeypatch.delattr(insights, "health")
     assert home_steps.health(run) == ""
     store().remove(run)
@@ -196,7 +198,7 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
         assert home_steps.steps()[2].run in ("", run.id)
         assert "running" in home_steps.steps()[2].known
         assert not home_steps.steps()[3].ready
-    assert "the last experiment was interrupted" in home_steps.steps()[2].known  # nobody works on it any more
+    assert "the last experiment was interrupted" in home_steps.steps()[2].known  # its process has ended
     recipe = KINDS["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.as_running(register(recipe, recipe.config.parse(options), store())) as run:
@@ -221,13 +223,13 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
         app = opened("home.py")
         press(app, "home.find")
         assert "home.find.start" not in keys(app)
-        assert begun == []  # it is running already
+        assert begun == []  # the calibration is already running
     timed(asked, home, busy=True)
     monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {options['budgets']}.")
     plan = find_out.plan(asked)
     assert find_out.is_timed(asked)
     assert plan.alike == "About 9; you ask for ('10%',)."
-    for effect in (1.0, 2.5):  # an experiment that is asked again keeps the gain that it was to find
+    for effect in (1.0, 2.5):  # a repeated experiment keeps its planned effect
         wanted = {**asked, "effect": effect}
         chance = experiments.foresight(wanted).plans[0].chance
         assert f" in {100 * chance:.0f} of 100" in find_out.plan(wanted).shows
@@ -305,7 +307,7 @@ def test_more_time_buys_repetitions_and_too_little_time_fewer_labels_or_nothing(
     assert [plan.limit for plan in plans] == list(find_out.LIMITS)
     fitting = [plan for plan in plans if plan.replicates]
     assert [plan.replicates > 0 for plan in plans] == sorted(plan.replicates > 0 for plan in plans)
-    assert len({plan.labels for plan in fitting}) > 1  # some have all labels
+    assert len({plan.labels for plan in fitting}) > 1  # some plans use all labels
     for plan in fitting:
         options = find_out.within(plan, "tiny")
         assert len(corpora.find(str(options["train"]))) == (plan.labels or 700)
@@ -325,7 +327,7 @@ def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
 ) -> None:
     made = finished.corpora(home)
     with monkeypatch.context() as patch:
-        patch.delattr(foresight, "power")  # whose simulations take seconds
+        patch.delattr(foresight, "power")  # its simulations take seconds
         before = find_out.outlook()
     timed(find_out.options(), home)
     words = find_out.outlook()
@@ -337,10 +339,11 @@ def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
         assert points in words
         assert time in words
     with monkeypatch.context() as patch:
-        patch.delattr(experiments, "least_difference")  # nothing has finished meanwhile: it is not computed again
+        # Nothing has finished since, so the forecast is not computed again.
+        patch.delattr(experiments, "least_difference")
         assert words in on_home()[0]
     finished.tuned(home, made, "tiny", 0.6)
-    assert find_out.outlook() != words  # by taggers trained on these labels
+    assert find_out.outlook() != words  # computed from taggers that were trained on these labels
 
 
 def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
@@ -401,7 +404,7 @@ def test_without_labels_the_last_step_offers_sentences_to_label(seal: Seal, home
     texts_to_label = [row["text"] for row in rows]
     assert len({text.upper() for text in texts_to_label}) == len(rows) == labelling.MOST
     assert {*texts_to_label} <= {*lines, *(line.upper() for line in lines)}
-    assert texts_to_label != sorted(texts_to_label)  # by chance, not the first ones
+    assert texts_to_label != sorted(texts_to_label)  # drawn at random, not the first ones
     assert labelling.to_label(task.fingerprint) == labelling.to_label("task")
     few = labelling.to_label(corpora.roles()["domain"]).splitlines()
     assert len(few) == 90

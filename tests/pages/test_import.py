@@ -82,7 +82,7 @@ def test_each_file_offers_its_possible_roles_and_a_changed_role_is_used(home: Pa
     for name in ("mine.conll", "more.conll"):
         box(app, name).select(UNUSED)
     box(app, "pile.txt").select(UNUSED).run()
-    assert app.button(key="corpora.use").disabled  # nothing is used
+    assert app.button(key="corpora.use").disabled  # no file has a role
     box(app, "pile.txt").select("task").run()
     press(app, "corpora.use")
     assert set(corpora.roles()) == {"task"}

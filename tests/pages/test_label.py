@@ -1,4 +1,4 @@
-"""The page Label: what it queues, what labelled sentences become, and training again with them."""
+"""The page Label: its queue, corpora made from labelled sentences, and training again with them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -118,7 +118,7 @@ def test_differences_of_two_annotators_are_settled_on_the_page(roles: dict[str, 
     labelling.answer(run, [sent(0, 0, (1, 3, "PARTY"), client="b", annotator="Bo")])
     app = opened(PAGE, run=run, by="Bo")
     assert app.text_input(key="label.annotator").value == "Bo"
-    assert "1 of 3 labelled" in app.get("progress")[-1].proto.text  # by Bo
+    assert "1 of 3 labelled" in app.get("progress")[-1].proto.text  # counts only the answers of Bo
     assert "Agreement" in [header.value for header in app.subheader]
     assert "<b><i>" not in texts(app)
     press(app, "label.settle.0.1")
@@ -132,7 +132,7 @@ def test_guidelines_of_another_window_are_not_overwritten(roles: dict[str, str])
     run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
     app, other = opened(PAGE, run=run), opened(PAGE, run=run)
     other.text_area(key="label.guidelines").set_value("Newer notes.").run()
-    app.run()  # as after an answer
+    app.run()  # reruns as after an answer
     assert labelling.guidelines() == "Newer notes."
 
 
@@ -185,7 +185,7 @@ def test_suspicious_labels_are_looked_for_with_all_checks_that_are_possible(
     press(app, "label.review.start")
     corpora.set_role("dev", other)
     difficulty = measured(home, made).id
-    app = opened(PAGE, review=made.fingerprint)  # as the page Bias links to it
+    app = opened(PAGE, review=made.fingerprint)  # the address of the link on the page Bias
     app.selectbox(key=f"label.review.against.{made.fingerprint}").set_value(other).run()
     assert plain("other <i>") in app.caption[1].value + app.caption[2].value
     press(app, "label.review.start")

@@ -1,7 +1,7 @@
-"""From files to a chosen S_C in three scripts, as the page Selection shows it.
+"""Three scripts, from files to a selected corpus as the page Selection shows it.
 
-Half of a pile speaks of rights, as articles of the Universal Declaration of Human Rights do, half of cooking; the text
-of the task speaks of other rights.
+T_C has sentences about human rights. D_C has sentences about other rights from the same template, and more sentences
+about cooking.
 """
 
 import re
@@ -23,7 +23,7 @@ PAGE = "pages/3_Selection.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """right, dish: sentences with places for one of `rights`, and of `foods` and `pots`."""
+    """Sentences of a language. right: template for one of `rights`. dish: template for `foods` and `pots`."""
 
     right: str
     rights: Sequence[str]
@@ -72,11 +72,11 @@ LANGUAGES: Mapping[str, Language] = {
         pots=("في القدر", "في المقلاة", "في الفرن", "على النار", "على الجمر"),
     ),
 }
-N = 8  # of the rights are the task's, and so many others are in the pile
+N = 8  # number of sentences about rights in T_C, and in D_C
 
 
 def closest(app: AppTest) -> list[str]:
-    """The sentences of the page's table of what is the closest to the task corpus."""
+    """Return the sentences in the page's table of those closest to the task corpus."""
     [table] = [
         each.proto.body for each in app.get("html") if "<caption>The closest to the task corpus" in each.proto.body
     ]
@@ -94,7 +94,8 @@ def test_sentences_like_the_task_are_selected_and_shown_unchanged(name: str, hom
     for role, lines in (("task", language.of_rights[:N]), ("domain", pile)):
         (file := tmp_path / f"{role}.txt").write_text("\n".join(lines), encoding="utf-8")
         corpora.set_role(role, add(file, name=role).result()["corpus"])
-    run = select("classifier", str(N), encoder="tiny", keep=("near_duplicate",))  # the sentences share a pattern
+    # Sentences from one template are near duplicates.
+    run = select("classifier", str(N), encoder="tiny", keep=("near_duplicate",))
     result = selections.result(run)
     assert (result.selected, result.of, any(result.dropped.values())) == (N, len(pile), False)
     selected = [each.text for each in corpora.find(result.corpus).take(range(N))]

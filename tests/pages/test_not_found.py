@@ -1,4 +1,4 @@
-"""Addresses that are no page's, asked as a browser and as its pages' files do."""
+"""Requests for unknown addresses, sent as by a browser and as by the scripts of a page."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from tests.pages.test_door import Inside
 
 
 def ask(path: str, accept: str = "text/html,*/*", kind: str = "http", query: bytes = b"") -> list[dict[str, Any]]:
-    """What is sent in answer."""
+    """Return the messages that answer a request."""
     sent: list[dict[str, Any]] = []
     scope: dict[str, Any] = {"type": kind, "path": path, "method": "GET", "headers": [(b"accept", accept.encode())]}
     scope["query_string"] = query

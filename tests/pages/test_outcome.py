@@ -39,7 +39,7 @@ from tests.finished import TIMED, pretrained, study
 from tests.homes import project_in
 from tests.pages.test_ranking import RANK
 
-WITHIN = {"embed", "halves", "score", "vectors"}  # started by other kinds of run; no list shows them
+WITHIN = {"embed", "halves", "score", "vectors"}  # kinds that only other runs start; no list shows them
 IN_PARTS = {
     "assist",
     "difficulty",
@@ -56,7 +56,7 @@ IN_PARTS = {
     "study",
 }
 LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
-LAID = {  # real runs
+LAID = {  # outcomes of real runs
     "audit": r"Of 205 sentences: \d+ exact duplicate",
     "select": r"Selection: 40 of 205 sentences, \d+ tokens",
     "map": r"150 sentences laid out|245 sentences laid out",
@@ -156,7 +156,7 @@ KEPT: Mapping[str, type[object]] = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """{kind: a finished run}."""
+    """Return {kind: a finished run}."""
     home = project_in(tmp_path_factory.mktemp("came-out"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))

@@ -1,4 +1,4 @@
-"""The list of the papers' tables and figures: its commands are ours, its pages are there, and it is shown."""
+"""The list of the papers' tables and figures: its commands and pages exist, and the page Papers shows it."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ COMMANDS = sorted({command for _, item in ITEMS for command in item.commands})
 
 
 def understood(command: str) -> None:
-    """Its name, its options and what is chosen of; whether its corpora are here is not asked."""
+    """Parse a command; its name, options and choices must be valid. Its corpora need not exist."""
     words = shlex.split(command)
     group: click.Command = main
     while isinstance(group, click.Group):

@@ -1,4 +1,4 @@
-"""The page Training before a start: encoders ranked, a larger one fetched, and what it says of a GPU."""
+"""The page Training before a start: a ranking of encoders, a larger encoder to fetch, and the note about a GPU."""
 
 import shlex
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def test_ranking_is_a_table_with_a_proposal_that_one_click_applies(
     for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.25", "97%", "12%", "4.5"):
         assert cell in shown, cell
     assert plain(why) in shown
-    assert "Nothing." not in shown  # a ranking of other labels
+    assert "Nothing." not in shown  # the result of a ranking with other labels
     assert [error.value for error in app.error] == [plain(reason)]
     assert plain(reason) in " ".join(warning.value for warning in app.warning)
     [use] = [button for button in app.button if button.label.startswith("Use layer")]
@@ -90,7 +90,7 @@ def test_a_larger_encoder_is_fetched_only_with_consent_and_can_be_tried_again(
 ) -> None:
     index = offer_small(tmp_path, monkeypatch)
     index.lay()
-    assert GET not in labels(opened(PAGE))  # whom pip would ask is not asked for a user who does not want to know
+    assert GET not in labels(opened(PAGE))  # pip's index is looked up only on request
     app = opened(PAGE, {"training.larger": True})
     for words in (plain(str(index.folder)), "Apache"):
         assert words in texts(app), words

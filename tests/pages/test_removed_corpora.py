@@ -1,4 +1,4 @@
-"""Pages of a finished run some of whose corpora were removed: they still show the stored results."""
+"""Pages of finished runs after some of their corpora were removed: the stored results are still shown."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ Home = tuple[Path, dict[str, str]]
 
 
 def well(app: AppTest) -> str:
-    """Return what the page says, if it shows no error."""
+    """Assert that the page shows no error; return its text."""
     assert not app.error
     return texts(app)
 

@@ -1,4 +1,4 @@
-"""The page Results, on runs with results written by hand."""
+"""The page Results, with results written by hand."""
 
 import csv
 import io
@@ -63,7 +63,7 @@ def arm(run_id: str, name: str, budget: str = "") -> str:
 
 
 def tab(app: AppTest, name: str) -> AppTest:
-    """Draw the page with another tab open: only a browser can click a tab."""
+    """Draw the page with another tab open, because only a browser can click a tab."""
     app.session_state["results.tab"] = name
     return app.run()
 
@@ -76,7 +76,7 @@ def on_tab(name: str) -> AppTest:
 def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.experiment.tables.MINUTE", 0.0)  # these trainings took no time
+    monkeypatch.setattr("core.experiment.tables.MINUTE", 0.0)  # the trainings of this test take no time
     monkeypatch.setattr("core.experiment.tables.SCALE", inf)
     overruled = "Started although the data check says: The dev set has 40 entities."
     (runs.get(run_id).path / "run-anyway.txt").write_text(overruled)
@@ -103,7 +103,7 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     assert row.delta is not None
     assert row.f1_per_hour is not None
     hours = row.delta / row.f1_per_hour
-    words = tables.rate_words(row)  # no rate without its interval
+    words = tables.rate_words(row)  # a rate is never shown without its interval
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
     assert (float(low), float(high)) == pytest.approx([end / hours for end in row.interval], rel=0.01)
     assert words in texts(app)
@@ -115,7 +115,7 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     )
     assert len(table) == 7
     for value in [value for line in table for value in line.values() if value and value[0] in "=+-@"]:
-        float(value)  # no formula
+        float(value)  # a number, not a formula
     columns = said.count("</th>")
     app.number_input(key="results.price").set_value(1000.0).run()
     assert seen(app).count("</th>") == columns + 1
@@ -195,7 +195,7 @@ def test_shares_of_low_ceim_and_sources_have_curves_and_their_own_baseline(run_i
     for row in told["leaderboard"]:
         if row["arm"] != "none" and (name := next(arms, "")):
             row |= {"arm": name, "budget": ""}
-    for row in told["leaderboard"][-2:]:  # as if they were trained on two sizes of a source
+    for row in told["leaderboard"][-2:]:  # pretend that they were trained on two sizes of one source
         row |= {"arm": "lm:a", "source": "f00d", "budget": f"{row['sentences'] or 7}tokens"}
     finished.returned(runs.get(run_id), told)
     words = "none (sets of one size: base:1000)"
@@ -403,7 +403,7 @@ def test_trainings_with_different_options_are_compared_with_a_warning_that_names
     ) as log:
         log.append("started", {"pid": 2**22 + 1, "created": 0.0})
         log.append("cancelled", {})
-    app = opened(PAGE)  # an unfinished experiment has no answer from two of its trainings
+    app = opened(PAGE)  # two trainings of an unfinished experiment are not shown as its answer
     assert app.tabs[0].label == "All trainings"
     assert "Finished parts are kept, and Resume continues from there. A verdict needs all parts." in texts(
         app

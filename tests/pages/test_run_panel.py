@@ -1,4 +1,4 @@
-"""A run on its page: how far it is, where it computes, what came out, and which run a page shows."""
+"""A run on its page: its progress, place and outcome, and which run a page shows."""
 
 import re
 import time
@@ -45,7 +45,7 @@ def made(home: Path) -> dict[str, Corpus]:
 
 @pytest.fixture
 def selection(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Run]]:
-    """`selection(*(kind, data), active=, seconds=)`: a run to which this happened, `seconds` apart."""
+    """`selection(*(kind, data), active=, seconds=)`: make a run with these events, `seconds` apart."""
     held: list[Run] = []
 
     def begin(*happened: Happened, active: bool = True, seconds: float = 5.0, **options: Any) -> Run:
@@ -119,9 +119,10 @@ def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
 ) -> None:
     failed: Happened = ("failed", {"error": "the head is gone"})
     run = selection(STARTED, failed, STARTED, failed, active=False, seconds=70)
-    assert run.state().seconds == pytest.approx(140)  # both attempts
+    assert run.state().seconds == pytest.approx(140)  # the sum of both attempts
     app = opened(SELECTION)
-    assert not any(box.key == "selection.run.where" for box in app.selectbox)  # one that was here stays here
+    # A run that was computed here is resumed here.
+    assert not any(box.key == "selection.run.where" for box in app.selectbox)
     Where(on="ray:head:6379").keep(run.path)
     app = opened(SELECTION)
     resumed = list[tuple[str, str]]()
@@ -133,7 +134,7 @@ def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
         log.append(*STARTED)
         log.append("failed", {"error": "music shares no type with legal.", "permanent": True})
     app = opened(SELECTION)
-    assert "selection.run.resume" not in keys(app)  # it would fail again
+    assert "selection.run.resume" not in keys(app)  # resuming would fail again
     assert len(app.error) == 1
 
 
@@ -148,7 +149,7 @@ def test_home_lists_eight_runs_with_their_outcome_or_all(made: dict[str, Corpus]
     assert texts(app).count(title) == 8
     app.toggle(key="home.all").set_value(True).run()
     said = texts(app)
-    assert said.count(title) == 10 + 1  # and that of the experiment's arm
+    assert said.count(title) == 10 + 1  # the last one is part of the experiment
     assert plain("Measure names and contexts of my labels") in said
     found = results.finding(run.id)
     assert plain(" ".join(found.parts)) in said  # in the list
@@ -200,7 +201,7 @@ def test_another_run_can_be_chosen_in_the_list(home: Path, made: dict[str, Corpu
     app = opened_on(TRAINING, newer.id)
     choice = app.selectbox(key=f"training.which.{newer.id}")
     assert len(set(choice.options)) == 2
-    assert not [run.id for run in (older, newer) if run.id[-4:] in " ".join(choice.options)]  # titles, no hashes
+    assert not [run.id for run in (older, newer) if run.id[-4:] in " ".join(choice.options)]  # titles instead of hashes
     choice.set_value(older.id).run()
     assert older.id in app.query_params["run"]
 

@@ -1,4 +1,4 @@
-"""The page Runs: the table's filters, a run's name, tags and note, what sets several apart, their curves, removal."""
+"""The page Runs: filters of the table; name, tags and note of a run; comparison of runs; their curves; removal."""
 
 from html import unescape
 from pathlib import Path
@@ -21,7 +21,7 @@ PAGE = "pages/10_Runs.py"
 
 
 def build_three(home: Path) -> dict[str, str]:
-    """Two trainings and a selection, the newest last."""
+    """Make two trainings and a selection, the newest last. Return {number: run id}."""
     made = finished.corpora(home)
     trainings = [finished.tuned(home, made, "tiny", 0.6, epochs=n, preset="custom") for n in (3, 4)]
     return {str(i): run for i, run in enumerate([*(run.id for run in trainings), select(budget="20")])}
@@ -33,7 +33,7 @@ def three(homes: Homes, home: Path) -> list[Run]:
 
 
 def shown(app: AppTest) -> list[str]:
-    """Ids in the table, from above."""
+    """Return the run ids in the table, from top to bottom."""
     return list(app.dataframe[0].value["run"]) if app.dataframe else []
 
 
@@ -89,7 +89,7 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
     app = opened(PAGE, {"runs.picked": [run.id for run in three[:2]], "runs.diff.command": True})
     said = texts(app)
     assert "<td>epochs</td><td>3</td><td>4</td>" in said
-    assert "<td>preset</td>" not in said  # custom in both
+    assert "<td>preset</td>" not in said  # equal in both, so not listed
     assert len(app.get("vega_lite_chart")) == 1
     assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(codes(app)))
     for pinned in (True, False):

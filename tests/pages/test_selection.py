@@ -225,7 +225,7 @@ def test_another_unit_keeps_the_selection_and_an_empty_budget_is_refused(run_id:
     selections.keep_budget(run_id, LONG)
     app = opened(SELECTION)
     assert app.slider[0].value == float(LONG.removeprefix("threshold:"))
-    app.slider[0].set_value(0.6000000000000001).run()  # a slider in a browser returns such a number
+    app.slider[0].set_value(0.6000000000000001).run()  # the slider in a browser returns such numbers
     assert selections.kept_budget(run_id) == "threshold:0.6"
 
 
@@ -341,7 +341,7 @@ def test_selection_is_shown_moved_compared_and_exported_without_a_new_run(run_id
     written.write_text("a file in the place of the folder")
     press(app, "selection.export")
     assert "cannot be written" in app.error[0].value
-    assert len(app.get("vega_lite_chart")) == 2  # the page below stays
+    assert len(app.get("vega_lite_chart")) == 2  # the rest of the page is still drawn
     written.unlink()
     press(app, "selection.export")
     assert not app.error
@@ -353,7 +353,7 @@ def test_selection_is_shown_moved_compared_and_exported_without_a_new_run(run_id
 
 def test_every_option_of_every_strategy_has_a_field() -> None:
     def forms() -> None:
-        from core.selection import STRATEGIES  # this function runs as a script of its own
+        from core.selection import STRATEGIES  # imported here, because this function runs as a separate script
         from pages.ui.widgets import config_form
 
         for name, strategy in STRATEGIES.items():

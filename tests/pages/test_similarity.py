@@ -27,7 +27,7 @@ def lines(words: list[str], n: int, seed: int) -> list[str]:
 
 
 def build_compared(home: Path) -> Mapping[str, str]:
-    """A finished comparison of two sources, one of them badly named."""
+    """Finish a comparison of two sources, one with markup in its name; return {"run": its id}."""
     seal = sealer(home)
     task = seal(lines(FRUIT, 40, 1), "my-task")
     sources = [seal(lines(FRUIT, 200, 2), "orchard").fingerprint, seal(lines(METAL, 200, 3), NASTY).fingerprint]
@@ -68,7 +68,7 @@ def test_comparison_shows_the_closest_source_first_and_no_name_as_markup(compare
     shown = texts(app)
     assert "orchard is closest to my&#45;task" in app.success[0].value
     assert shown.count("<small>closest</small>") >= 3
-    assert shown.index(">orchard</th>") < shown.index(">&lt;img")  # in whatever order they were named
+    assert shown.index(">orchard</th>") < shown.index(">&lt;img")  # sorted by closeness, in any order of the options
     for symbol in ("PPL", "WVV", "TVcC"):
         assert f'<small class="w-symbol">{symbol}</small>' in shown
     marked = [each.value for kind in ("markdown", "caption", "warning", "success") for each in getattr(app, kind)]

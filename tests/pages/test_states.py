@@ -1,4 +1,4 @@
-"""Every page in each of its states: empty, with a finished run, with running runs, and with corpora removed."""
+"""Every page in each of its states: empty, with a finished run, with running runs, and with removed corpora."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator

@@ -29,7 +29,7 @@ def test_study_page_and_report_show_the_same_answers_plots_and_table(home: Path)
     shown_as = {element.value for element in app.markdown}
     assert {plain(sentence) for sentence in words.study_answer(results.study_board(run.id))} <= shown_as
     alts = [chart.proto.alt for chart in app.get("plotly_chart")]
-    assert len(alts) == 2  # choosing, pre-training
+    assert len(alts) == 2  # selection, pre-training
     assert "+1.00" in alts[0]
     for shown in ("on average: +1.00 [", "on average: +5.00", "yes: +1.00 [", "no evidence: +1.00 [", "p = "):
         assert shown in said
@@ -53,7 +53,7 @@ def test_study_of_one_task_claims_nothing_about_other_tasks(home: Path) -> None:
 
 
 def test_selection_is_compared_with_its_control_without_a_planned_test_too(home: Path) -> None:
-    """A single replicate, by which nothing is tested."""
+    """A single replicate allows no test."""
     run = finished.study(home, (0.2, 2.0), replicates=1)
     result = results.study_board(run.id)
     assert result.planned is None
@@ -93,7 +93,7 @@ def test_interval_much_wider_than_the_others_is_cut(home: Path) -> None:
     low, high = figure["layout"]["xaxis"]["range"]
     assert result.choosing
     assert result.choosing.others
-    assert result.choosing.others.interval[0] < low  # by two tasks it is +-11 points
+    assert result.choosing.others.interval[0] < low  # with two tasks, the interval is ±11 points wide
     assert all(low <= x <= high for trace in figure["data"] for x in trace["x"])
     marks = [trace["marker"]["symbol"] for trace in figure["data"] if trace["mode"] == "lines+markers"]
     assert ["triangle-left", "triangle-right"] in marks
@@ -101,7 +101,7 @@ def test_interval_much_wider_than_the_others_is_cut(home: Path) -> None:
 
 
 def test_study_says_that_no_tagger_learnt_anything_before_all_else(home: Path) -> None:
-    """Two that found nothing are not level."""
+    """Two variants that learnt nothing must not be called equal."""
     result = results.study_board(finished.study(home, (0.0, 0.0)).id)
     first, second = (replace(task, learnt=False) for task in result.tasks)
     assert words.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")

@@ -97,7 +97,7 @@ def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
 
 
 def tuned(parts: Mapping[str, str], *told: Entry, **options: Any) -> Run:
-    """Register a fine-tuning with the entries `told` in its log; without an end among them, its worker died."""
+    """Register a fine-tuning with the log entries `told`. Without a final entry, its worker counts as dead."""
     chosen = {"train": parts["train"], "dev": parts["dev"], "init": "tiny", **options}
     run = made("finetune", **chosen)
     log(run, ("started", DEAD), *told)
@@ -195,7 +195,7 @@ def test_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options(p
     config = FinetuneConfig.parse(dict(options))
     assert (kind, config.seeds, config.preset, config.init) == ("finetune", (1, 2), "quick", "minilm")
     assert (config.train, config.dev, *config.test) == tuple(parts[role] for role in ("train", "dev", "test", "dev"))
-    assert not app.expander[0].proto.expanded  # the form closes over what was begun
+    assert not app.expander[0].proto.expanded  # the form closes to make room for the run
 
 
 @pytest.mark.usefixtures("expert")
@@ -254,7 +254,7 @@ def test_experiment_options_stay_as_typed_when_the_selection_changes(parts: Part
     choose(app, *((f"training.experiment.{name}", value) for name, value in typed.items()))
     selections.keep_budget(run_id, "9")  # in another window
     choose(app, ("training.experiment.claim", "tapt"), ("training.experiment.looks", "2, 4"))
-    assert not offers_start(app)  # no interim analysis after more seeds than there are
+    assert not offers_start(app)  # an interim analysis needs as many seeds as it names
     start(choose(app, ("training.experiment.looks", "2, 3")))
     config = ExperimentConfig.parse(dict(started[0][1]))
     assert set(config.arms) == {"none", "random", "tapt", "knn"}
@@ -384,7 +384,8 @@ def test_estimate_needs_a_measured_speed_and_warns_of_too_little_memory_and_disk
     assert [any(f"{what} are free" in each.value for each in app.warning) for what in ("memory", "disk")] == [True] * 2
     told, light = training.preflight("finetune", asked), training.preflight("finetune", {**asked, "lora": 8})
     assert told.seconds is not None
-    assert training.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
+    # No estimate, because the encoder is another one.
+    assert training.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None
     assert told.memory_gb is not None
     assert light.memory_gb is not None
     assert light.memory_gb < told.memory_gb  # LoRA stores no gradients or moments of the encoder's weights

@@ -1,4 +1,4 @@
-"""Results, Try it: real taggers on a pasted clause and on files, one alone and two beside each other."""
+"""Results, Try it: real taggers on a pasted clause and on files, alone and side by side."""
 
 import re
 import shutil
@@ -139,7 +139,7 @@ def test_two_taggers_stand_beside_each_other_with_their_differences_marked(tagge
     differing = {one.span.paragraph for one in (*a, *b) if one.difference}
     assert shown(app).count("<tr>") == 1 + len(differing)
     app = tried(good, good, CLAUSE)
-    assert list(app.session_state[TRIED][1]) == [good]  # the same tagger twice is one
+    assert list(app.session_state[TRIED][1]) == [good]  # the same tagger, chosen twice, is shown once
 
 
 def test_a_dropped_file_is_read_instead_of_the_field_and_offered_with_its_entities(

@@ -138,7 +138,7 @@ def held(by: Iterable[object], steps: int) -> list[object]:
 
 
 def test_fields_of_an_open_tab_keep_names_but_no_corpora(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit forgets a field only with its tab: an hour of runs left 27,776 corpora in the memory of an app."""
+    """Streamlit forgets a field only when its tab closes. After an hour of runs, an app held 27,776 corpora in memory."""
     kept = list[Named]()
 
     def field(label: str, options: list[str], *more: object, format_func: Named, **others: object) -> str:

@@ -1,4 +1,4 @@
-"""A worker for tests of the life cycle of runs: its chunks have known bytes, and its config asks for mishaps."""
+"""A worker for tests of the life cycle of runs: its chunks have known bytes, and its config requests failures."""
 
 import argparse
 import subprocess
@@ -19,7 +19,7 @@ def compute(i: int) -> np.ndarray:
 
 
 def crunch(context: RunContext) -> dict[str, object]:
-    """Compute chunks. config: seconds per chunk, chunks, and gate, a file that the fifth chunk waits for."""
+    """Compute chunks. config: seconds per chunk, number of chunks, and gate, a file that the fifth chunk waits for."""
     config = context.config
     context.stage("crunching")
 

@@ -55,7 +55,7 @@ def numbers(run: Run) -> FloatArray:
 
 
 def change(file: Path) -> None:
-    """Add a million to each number of an array; a new file, because prepared homes share theirs."""
+    """Add a million to each number of an array. Write a new file, because prepared homes share theirs."""
     array = np.load(file) + 10**6
     file.unlink()
     np.save(file, array)
@@ -135,7 +135,7 @@ def test_a_renamed_column_is_found(home: Path) -> None:
 
 @pytest.mark.parametrize("sums", [None, b"", b"[]", b'{"numbers', b'{"other.npy": [1, 2]}'])
 def test_without_readable_checksums_files_are_read_unchecked(run: Run, sums: bytes | None) -> None:
-    """Runs of older versions have no sums."""
+    """Runs of older versions have no checksums."""
     change(run.artifacts / "numbers.npy")
     (run.path / SUMS).unlink() if sums is None else (run.path / SUMS).write_bytes(sums)
     assert numbers(run)[1] == 10**6 + 1

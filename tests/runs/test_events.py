@@ -214,7 +214,7 @@ def test_time_left_follows_the_speed_of_finished_parts(run: Run, monkeypatch: py
 
     def recipe(context: RunContext) -> dict[str, object]:
         parts = Parts(context, [10, 10, 20, 40])
-        for i in (0, 2, 3):  # the second part was there already
+        for i in (0, 2, 3):  # the second part was finished before
             parts.next(i, f"part {i}")
             now[0] += 30 if i else 15
         Parts(context, [5]).next(0, "the only one")
@@ -286,7 +286,7 @@ def test_a_failure_tells_if_resuming_can_help(run: Run, error: Exception, resuma
     def recipe(context: RunContext) -> dict[str, object]:
         raise error
 
-    with pytest.raises(Exception):  # noqa: B017, PT011  each its own
+    with pytest.raises(Exception):  # noqa: B017, PT011  # each error is of another class
         execute(run, recipe)
     assert run.state().resumable is resumable
     with pytest.raises(Cancelled):

@@ -1,4 +1,4 @@
-"""Two people in one home: a refusal names the holder, and no change is undone unseen."""
+"""Two people in one home: a refusal names the holder, and no change is lost silently."""
 
 import os
 import re
@@ -105,7 +105,7 @@ def test_a_role_that_is_set_during_another_change_is_kept(
     other = threading.Thread(target=give)
 
     def slowly(home: Path, after: Mapping[str, str], former: Mapping[str, str] | None = None) -> None:
-        """Write only after the other window had time to interfere."""
+        """Write only after the other window has had time to interfere."""
         monkeypatch.setattr(roles, "_write", write)
         other.start()
         assert not given.wait(0.5), "the other window did not wait"

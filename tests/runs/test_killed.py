@@ -63,7 +63,7 @@ def no_process_left() -> Iterator[None]:
 
 
 def finished(kind: str, options: Options) -> Run:
-    """Start or resume a run in its own process, because earlier work of this process may change torch's kernels."""
+    """Start or resume a run in its own process, because earlier work of this process may have changed torch's kernels."""
     run = begin(kind, options)
     until(lambda: not run.state().active)
     assert run.state().state == "succeeded", run.log_tail()
@@ -214,7 +214,7 @@ def test_a_difficulty_run_killed_within_a_fold_equals_the_undisturbed_one(
 def select(home: Path, folder: Path, fork_server: ForkServer | None = None, kill_after: float | None = None) -> bytes:
     """Select once on the command line; return the bytes of S_C, or b"" if the process was killed.
 
-    fork_server: replaces a new process. kill_after: number of arrays that the runs have written by then.
+    fork_server: forks the process. kill_after: kill the process once the runs have written this many arrays.
     """
     output = folder / f"{home.name}.jsonl"
     corpora = ["--task", str(folder / "task.txt"), "--domain", str(folder / "domain.txt"), "--encoder", "tiny"]

@@ -88,7 +88,7 @@ def test_a_worker_gives_the_same_result_and_leaves_no_zombie(store: RunStore, un
         return "succeeded" in seen
 
     until(succeeded)
-    assert reader.result()["n"] == 12000  # the result is written before the event
+    assert reader.result()["n"] == 12000  # the result is on disk before the event
     assert seen.count("succeeded") == 1
     assert outcome(run) == undisturbed
     assert (store.finished("k"), store.unfinished("k")) == (run, None)
@@ -427,14 +427,14 @@ def test_cancelling_returns_before_the_worker_is_killed(store: RunStore) -> None
     worker = worker_of(run)
     with within(0.5):
         assert launch.cancel(run, grace=1)
-    until(lambda: gone(worker.pid))  # without a call of `state` that would escalate
+    until(lambda: gone(worker.pid))  # `state` would escalate, so the test does not call it
     assert run.state().state == "cancelled"
     assert not launch.cancel(run, grace=1)
 
 
 @pytest.mark.parametrize("guilty", [False, True])
 def test_only_the_worker_itself_is_killed(store: RunStore, guilty: bool) -> None:
-    """guilty: the creation time is right, so the process is killed; this checks the test itself."""
+    """guilty: the recorded creation time is right, so the process is killed. This proves that the test can fail."""
     run = create(store)
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:

@@ -174,7 +174,7 @@ def test_a_run_starts_its_own_engine_and_leaves_nothing(
     monkeypatch.setattr(ray_engine, "PROCESSORS", 1)
     monkeypatch.setenv(
         "RAY_ADDRESS", cluster.removeprefix("ray:")
-    )  # otherwise it would join this cluster and have two workers
+    )  # otherwise the engine would join this cluster and have two workers
     before, handler = set(Path("/tmp").glob("winnow-*")), signal.getsignal(signal.SIGTERM)
     children = set(psutil.Process().children(recursive=True))
     run = begun(home, "one")

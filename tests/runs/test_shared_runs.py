@@ -35,7 +35,7 @@ def test_a_child_is_created_once_and_reused(store: RunStore, monkeypatch: pytest
     first, second = parent(store, "1"), parent(store, "2")
     monkeypatch.setattr(RunStore, "create", watched)
     result = execute(first, parent_recipe)
-    assert held == [True]  # no other process can create the same child between the search and this
+    assert held == [True]  # the lock is held, so no other process can create the same child after the search
     [child] = children(store)
     assert (child.manifest.parent, child.state().state) == (first.id, "succeeded")
     events = child.events_file.read_bytes()
@@ -120,7 +120,7 @@ def test_the_next_part_of_a_run_precedes_a_later_run(store: RunStore, gate: Path
     until(lambda: early.state().stage == "train: training")
     late = start(create(store, kind="train", key="late", until=str(gate)))
     until(lambda: late.state().waiting_for is not None)
-    gate.touch()  # the first part ends, and the run waits
+    gate.touch()  # the first part ends; the run waits before the second
     until(lambda: late.state().waiting_for == early.id)
     between.touch()
     assert (ended(early), ended(late)) == ("succeeded", "succeeded")

@@ -38,7 +38,7 @@ def made(home: Path) -> dict[str, Corpus]:
 
 @pytest.fixture
 def spawned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """Collect the environments of workers; no worker starts."""
+    """Collect the environments of workers without starting them."""
     told = list[dict[str, str]]()
 
     def popen(command: list[str], **options: Any) -> SimpleNamespace:

@@ -177,7 +177,7 @@ def test_many_lost_workers_do_not_end_a_run_that_progresses(home: Path) -> None:
     def makes_one(number: int) -> Callable[[Engine], Any]:
         def fate(engine: Engine) -> Any:
             engine.computed[number] += 1
-            if engine.computed[number] > 2:  # the probe, and a chunk
+            if engine.computed[number] > 2:  # after the probe and one chunk
                 raise Lost
             return np.arange(4) ** 2
 
@@ -229,7 +229,7 @@ def test_local_workers_lock_exactly_the_cards_that_device_allows(
 
 
 def without_a_card(locks: Mapping[Row, Lock]) -> Any:
-    """Return an engine for work that uses no card."""
+    """Return an engine that asserts that the run locks no GPU."""
 
     @contextmanager
     def begins(address: str, own: Sequence[Card] | None) -> Iterator[Engine]:

@@ -29,7 +29,8 @@ from tests.waiting import until
 class Squares:
     """Compute i * i for each item.
 
-    once: folder for marks of processes; the first process meets `fate`. off: rounding error of another processor.
+    once: folder in which processes leave marks; the first process there suffers `fate`. off: rounding error of another
+    processor.
     """
 
     once: Path
@@ -52,8 +53,8 @@ class Squares:
         (self.once / f"process-{os.getpid()}").touch()
         if self.card and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")):
             (self.once / f"card-{visible}").touch()
-        if self.fate and rows[-1] >= 8:  # not in a probe
-            if self.fate == "cancelled":  # every process
+        if self.fate and rows[-1] >= 8:  # not during the probe
+            if self.fate == "cancelled":  # every process pauses
                 (self.once / "pausing").touch()
                 signal.pause()
             if self.fate == "node":  # all wait until one node is gone
@@ -63,7 +64,7 @@ class Squares:
             with suppress(FileExistsError):
                 (self.once / self.fate).mkdir()
                 self._meet(rows)
-            if self.fate == "lost":  # otherwise the rest may be finished before the loss is noticed
+            if self.fate == "lost":  # otherwise the other workers may finish before the loss is noticed
                 until(lambda: b"is lost" in (self.once / "events.jsonl").read_bytes())
         return np.array([row * row + self.off for row in rows])
 
@@ -83,7 +84,7 @@ def begun(home: Path, name: str) -> Run:
 
 
 def made(run: Run, on: str, work: Work, n: int, size: int) -> list[bytes]:
-    """Return the bytes of the chunks of a run that does this work only."""
+    """Return the bytes of the chunks of a run that only does this work."""
     files = list[bytes]()
 
     def function(context: RunContext) -> dict[str, object]:
