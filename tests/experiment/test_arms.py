@@ -1,4 +1,4 @@
-"""Arms of an experiment: names, needs, controls, steps, other encoders, and the text and labels that each one reads."""
+"""Arms of an experiment: names, needs, controls, steps, other encoders, and the text and labels that each arm uses."""
 
 import csv
 import io
@@ -62,7 +62,7 @@ GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
 
 @pytest.fixture
 def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """L_C with two types, two sources of different sizes (one holds a test sentence), labels to borrow."""
+    """Seal L_C with two types, labels to borrow, and two sources of different sizes; one contains a test sentence."""
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     library, texts = Library(home), contracts(150, seed=1)
     for name, part in {"train": texts[:40], "dev": texts[40:50], "test": texts[50:70], "hard": texts[70:90]}.items():
@@ -77,13 +77,13 @@ def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
 
 
 def timed(options: dict[str, Any]) -> None:
-    """Time this machine for an experiment's encoders."""
+    """Time this machine for the encoders of an experiment."""
     for timing in experiments.calibrations(options):
         done("calibrate", timing)
 
 
 def made(**options: Any) -> tuple[Any, dict[str, Any]]:
-    """A finished experiment, and its rows by arm; its cost is asked for before and after."""
+    """Execute an experiment; return it and {arm: row}. Check its estimated cost before and after."""
     options = {**SPLITS, **options}
     timed(options)
     before = experiments.cost(options)
@@ -152,7 +152,7 @@ def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, 
 
 
 def planned(home: Path, **options: Any) -> tuple[ExperimentConfig, Stages]:
-    """An experiment's settled config and its stages."""
+    """Return the resolved config of an experiment and its stages."""
     config = plan(KINDS["experiment"], ExperimentConfig.parse({**SPLITS, **options}), home).config
     assert isinstance(config, ExperimentConfig)
     return config, Stages(config, Lookup(home, cast(RunContext, Silent()), KINDS))
@@ -205,11 +205,11 @@ def test_one_size_of_a_source_keeps_its_key() -> None:
     lengths = np.array([5, 9, 2, 7])
     assert capped(lengths, None, 0).tolist() == [0, 1, 2, 3]
     rows = capped(lengths, 12, 3)
-    assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1  # whole sentences
+    assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1  # only whole sentences are drawn
 
 
 def test_whose_tokens_a_line_reads() -> None:
-    """The claim's: the arm that is named, else the first strategy; a budget in tokens needs no pattern."""
+    """Lines read as many tokens as the claimed strategy, by default the first. A budget in tokens needs no pattern."""
     names = arms.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
     cells = arms.cells(names, ("10%", "500tokens"), ("other",))
 
@@ -218,7 +218,7 @@ def test_whose_tokens_a_line_reads() -> None:
         return {str(cell): str(other) for cell, other in pairs if other}
 
     assert [str(claimed(cells, name)) for name in ("", "gazetteer", "tapt")] == ["knn 10%", "gazetteer 10%", "tapt"]
-    assert patterns("") == patterns("tapt")  # which chooses nothing
+    assert patterns("") == patterns("tapt")  # `tapt` selects nothing
     assert patterns("") == {
         "random 10%": "knn 10%",
         "gazetteer 10%": "knn 10%",
@@ -251,7 +251,7 @@ def test_what_an_arm_must_beat() -> None:
 
 
 def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Library) -> None:
-    """Ma et al. 2023, Table 3: the whole of L_C has more sentences, and would make every set of fewer a loss."""
+    """Ma et al. 2023, Table 3: compared with the whole of L_C, every smaller set would lose."""
     given: dict[str, Any] = {
         **{**SPLITS, "repeat": "pipeline"},
         "arms": ("base+low:8", "low-share:50%", "dataaug"),
@@ -354,7 +354,8 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: N
         {key: row[key] for key in row if key not in ("also", "about", "welch")} for row in rows.values()
     ]
     finished.returned(run, board)
-    assert "hard" not in tables.as_markdown(results.board(run.id))  # made before there were any
+    # A result from before further test sets were compared.
+    assert "hard" not in tables.as_markdown(results.board(run.id))
 
     borrowed = {arm: runs.get(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
     assert borrowed["none"] == ""
@@ -367,7 +368,7 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: N
 
 
 def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library, untrained: None) -> None:
-    """SKL could not compare L_C with `strange`. Arms that borrow are as large as the others."""
+    """SKL could not compare L_C with `strange`. Taggers of all arms have the same hidden size."""
     rows = [sentence("Acme sued Beta .", [(0, 1, "FIRM"), (2, 3, "RIVAL")])]
     strange = corpora.seal(rows, name="strange", origin={}, labelled=True).fingerprint
     small = {"seeds": (1,), "finetune": {"network": "charcnn", "epochs": 1}}
@@ -463,13 +464,13 @@ def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
     assert none == timed.finetune(0, cells["none"]) == timed.finetune(0, cells["low2high:20%"])
     for arm in ("highc2low:20%", "dataaug", "lpft", "all"):
         assert timed.finetune(0, cells[arm]) > none
-    assert none > Seconds(config, TIMED, here).finetune(0)  # the harder test set is read too
+    assert none > Seconds(config, TIMED, here).finetune(0)  # the harder test set is evaluated too
     assert timed.difficulty((0, 0)) > timed.rebuild()
-    assert timed.difficulty((0, 0)) == 0  # one measurement for all that is rebuilt by it
+    assert timed.difficulty((0, 0)) == 0  # one measurement serves all rebuilt sets
 
 
 def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path: Path) -> None:
-    """Ten spans per table; the numbers are those found with the seeds 1 and 2."""
+    """Each table has ten spans. `right` gives the spans found with the seeds 1 and 2."""
     right = {("none", "test"): (9, 9), ("none", "test1"): (2, 4), ("arm", "test"): (8, 8), ("arm", "test1"): (6, 7)}
     ones = np.ones((10, 1), dtype=np.int32)
     for (arm, split), found in right.items():
@@ -547,7 +548,7 @@ TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "ass
 
 
 def order(**options: Any) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
-    """(kind, line, part of L_C, needs) of every step; no corpus is read for it."""
+    """Return (kind, line, part of L_C, needs) of every step, without reading a corpus."""
     config = ExperimentConfig.parse({**TEXTS, "budgets": ("10", "30"), **options})
     (steps,) = in_order(lines(Stages(config, Job(Path(), None, {})), 1.5))  # type: ignore[arg-type]
     at = {step: i for i, step in enumerate(steps)}
@@ -565,7 +566,8 @@ def test_text_and_labels_come_first_then_arm_by_arm_the_training() -> None:
     assert own["tapt"] == []
     assert own["knn 10"] == [("select", "knn 10")]
     alike = {line: needs for kind, line, _, needs in order(arms=("tapt", "knn"), fixed="steps") if kind == "pretrain"}
-    assert len({tuple(needs) for needs in alike.values()}) == 1  # equal steps: each waits for all texts
+    # With equal steps, each pre-training waits for all texts.
+    assert len({tuple(needs) for needs in alike.values()}) == 1
     assert {("select", "knn 10"), ("select", "knn 30")} <= set(alike["tapt"])
 
 
@@ -574,7 +576,7 @@ def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
     trained = next(i for i, step in enumerate(steps) if step[0] == "finetune")
     checks = [(line, needs) for kind, line, _, needs in steps[:trained] if kind == CHECK]
     drawn = [check for check in checks if check[0] == "random-part:2"]
-    assert drawn == [("random-part:2", [("skl", "random-part:2")])] * 6  # two sizes, a draw a seed
+    assert drawn == [("random-part:2", [("skl", "random-part:2")])] * 6  # two sizes, one draw per seed
     assert [check for check in checks if check not in drawn] == [("all", [])] * 2 + [("skl:2", [("skl", "skl:2")])] * 2
 
 
@@ -585,7 +587,7 @@ def test_keys_and_manifests_hold_every_option_of_runs_and_strategies() -> None:
 
 
 def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B1 holds out a part of T_C while TAPT is judged on dev; told to hold out the same, TAPT is B1."""
+    """B1 holds out a part of T_C, whereas the dev set judges TAPT. With the same part held out, both are one run."""
     task, held, keys = fill(home)["task"], [], []
 
     def learnt(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
@@ -598,7 +600,7 @@ def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypa
     monkeypatch.setattr(stages_module, "learnable", learnt)
     monkeypatch.setattr(score_module, "learnable", learnt)
     job: Any = SimpleNamespace(child=child)
-    own = experiments.stage_options(["pretrain.heldout_task=", "pretrain.general="])  # as SOURCES.md tells
+    own = experiments.stage_options(["pretrain.heldout_task=", "pretrain.general="])  # as SOURCES.md describes
     config = ExperimentConfig.parse({**PARTS, **own, "task": "task", "encoder": "tiny", "arms": ("tapt",)})
     tapt = next(cell for cell in config.cells if cell.arm.pretrains)
     first = config.replicates(tapt)[0]
@@ -621,7 +623,7 @@ def test_every_arm_is_there_once_per_encoder(seal: Callable[..., Corpus]) -> Non
     axis = ("encoder:minilm", "encoder: a ", "encoder:b", "encoder:a")
     asked = config(arms=("none", "knn", "lpft"), budgets=("10%", "20%"), axis=axis)
     assert asked.axis == ("encoder:minilm", "encoder:a", "encoder:b")
-    assert asked.encoders == ["a", "b"]  # the experiment's own is there anyway
+    assert asked.encoders == ["a", "b"]  # the experiment's own encoder is always included
     names = [str(cell) for cell in asked.cells]
     usual = [name for name in names if "encoder:" not in name]
     assert usual == ["random 10%", "random 20%", "none", "knn 10%", "knn 20%", "lpft"]

@@ -1,4 +1,4 @@
-"""The experiment: arms and their controls, shared stages made once, resumed at any stage, its cost, its plan file."""
+"""The experiment: arms and their controls, stages that run once, resuming at any stage, its cost, and its plan file."""
 
 import csv
 import json
@@ -36,12 +36,12 @@ OPTIONS = EXPERIMENT
 
 
 def labelled(texts: list[str]) -> list[Sentence]:
-    """Every sentence's subject is a PARTY."""
+    """Label the subject of every sentence as PARTY."""
     return [sentence(text, [(0, 2, "PARTY")]) for text in texts]
 
 
 def fill(home: Path) -> dict[str, Corpus]:
-    """T_C holds L_C's train and dev and one test sentence; D_C a kitchen, in few words, and other contracts."""
+    """Seal T_C (train, dev and one test sentence of L_C) and D_C (short kitchen sentences and other contracts)."""
     texts = contracts(110, seed=1)
     train, dev, test, more = texts[:24], texts[24:36], texts[36:56], texts[56:]
     library, short = Library(home), [f"{' '.join(line.split()[:6])} ." for line in kitchen(60)]
@@ -102,7 +102,7 @@ def test_leaderboard(finished: str) -> None:
     assert claim["gpu_hours"] > none["gpu_hours"] > 0
     assert run.result()["train_in_test"]["near"]  # the sentences come from few templates
     assert results.board(finished).overlap_words in html_report(finished)
-    assert run.result()["foretold"] is None  # a quick look cannot show the claim
+    assert run.result()["foretold"] is None  # no forecast, because a quick look cannot show the claim
     order = [row["dev_mean"] for row in run.result()["leaderboard"]]
     assert order == sorted(order, reverse=True)
     with (run.artifacts / "leaderboard.csv").open(encoding="utf-8") as file:
@@ -113,7 +113,7 @@ def test_leaderboard(finished: str) -> None:
 
 
 def test_a_pipeline_repeats_selection_and_pre_training_under_every_seed(experimented: Names) -> None:
-    """Both arms train under the same seeds; `none`, which has only taggers, shares the run of the quick experiment."""
+    """Both arms train with the same seeds. `none`, which only trains taggers, shares its run with the quick experiment."""
     options = {**OPTIONS, "repeat": "pipeline"}
     rows, quick = ({r.arm: r for r in results.board(experimented[name]).leaderboard} for name in ("pipeline", "quick"))
     assert rows["none"].finetunes == quick["none"].finetunes
@@ -125,7 +125,7 @@ def test_a_pipeline_repeats_selection_and_pre_training_under_every_seed(experime
         assert [one.manifest.config["seed"] for one in pretrains] == [1, 2]
         chosen[name] = [one.manifest.config["corpora"][1] for one in pretrains]
         assert rows[name].micro_f1 == [evaluations.read(one)[0].f1() for one in finetunes]
-    assert len(set(chosen["random"])) == 2  # another draw
+    assert len(set(chosen["random"])) == 2  # a new draw for each seed
     assert rows["classifier"].chose in ("yes", "no evidence", "worse")
     assert rows["classifier"].delta_random == pytest.approx(rows["classifier"].mean - rows["random"].mean, abs=0.01)
     assert all(step.finished for step in experiments.cost(options).steps)
@@ -137,7 +137,7 @@ def test_a_pipeline_repeats_selection_and_pre_training_under_every_seed(experime
 def test_no_pre_training_reads_held_out_text_and_the_control_reads_as_many_tokens_as_the_selection(
     finished: str,
 ) -> None:
-    """T_C loses its dev sentences and the test sentence that slipped in; 5% of D_C are the same for all variants.
+    """T_C loses its dev sentences and the leaked test sentence. The same 5% of D_C are held out for all variants.
 
     The control leaves out the sentence that would exceed the number of tokens.
     """
@@ -154,7 +154,7 @@ def test_no_pre_training_reads_held_out_text_and_the_control_reads_as_many_token
         corpora = [library.find(name) for name in run.manifest.config["corpora"]]
         words = {i: n for c in corpora for i, n in zip(c.ids().tolist(), c.lengths().tolist(), strict=True)}
         assert not held_out & set(words)
-        assert 20 <= len(corpora[0]) <= 24  # some of train are near copies of held-out sentences
+        assert 20 <= len(corpora[0]) <= 24  # some training sentences are near duplicates of held-out ones
         assert run.result()["sentences"] == len(set(words) - general)
         assert run.result()["dev_loss_general"]
         assert rows[arm].tokens == sum(n for i, n in words.items() if i not in general)
@@ -202,7 +202,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     assert "With 2 seeds per variant this plan can detect gains of about" in said
     assert re.search(r"By \d+ taggers trained on these labels so far", said)
     told = json.loads(printed("--json"))
-    assert told["run"] == finished  # the same work in another spelling
+    assert told["run"] == finished  # the same experiment in another spelling
     assert told["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
     assert told["finding"] == asdict(results.finding(finished))
     assert printed().strip().split("\n")[-3:] == results.finding(finished).parts
@@ -322,7 +322,7 @@ def test_a_plan_file_is_read_and_its_errors_name_the_place(home: Path, tmp_path:
     (tmp_path / "mine.conll").write_text("Harlow B-PARTY\nLtd I-PARTY\npays O\n", encoding="utf-8")
     path.write_text(PLAN.format(train="mine.conll"), encoding="utf-8")
     config = ExperimentConfig.parse(read_plan(path, {"seeds": ["4"]}))
-    assert (config.seeds, config.budgets) == ((4,), ("20%", "100"))  # a typed option goes first
+    assert (config.seeds, config.budgets) == ((4,), ("20%", "100"))  # typed options take precedence
     assert config.arms == ("none", "tapt", "knn")
     assert config.pretrain == {"epochs": 3}
     assert config.strategies == {"knn": {"neighbours": 7}}
@@ -402,7 +402,7 @@ def test_hours_count_every_run_once_without_waiting_and_time_after_a_kill(finish
     assert spent["finetune"] == pytest.approx(state.ended - state.started, abs=0.05)
     whole = facade_runs.get(finished).result()["hours"]
     assert whole["finetune"] == pytest.approx(sum(row["hours"]["finetune"] for row in rows.values()))
-    assert whole["audit"] < sum(row["hours"].get("audit", 0) for row in rows.values())  # shared, counted once
+    assert whole["audit"] < sum(row["hours"].get("audit", 0) for row in rows.values())  # shared runs are counted once
 
 
 def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
@@ -430,7 +430,7 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
 
 
 def test_it_ends_at_a_hopeless_interim_analysis_and_does_so_again_when_resumed(home: Path, untrained: None) -> None:
-    """An effect of a thousandth of a point cannot be shown, so the fourth replicate is not made."""
+    """An effect of a thousandth of a point cannot be detected, so the fourth replicate is not run."""
     fill(home)
     options = {**OPTIONS, "repeat": "pipeline", "seeds": (1, 2, 3, 4), "looks": (3, 4), "effect": 0.001}
 

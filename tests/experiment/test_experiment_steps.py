@@ -1,4 +1,4 @@
-"""Steps of an experiment, one by one in this process or on two nodes of Ray: the leaderboard is the same."""
+"""Steps of an experiment, in sequence in this process or on two Ray nodes: the leaderboard is the same."""
 
 import csv
 import os
@@ -58,7 +58,7 @@ def step(kind: str, *needs: Step, name: str = "") -> Step:
 
 
 class Fake:
-    """A job whose children are names."""
+    """A job whose child runs are only names."""
 
     context = SimpleNamespace()
 
@@ -74,7 +74,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("on", ["local", "ray"])
 def test_one_process_makes_the_steps_in_order(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with Ray on a machine that has no cards, where trainings take turns anyway."""
+    """Ray on a machine without GPUs runs them in the same order, because trainings take turns there."""
     monkeypatch.setenv(ON, on)
     first = step("select", name="a")
     steps = [first, step("select", name="b"), step("pretrain", first, name="c"), step("finetune", name="d")]
@@ -114,14 +114,14 @@ def test_a_plan_divides_the_time_by_the_cards(driver: Driver, monkeypatch: pytes
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """Two nodes of one core each."""
+    """Start two nodes of one core each."""
     with token(), two_nodes() as (cluster, _):
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of an experiment that one process made."""
+    """Return the home of an experiment that ran in one process."""
     with elsewhere(tmp_path_factory.mktemp("alone") / "home") as home, pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibrate, "SECONDS", 0.0)
         fill(home)
@@ -131,7 +131,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(alone: Path) -> list[list[str]]:
-    """The leaderboard of one process."""
+    """Return the leaderboard of the experiment that ran in one process."""
     return board(next(run for run in RunStore(alone).list("experiment")))
 
 
@@ -143,7 +143,7 @@ def board(run: Run) -> list[list[str]]:
 
 
 def training() -> list[tuple[str, int]]:
-    """Return the runs and processes of trainings in progress that have their device."""
+    """Return (run, process id) of running trainings that have their device."""
     states = [(run.id, runs.state(run.id)) for run in runs.listed(*TRAINED, state="running")]
     return [(run_id, state.worker[0]) for run_id, state in states if state.worker and state.device]
 
@@ -158,7 +158,7 @@ def numbers(home: Path) -> dict[str, bytes]:
 def test_a_selection_and_tags_on_two_nodes_have_the_bytes_of_one_process(
     home: Path, cluster: str, alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Vectors, scores and entities, in chunks of a few sentences."""
+    """Compare vectors, scores and entities, in chunks of a few sentences."""
     for module in (embed, score, predict):
         monkeypatch.setattr(module, "CHUNK", 30)
     model = next(run.artifacts / "model" for run in RunStore(alone).list("finetune"))
@@ -261,14 +261,14 @@ def test_a_node_that_cannot_take_steps_is_named(
 
 @ray
 def test_a_failed_step_fails_the_run_with_its_error(home: Path, cluster: str) -> None:
-    """Also one whose process ends before it can record an error."""
+    """This includes a step whose process ends before it can record an error."""
     failed = RunStore(home).create("audit", {"corpus": "none"}, {}, seed=None, versions={}, key="failed")
 
     def failing(broken: Run, context: RunContext) -> dict[str, object]:
         with RunsOnRay(context, cluster) as elsewhere:
             while True:
                 elsewhere.begin(broken)
-                assert not elsewhere.begin(broken)  # it is in progress
+                assert not elsewhere.begin(broken)  # not started again while it runs
                 elsewhere.wait(5.0)
 
     for broken, error in ((failed, RunError), (child(home, "child"), ResourceError)):
@@ -284,7 +284,7 @@ def test_a_cancelled_experiment_leaves_no_process(home: Path, cluster: str, monk
 
     def stop() -> None:
         pids.append(until(training, "a training has started")[0][1])
-        os.kill(pids[0], signal.SIGSTOP)  # it does not see the cancellation
+        os.kill(pids[0], signal.SIGSTOP)  # a stopped process does not react to the cancellation
         runs.listed("experiment")[0].cancel()
 
     stopper = threading.Thread(target=stop)

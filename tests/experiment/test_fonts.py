@@ -1,4 +1,4 @@
-"""Scripts that the body's font lacks: ours or the machine's set them, in the right order, or squares are counted."""
+"""Scripts that the body font lacks: Winnow's or the machine's fonts draw them in order; missing characters are counted."""
 
 from io import BytesIO
 from pathlib import Path
@@ -26,7 +26,7 @@ def document(words: str) -> Document:
 
 
 def font_of(char: str, path: Path) -> Path:
-    """A font that has one character, a box."""
+    """Write a font whose only character is a box; return its path."""
     pen = TTGlyphPen(None)
     for command, point in ((pen.moveTo, (0, 0)), (pen.lineTo, (500, 0)), (pen.lineTo, (500, 500))):
         command(point)
@@ -46,7 +46,7 @@ def font_of(char: str, path: Path) -> Path:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without fonts."""
+    """Simulate a machine without fonts."""
     monkeypatch.setattr(parts, "_of_this_machine", lambda code: ())
 
 
@@ -55,7 +55,7 @@ def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
     words = f"{HINDI} {HEBREW} العقد café"
     data = pdf(document(words))
     assert parts.MISSING not in " ".join(pages(data))
-    assert data.count(b"/FontFile2") == 3  # both of the body, and one more
+    assert data.count(b"/FontFile2") == 3  # the two fonts of the body, and one more
     assert HINDI in pages(data)[0]
     only = Document(title="", answer="", about="", cover=Cover(), first=[Quote(f"Art. {HEBREW} (1)")], second=[])
     with pypdfium2.PdfDocument(pdf(only)) as file:
@@ -66,7 +66,7 @@ def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
 
 @pytest.mark.usefixtures("bare")
 def test_letters_are_joined_and_words_to_the_left_are_turned() -> None:
-    """By what is drawn: joined letters are narrower than the same ones apart; a turned word is the same read backwards."""
+    """Joined letters are narrower than the same letters apart."""
 
     def width(words: str) -> float:
         return right_edge(pdf(document(words)))
@@ -76,7 +76,7 @@ def test_letters_are_joined_and_words_to_the_left_are_turned() -> None:
 
 
 def right_edge(data: bytes) -> float:
-    """Where the first quote of a page ends, in points."""
+    """Return the right edge of the first quote of a page, in points."""
     with pypdfium2.PdfDocument(data) as file:
         page = file[0]
         pixels = page.render(scale=1).to_numpy().min(axis=2)
@@ -91,7 +91,7 @@ def right_edge(data: bytes) -> float:
     [
         (f"Art. {HEBREW} (1996) ok", f"Art. {HEBREW}\u200e (1996) ok"),
         (f"of {HEBREW} {HEBREW}, 12", f"of {HEBREW} {HEBREW}\u200e, 12"),
-        (f"{HEBREW} ok (1996)", f"{HEBREW} ok (1996)"),  # this line goes to the left itself
+        (f"{HEBREW} ok (1996)", f"{HEBREW} ok (1996)"),  # this whole line runs from right to left
         ("no such (1996)", "no such (1996)"),
     ],
 )
@@ -113,7 +113,7 @@ def test_characters_without_a_font_are_counted_and_a_font_of_this_machine_is_use
     monkeypatch.setattr(parts, "_of_this_machine", lambda code: ((path, 0),))
     data = pdf(document(CHINESE))
     assert data.count(b"/FontFile2") == 3
-    assert "6 characters that neither" in " ".join(pages(data))  # of the other character
+    assert "6 characters that neither" in " ".join(pages(data))  # the font lacks the other character
 
 
 def test_fontconfig_is_asked_by_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

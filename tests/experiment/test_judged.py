@@ -1,4 +1,4 @@
-"""Verdicts in special cases: taggers that learnt nothing, labels that hardly changed, the planned test; advice."""
+"""Special cases of verdicts: taggers that learnt nothing, labels that hardly changed, and the planned test; advice."""
 
 import csv
 import re
@@ -122,7 +122,7 @@ def test_an_arm_that_changed_too_little_has_no_verdict_and_costs_the_others_none
     tested = Mock(side_effect=verdicts)
     monkeypatch.setattr(judging, "verdicts", tested)
     run, rows = judged(home, 79)
-    assert [set(call.args[0]) for call in tested.call_args_list] == [{II}]  # Holm counts no other
+    assert [set(call.args[0]) for call in tested.call_args_list] == [{II}]  # Holm's correction counts no other arm
     assert (rows[C].verdict, rows[C].helped, rows[C].chose, rows[C].seeds_needed) == ("not tested", None, None, "")
     assert rows[C].why.startswith("Not tested: 79 of 100 mentions are changed, which is less than 80%")
     assert (rows[C].changed, rows[C].wanted, rows["none"].wanted) == (79, 100, 0)
@@ -156,7 +156,8 @@ def line(arm: str, *counts: tuple[int, int], home: Path) -> Any:
 
 def test_changes_are_averaged_over_replicates_and_a_claim_that_changed_too_little_is_not_tested(home: Path) -> None:
     assert judging.changed_of(line(C, (70, 100), (88, 100), home=home)) == (79, 100)
-    assert judging.changed_of(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)  # a control
+    # Changes in a control do not count.
+    assert judging.changed_of(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)
     few: Any = line(C, (5, 100), home=home)
     none: Any = SimpleNamespace(cell=Cell(arm=find("none")))
     given = config(claimed=few.cell, seeds=(1, 2), stops=(2, 4))
@@ -169,7 +170,7 @@ CLAIM, RANDOM, NONE = (
 
 
 def arm(rng: np.random.Generator, gold: IntArray, skill: float) -> list[Evaluation]:
-    """Three replicates, each of which finds that share."""
+    """Return three replicates, each of which finds a share `skill` of the entities."""
     right = [rng.binomial(gold, skill)[:, None].astype(np.int32) for _ in range(3)]
     whole = gold[:, None].astype(np.int32)
     return [Evaluation(types=("X",), tp=tp, predicted=whole, gold=whole) for tp in right]
@@ -177,8 +178,10 @@ def arm(rng: np.random.Generator, gold: IntArray, skill: float) -> list[Evaluati
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A claim, its control and `none` on 20 sentences, two of them long, whose p is below .05, and whose interval holds
-    0, being wider downwards."""
+    """Return a claim, its control and `none` on 20 sentences, two of them long.
+
+    p is below 0.05, but the interval includes 0, because it extends further downwards.
+    """
     rng = np.random.default_rng(122)
     gold = rng.poisson(1.5, 20) + (rng.random(20) < 0.1) * rng.integers(5, 20, 20)
     tables = {CLAIM: arm(rng, gold, 0.75), RANDOM: arm(rng, gold, 0.6)}
@@ -205,7 +208,7 @@ def test_the_planned_test_shows_nothing_beside_an_interval_that_includes_0(lines
     assert (test.ended, row.chose) == ("complete", "no evidence")
     tested = "p = 0.046, required is 0.05, but the interval includes 0: not shown. Learnt nothing, but counted"
     assert tested in test.why
-    assert planned_test(config(seeds=(1, 2, 3, 4), stops=(3, 4)), lines, 0) is None  # it goes on
+    assert planned_test(config(seeds=(1, 2, 3, 4), stops=(3, 4)), lines, 0) is None  # the plan continues
     for where, early in (("", "1 replicate early."), (" on each of 2 tasks", "1 replicate on each of 2 tasks early.")):
         words = planned_words(replace(test, looks=(2, 5, 6), replicates=5, ended="shown", why=""), "replicates", where)
         assert words.endswith(f"shown. It ended there, {early}")
@@ -275,7 +278,7 @@ def test_budgets_are_advised_on_by_dev_alone() -> None:
     assert stop.gain == pytest.approx(0, abs=1e-6)
     assert not on.stop
     assert on.gain > 2
-    # Taggers that share a pre-training agree however lucky it was, so one per budget never says stop.
+    # Taggers that share a pre-training agree in any case, so one pre-training per budget never advises to stop.
     (advice,) = next_budget([replace(row, finetune_runs=("a",)) for row in board(flat, flat)], 1e9)
     assert isinf(advice.upper)
     assert not advice.stop
@@ -293,6 +296,6 @@ def test_labels_are_spared_where_the_arm_is_ahead() -> None:
     rows = [*curve("none", [20.0, 30.0, 38.0]), *curve("tapt", [30.0, 38.0, 44.0])]
     (spared,) = labels_spared(rows, 50)
     assert spared.arm == "tapt"
-    assert 100 < spared.spared < 300  # `none` has 38 at 250
+    assert 100 < spared.spared < 300  # `none` reaches 38 with about 250 sentences
     (never,) = labels_spared([*curve("none", [20.0, 20.0, 20.0]), *curve("tapt", [30.0, 38.0, 44.0])], 50)
     assert isinf(never.spared)

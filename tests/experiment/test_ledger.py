@@ -26,7 +26,7 @@ def analysis(home: Path, corpora: dict[str, str], *seeds: int, row: ArmRow = ROW
 
 
 def begun(store: RunStore, test: str, kind: str = "experiment", parent: str | None = None) -> Run:
-    """Create a run that has not finished, as when its ledger is computed."""
+    """Create an unfinished run, as an experiment is when its ledger is computed."""
     key = f"{kind} {test} {parent} {len(store.list())}"
     return store.create(kind, {}, {"test": test}, versions={}, key=key, parent=parent)
 
@@ -38,14 +38,14 @@ def test_ledger_lists_finished_analyses_of_the_same_test_set(home: Path) -> None
     assert earlier_analyses(started_first, store) == []
     first = analysis(home, corpora, 1, 2, 3)
     analysis(home, {**corpora, "test": corpora["dev"]}, 1, 2, 3)
-    analysis(home, corpora, 7, row=replace(ROW, micro_f1=[60.0]))  # a single seed tests nothing
+    analysis(home, corpora, 7, row=replace(ROW, micro_f1=[60.0]))  # a single seed allows no test
     second = analysis(home, corpora, 4, 5, 6, row=replace(ROW, arm="classifier"))
     listed = [
         EarlierAnalysis(run=first.id, claim="knn 10%", replicates=3),
         EarlierAnalysis(run=second.id, claim="classifier 10%", replicates=3),
     ]
     assert earlier_analyses(begun(store, test), store) == listed
-    assert earlier_analyses(started_first, store) == listed  # a run that was resumed after them
+    assert earlier_analyses(started_first, store) == listed  # a run that was resumed after both
     assert [each.claim for each in earlier_analyses(begun(store, corpora["dev"]), store)] == ["knn 10%"]
     first.result_file.unlink()  # a damaged result is left out
     assert earlier_analyses(started_first, store) == listed[1:]

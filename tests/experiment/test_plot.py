@@ -1,4 +1,4 @@
-"""Figures of Results: every number once, marks differ in shape and colour, and text is no markup."""
+"""Figures of Results: each number occurs once, marks differ in shape and colour, and text is never markup."""
 
 from dataclasses import replace
 from typing import Any
@@ -116,7 +116,7 @@ def test_a_label_curve_pools_draws() -> None:
 
 
 def shared(arm: str, f1: float, delta: float, verdict: Word = "no evidence") -> ArmRow:
-    """A line of an experiment with one further test set, on which it has 20 points less and an interval of its own."""
+    """Return a row with one further test set, on which the arm has 20 points less and an interval of its own."""
     gap = (delta - 2, delta + 1)
     further = FurtherTest(test="<i>oov", micro_f1=[], mean=f1 - 20, sd=None, delta=delta, interval=(delta - 3, delta))
     asked = arm.partition("%")[0].removeprefix("low-share:")
@@ -156,7 +156,7 @@ def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> No
     assert [trace.line.dash for trace in fig.data] == [None, "dash"] * 4
     reach = fig.data[2].error_y
     assert (list(reach.array), list(reach.arrayminus)) == ([0, 0, 0], [3, 3, 3])
-    # The interval of the difference, laid on the base's F1.
+    # The interval of the difference, added to the base's F1.
     assert [tuple(span)[:2] for span in fig.data[0].customdata] == [(59, 62), (57.5, 60.5), (56, 59)]
 
 
@@ -188,8 +188,8 @@ def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
     lines = [(trace.name, list(trace.x), list(trace.y)) for trace in fig.data]
     assert lines == [("lm:&lt;b&gt;a", [100], [63]), ("vectors:&lt;b&gt;a", [100, 300], [62, 64])]
     reach = [(list(trace.error_y.arrayminus), list(trace.error_y.array)) for trace in fig.data]
-    assert reach == [([0], [0]), ([1, 1], [2, 2])]  # of one seed it is not known
-    assert fig.layout.shapes[0].y0 == 60  # none
+    assert reach == [([0], [0]), ([1, 1], [2, 2])]  # unknown for a single seed
+    assert fig.layout.shapes[0].y0 == 60  # the baseline `none`
     assert plot.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
     assert [each.budget for each in of_most_text(sizes)] == ["300tokens", "100tokens"]
 

@@ -1,4 +1,4 @@
-"""Replicates with their own labels: halves swapped, and multipliers by random text and nested labels."""
+"""Replicates with their own labels: swapped halves, and multipliers by random text and nested labels."""
 
 import json
 from collections import Counter
@@ -53,14 +53,14 @@ CROSS = {key: value for key, value in OPTIONS.items() if key != "task"} | {
 
 
 def leaky(home: Path, made: dict[str, Corpus]) -> None:
-    """A D_C that holds every labelled sentence too."""
+    """Seal a D_C that also contains every labelled sentence."""
     parts = (made[name] for name in ("domain", "train", "dev", "test"))
     sentences = (replace(one, entities=None) for part in parts for batch in part.batches() for one in batch)
     Library(home).seal(sentences, name="leaky", origin={})
 
 
 def crossed(home: Path) -> dict[str, str]:
-    """Finish an experiment that is cancelled at the first step of every kind."""
+    """Finish an experiment that was cancelled at the first step of every kind."""
     seen: set[str] = set()
 
     def stop(event: Event) -> None:
@@ -89,7 +89,7 @@ def ids(reference: str) -> set[int]:
 
 def test_every_labelled_sentence_is_tested_and_none_that_is_tested_is_read(finished: Run) -> None:
     kinds = Counter(run.manifest.kind for run in runs.listed(state="succeeded"))
-    assert kinds["experiment"] == kinds["halves"] == 1  # although it was stopped four times
+    assert kinds["experiment"] == kinds["halves"] == 1  # although the experiment was cancelled four times
     assert (kinds["select"], kinds["pretrain"], kinds["finetune"]) == (4, 4, 6)
     (split,) = runs.listed("halves")
     result = read(split, HalvesResult)
@@ -106,13 +106,14 @@ def test_every_labelled_sentence_is_tested_and_none_that_is_tested_is_read(finis
     for run in runs.listed("pretrain"):
         test = result.halves[run.manifest.config["seed"] - 1].test
         assert not ids(test) & {i for corpus in run.manifest.config["corpora"] for i in ids(corpus)}
-    for run in runs.listed("select"):  # none of the pool, whichever half it is
+    for run in runs.listed("select"):  # no selection has a sentence of the pool, in either half
         assert not ids(run.result()["corpus"]) & pool
 
 
 def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(finished: Run) -> None:
     rows = {row.arm: row for row in results.board(finished.id).leaderboard}
-    assert len(rows["none"].finetunes) == len(rows["none"].micro_f1) == 2  # its labels differ by replicate too
+    # The labels of `none` differ by replicate too.
+    assert len(rows["none"].finetunes) == len(rows["none"].micro_f1) == 2
     assert rows["none"].halves_runs == rows["random"].halves_runs == rows["ngram-perplexity"].halves_runs
     tables = {name: leaderboard.tables(row, store()) for name, row in rows.items()}
     (split,) = runs.listed("halves")
@@ -121,7 +122,7 @@ def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(fini
         assert first.tested is not None
         assert second.tested is not None
         assert len(first.tested) == n
-        assert (first.tested ^ second.tested).all()  # all, each once
+        assert (first.tested ^ second.tested).all()  # every sentence is tested exactly once
         assert [first.f1(), second.f1()] == rows[name].micro_f1
     gap = compare(tables["ngram-perplexity"], tables["random"])
     assert rows["ngram-perplexity"].delta_random == pytest.approx(gap.delta)
@@ -174,7 +175,7 @@ def test_what_cannot_be_swapped_is_refused(options: dict[str, object], words: st
 def test_a_copy_is_in_the_half_of_its_original_and_the_seed_decides_which(home: Path) -> None:
     library = Library(home)
     texts = contracts(40, seed=3)
-    copies = [text.upper() for text in texts[:6]]  # of the training sentences, in the test split
+    copies = [text.upper() for text in texts[:6]]  # copies of training sentences, in the test split
     lines = {"train": texts[:20], "dev": texts[20:30], "test": [*texts[30:], *copies]}
     for name, split in lines.items():
         library.seal(labelled(split), name=name, origin={}, labelled=True)
@@ -213,11 +214,13 @@ ASKED = OPTIONS | {
     "seeds": (1, 2, 3, 4),
     "multipliers": True,
 }
-POINTS = 6.0  # of F1, that twice the text brings, or twice the labels
+POINTS = 6.0  # F1 points gained with twice the text or twice the labels
 
 
 def tuned(config: FinetuneConfig, job: Job) -> FinetuneResult:
-    """Stand in for a training: selection is worth twice the text, and reading at all four times the labels."""
+    """Simulate a training: selection gains as much as twice the text, its pre-training as much as four times the
+    labels.
+    """
     (seed,), f1 = config.seeds, 60 + POINTS * np.log2(len(job.corpus(config.train)) / 24)
     if is_run_id(config.init):
         chosen = job.corpus(RunStore(job.home).get(config.init).manifest.config["corpora"][-1])
@@ -236,7 +239,7 @@ def tuned(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
 
 def multiplied(home: Path) -> dict[str, str]:
-    """Finish an experiment in which nothing is trained."""
+    """Finish an experiment whose trainings are simulated."""
     fill(home)
     with without_training(pretrain=lambda config, job: pretrained(), finetune=tuned):
         return {"experiment": runs.execute("experiment", ASKED).id}

@@ -69,7 +69,7 @@ class Reported:
 
 
 def pages(data: bytes) -> list[str]:
-    """The text of each page, its lines joined."""
+    """Return the text of each page, with its lines joined."""
     with pypdfium2.PdfDocument(data) as file:
         return [" ".join(page.get_textpage().get_text_range().split()) for page in file]
 
@@ -108,7 +108,7 @@ def report(**fields: Any) -> Report:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Reported]]:
-    """A home with a finished experiment and a finished study, and their reports."""
+    """Return a home with a finished experiment and a finished study, and their reports."""
     with elsewhere(tmp_path_factory.mktemp("reports") / "home") as home:
         experiment = finished.experiment(home, finished.corpora(home), finished.LINES)
         ids = (experiment.id, finished.study(home, (0.2, 2.0, 0.8)).id)
@@ -124,7 +124,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Reported]
 
 @pytest.fixture
 def both(kept: tuple[Path, list[Reported]], monkeypatch: pytest.MonkeyPatch) -> list[Reported]:
-    """Reports of an experiment and of a study, in their home."""
+    """Return the reports of an experiment and of a study; their home is the current one."""
     monkeypatch.setenv("WINNOW_HOME", str(kept[0]))
     return kept[1]
 
@@ -259,7 +259,7 @@ def test_intervals_are_drawn_to_a_scale_with_round_marks() -> None:
     wide = intervals([Interval(name="a", value=0.1, low=-0.3, high=0.7, colour="#000000")], "points")
     assert wide
     assert [float(shape.text) for shape in marks(wide.shapes)] == [-0.2, 0, 0.2, 0.4, 0.6]
-    scale, left = 435 / (11.5 * 1.08), 260 + 0.04 * 435 / 1.08  # a twenty-fifth is left free at both ends
+    scale, left = 435 / (11.5 * 1.08), 260 + 0.04 * 435 / 1.08  # 4% of the width are free at both ends
     page = html(experiment_document(report(rows=[rows()[0], replace(rows()[1], interval=(-7.0, 4.5))]), COVER))
     assert f'x1="{left:.1f}" x2="{left + 11.5 * scale:.1f}"' in page
     assert f'cx="{left + 8.5 * scale:.1f}"' in page
@@ -271,7 +271,7 @@ def marks(shapes: Any) -> list[Label]:
 
 
 def reading(text: str, a: str, b: str, gold: str = "XX") -> TwoReadings:
-    """Each of a, b, gold: two letters, the type of the first two words; "." is none."""
+    """Return a sentence with two predictions. a, b, gold: the types of its first two words, as letters; "." is none."""
 
     def entities(types: str) -> tuple[Entity, ...]:
         return tuple(Entity(start=i, end=i + 1, type=kind) for i, kind in enumerate(types) if kind != ".")
@@ -319,12 +319,12 @@ def test_what_is_typed_on_results_is_there_again_and_in_every_report(home: Path,
     app.text_input(key="results.report.firm").set_value("Ottersea & Sons").run()
     assert not app.exception
     assert tab(opened(PAGE), "Download").text_input(key="results.report.firm").value == "Ottersea & Sons"
-    assert "Ottersea & Sons" in first_page(deliver.report(run.id, "pdf"))  # as Home hands it out
+    assert "Ottersea & Sons" in first_page(deliver.report(run.id, "pdf"))  # the report that Home offers
     write_report.main([run.id, "--output", str(tmp_path / "r.pdf"), "--author", "B. Clerk"], standalone_mode=False)
     page = first_page(tmp_path / "r.pdf")
     assert "Ottersea & Sons" in page
     assert "B. Clerk" in page
-    assert deliver.last_cover().author == ""  # a command says it of one report
+    assert deliver.last_cover().author == ""  # an author given on the command line is not stored
 
 
 def test_it_is_its_project_s_alone_and_goes_along_with_it(home: Path, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def bars(*names: str) -> list[Interval]:
 
 
 def labels(*names: str) -> list[Label]:
-    """Of the names alone."""
+    """Return only the labels with names."""
     drawn = intervals(bars(*names), "points")
     assert drawn
     return [shape for shape in drawn.shapes if isinstance(shape, Label) and shape.anchor == "end"]

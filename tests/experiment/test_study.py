@@ -1,4 +1,4 @@
-"""A study: several tasks, one claim; its experiments shared and resumed, its one test, what it costs and could show."""
+"""A study: one claim on several tasks, shared and resumed experiments, a single test, its cost and its power."""
 
 import json
 from collections import Counter
@@ -53,7 +53,7 @@ def test_tasks_of_a_study_have_different_seeds() -> None:
 
 
 def two_tasks(home: Path) -> None:
-    """A second task's corpora beside those of an experiment."""
+    """Seal the corpora of a second task beside those of an experiment."""
     fill(home)
     texts, library = contracts(50, seed=2), Library(home)
     library.seal(map(sentence, texts[:24]), name="task 2", origin={})
@@ -169,7 +169,7 @@ def test_a_plan_file_names_the_place(home: Path, tmp_path: Path) -> None:
 
 
 def task(delta: float, *, fixed: float = 0.02, n: int = 2) -> TaskRow:
-    """A task whose claim is `delta` above random by n replicates."""
+    """Return a task whose claim is `delta` above random, from n replicates."""
     gap = Estimate(delta=delta, falling=0.6 / n, fixed=fixed, dof=2.0 * (n - 1))
     intervals = {"reading_interval": (0.0, 1.0), "choosing_interval": (0.0, 1.0)}
     scores = {"f1": 50 + delta, "none_f1": 45.0, "control_f1": 50.0, "reading": replace(gap, delta=delta + 5)}
@@ -180,7 +180,7 @@ def task(delta: float, *, fixed: float = 0.02, n: int = 2) -> TaskRow:
     ("deltas", "number", "ended"),
     [
         ((1.4, 1.5), 2, "shown"),
-        ((1.4, 1.5), 0, None),  # by two replicates little is known
+        ((1.4, 1.5), 0, None),  # two replicates are too uncertain
         ((2.4, 2.5), 1, "shown"),
         ((-2.4, -2.5), 1, "worse"),
         ((0.1, -0.4), 1, "futile"),
@@ -213,7 +213,8 @@ FEW = ("no evidence", "no evidence")
         ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "Lacking are test sent"),
         ([task(-0.7), task(-0.8)], FEW, "A true mean gain of 1 point is unlikely"),
-        # Alike only because each is hardly known: without evidence on these tasks, nothing is said of others.
+        # The tasks only seem alike because each is uncertain. Without evidence on them, nothing is claimed about
+        # others.
         ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.301, 0.299)], FEW, "Lacking are test sent"),
     ],
 )
@@ -236,5 +237,5 @@ def test_one_task_or_a_task_without_a_control_answers_less() -> None:
     config = StudyConfig.parse(TEXTS)
     tasks = [task(1.4, n=6), replace(task(1.5, n=6), choosing=None, choosing_interval=None, too_few="3 of 90 changed")]
     assert planned_test(config, tasks[:1] * 2, 2)
-    assert planned_test(config, tasks, 2) is None  # the difference to `none` answers another question
+    assert planned_test(config, tasks, 2) is None  # a difference to `none` answers another question
     assert questions.choosing(config, tasks, 6, None) is None

@@ -1,4 +1,4 @@
-"""The verdict in three parts: what it says follows the verdicts, and a lawyer can read every word of it."""
+"""The verdict in three parts: its sentences follow from the verdicts, and a lawyer can read every word."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -190,7 +190,7 @@ def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None
         assert settles(row) == int(said[1] if said else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
     assert settles(swapped) == 14
-    assert settles(swapped, hours=100.0) == 0  # nobody would wait for it
+    assert settles(swapped, hours=100.0) == 0  # too long to wait for
     seen = ROWS["nothing seen"][0]
     assert settles(replace(seen, interval=(-1.0, 0.9))) == settles(replace(seen, estimate=None)) == settles(NONE) == 0
 
@@ -230,7 +230,7 @@ def test_earlier_analyses_of_one_claim_are_counted_together() -> None:
 
 
 def test_a_comparison_that_was_large_enough_asks_for_no_more_repetitions() -> None:
-    """A variance of 0.1 detects one point in 80 of 100 cases, which the observed half point does not change."""
+    """A variance of 0.1 detects one point in 80 of 100 cases, whatever the observed half point."""
     row = line(
         "no evidence", delta=0.5, interval=(-0.2, 1.2), estimate=replace(GAIN, delta=0.5, falling=0.06, fixed=0.04)
     )

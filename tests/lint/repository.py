@@ -69,7 +69,7 @@ class Source:
 
     @cached_property
     def loaded(self) -> list[tuple[str, int]]:
-        """Return (dotted name, line) per import that runs when this file is: outside functions and type checks."""
+        """Return (dotted name, line) per import that runs at import time: outside functions and type checks."""
         found, ahead = list[tuple[str, int]](), list[ast.stmt](self.tree.body)
         while ahead:
             node = ahead.pop()

@@ -63,7 +63,7 @@ def test_gazetteer_matches_names_in_the_tokenisation_of_the_text(home: Path, cut
     assert [each.total for each in parts] == pytest.approx(scores.tolist())
     wanted = ["U . S .", "Moody ' s"] if cut == "words" else ["U.S.", "Moody 's"]
     assert [part.name for part in parts[0].parts[:2]] == wanted
-    lines = corpus(home, ["Moody's", "U.S."], "words")  # a list of untokenised names
+    lines = corpus(home, ["Moody's", "U.S."], "words")  # a list of names that are not tokenised
     assert np.floor(scored("gazetteer", domain, domain, lines)[0]).tolist() == [2, 0]
 
 

@@ -109,7 +109,7 @@ def test_scores_depend_on_the_sentence_alone_also_in_a_worker(
     if not slow:
         other.prepare(sources, Silent())
     work = ScoreWork(strategy=other, domain=sources[Role.DOMAIN], sources=sources if slow else None)
-    opened = pickle.loads(pickle.dumps(work)).open(Silent())  # noqa: S301  (it is ours)
+    opened = pickle.loads(pickle.dumps(work)).open(Silent())  # noqa: S301 - pickled by this test
     batches = [batch(WANTED), batch(UNWANTED)]
     expected = np.concatenate([strategy.score(each) for each in batches])
     np.testing.assert_array_equal(opened.compute(batches, Silent()), expected)

@@ -33,7 +33,7 @@ CASES = [
     ),
 ]
 TASK, DOMAIN = contracts(60, seed=1), [*contracts(100, seed=2), *kitchen(100)]
-COUNTS = ("gazetteer", "ner-selected")  # without a find, only the tie-break is left
+COUNTS = ("gazetteer", "ner-selected")  # without a match, only the tie-break remains
 TAGGERS = [
     {"goods": "THING", "party": "PARTY", "butter": "THING"},
     {"goods": "THING", "the": "PARTY"},

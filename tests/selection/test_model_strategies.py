@@ -38,7 +38,7 @@ TASK, DOMAIN = contracts(40, seed=1), [*contracts(60, seed=2), *kitchen(60)]
 NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
 GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "30"}
 LABELLED = {**GIVEN, "train": "train", "dev": "dev"}
-STRATEGIES = {  # runs that make the scores of each
+STRATEGIES = {  # runs that compute the scores of each strategy
     "cos-mlm": ["pretrain", "embed T_C", "embed D_C"],
     "cos-mlm-ner": ["pretrain", "finetune", "embed T_C", "embed D_C"],
     "ner-selected": ["pretrain", "finetune", "tag"],
@@ -47,7 +47,7 @@ STRATEGIES = {  # runs that make the scores of each
 
 
 def pretrain(config: PretrainConfig, job: Job) -> Result:
-    """Stand in for MLM: a unigram model of the corpora."""
+    """Stand in for MLM: fit a unigram model to the corpora."""
     texts = [s.text for name in config.corpora for batch in job.corpus(name).batches() for s in batch]
     folder = job.context.run.artifacts / "model"
     unigram_mlm(folder, texts, DOMAIN)
@@ -55,7 +55,7 @@ def pretrain(config: PretrainConfig, job: Job) -> Result:
 
 
 def finetune(config: FinetuneConfig, job: Job) -> Result:
-    """Stand in for a tagger's training: remember the sentences of the training set."""
+    """Stand in for the training of a tagger: store the ids of the training sentences."""
     folder = tiny_mlm(job.context.run.artifacts / "model")
     learnt = [s.id for batch in job.corpus(config.train).batches() for s in batch]
     (folder / "tokenizer_seen.json").write_text(json.dumps(learnt))  # gives the folder its own hash
@@ -117,7 +117,7 @@ def scoring(run_id: str) -> Run:
 
 
 def config_of(run: Run) -> Any:
-    """Options of a run."""
+    """Return the options of a run."""
     return SimpleNamespace(**run.manifest.config)
 
 
@@ -165,7 +165,8 @@ def test_pretraining_for_selection_leaves_out_held_out_sentences(made: Names, se
     (read,) = config_of(runs.listed("pretrain")[0]).corpora
     assert [s.text for batch in Library(home).find(read).batches() for s in batch] == TASK[7:]
     whole = scoring(select("pseudo-perplexity", holdout=("test",), transductive=True).id)
-    assert whole.result()["made_by"] == scoring(made["pseudo-perplexity"]).result()["made_by"]  # all of T_C
+    # Both were pre-trained on all of T_C.
+    assert whole.result()["made_by"] == scoring(made["pseudo-perplexity"]).result()["made_by"]
 
 
 def test_fold_taggers_score_only_sentences_they_did_not_train_on(seal: Seal) -> None:

@@ -88,7 +88,7 @@ def test_density_and_rarity_equal_their_formulas(seal: Seal) -> None:
     per, loc = 1 / log(2 + 5), 1 / log(2 + 1)
     np.testing.assert_allclose(rare, [per, 2 * per, 2 * per, 0, 0, loc], atol=2e-6)
     assert rare[5] > rare[0]
-    assert rare[2] > rare[1]  # a tie goes to the denser one
+    assert rare[2] > rare[1]  # density breaks the tie
 
 
 def round_robin(counts: FloatArray, ties: FloatArray) -> list[set[int]]:
@@ -124,7 +124,7 @@ def test_type_balanced_rank_equals_a_round_robin(seal: Seal) -> None:
     share = table[np.argsort(-values)[:10]].any(axis=0)
     assert share.all()
     best = table[np.argsort(-values)[:10], 0] > 0
-    assert best.sum() > (table[np.argsort(-plain)[:10], 0] > 0).sum()  # LOC gets its turns
+    assert best.sum() > (table[np.argsort(-plain)[:10], 0] > 0).sum()  # rounds give LOC its turns
 
 
 def test_folds_are_averaged_and_training_copies_use_the_unseen_fold(seal: Seal) -> None:

@@ -20,7 +20,7 @@ from tests.planted import bag_vectors, contracts, kitchen
 
 
 def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, PrevalenceResult]:
-    """Count in a run; return its id and result."""
+    """Run `prevalence`; return the id and the result of the run."""
     corpora = {name: seal(texts, name).fingerprint for name, texts in (("task", task), ("domain", domain))}
     run = executed("prevalence", corpora, encoder="tiny")
     return run.id, read(run, PrevalenceResult)

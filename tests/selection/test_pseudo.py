@@ -43,9 +43,10 @@ def batch(texts: list[str], report: Reporter | None = None) -> Batch:
 
 
 def naive(folder: Path, text: str, *, within_word: bool = True, max_length: int = 128) -> float:
-    """Return equation (1) of Salazar et al. 2020, mask by mask; later pieces of a word are hidden (Kauf and Ivanova 2023).
+    """Return equation (1) of Salazar et al. 2020, with one mask at a time; later pieces of a word are hidden too.
 
-    In a long sentence, a piece is predicted in the first window that contains it; the last window is moved back.
+    Kauf and Ivanova 2023 proposed to hide them. In a long sentence, a piece is predicted in the first window that
+    contains it; the last window is moved back.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
@@ -73,7 +74,7 @@ def test_exact_method_equals_one_mask_per_pass(folder: Path, seal: Seal) -> None
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
     assert np.isnan(scores[[2, 4]]).all()
     other = naive(folder, TEXTS[0], within_word=False)
-    assert abs(other / scores[0] - 1) > 0.01  # the oracle depends on whether the rest of a word is hidden
+    assert abs(other / scores[0] - 1) > 0.01  # proves that hiding the rest of a word matters
 
 
 def test_windows_change_only_scores_of_long_sentences(
@@ -86,7 +87,8 @@ def test_windows_change_only_scores_of_long_sentences(
         strategy = prepared(folder, seal, max_length=12, method=method)
         scores = strategy.score(batch(texts))
         with monkeypatch.context() as patch:
-            patch.setattr("core.selection.strategies.perplexity.LONGEST", 0)  # as sentences were cut once
+            # An earlier version cut all sentences like this.
+            patch.setattr("core.selection.strategies.perplexity.LONGEST", 0)
             cut = strategy.score(batch(texts))
         assert scores[[0, 2]].tobytes() == cut[[0, 2]].tobytes()
         assert (scores[[1, 3]] != cut[[1, 3]]).all()
@@ -108,7 +110,7 @@ def test_logits_are_float32_for_a_bf16_encoder(folder: Path, seal: Seal, monkeyp
 def test_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) -> None:
     folder = unigram_mlm(tmp_path, ["a a a b", "b c"], ["d"])
     shares = {"a": 4, "b": 3, "c": 2, "d": 1}
-    total = sum(shares.values()) + 5  # one for each special piece
+    total = sum(shares.values()) + 5  # one count for each special piece
     texts = ["a b", "d d d", "c", "a b c d a"]
     expected = [np.exp(-np.mean([np.log(shares[word] / total) for word in text.split()])) for text in texts]
     for method in ("exact", "one-pass"):
@@ -128,7 +130,7 @@ def test_sampled_masks_depend_on_id_and_seed(folder: Path, seal: Seal, monkeypat
     texts = ["abcdefghij klmnopqrst", "a", "uvwxyz"]  # of 20, 1 and 6 pieces
     strategy = prepared(folder, seal, method="sampled", seed=3)
     scores = strategy.score(batch(texts))
-    assert len(seen) == 18  # six draws of each
+    assert len(seen) == 18  # six draws for each text
     assert all(list(look.masked) == list(look.targets) for look in seen)
     assert {(look.read.sentence, len(look.targets)) for look in seen} == {(0, 3), (1, 1), (2, 1)}
     assert len({tuple(look.targets) for look in seen if not look.read.sentence}) > 3  # draws differ

@@ -1,4 +1,4 @@
-"""Confidences: a planted miscalibration is found and mended, and a threshold keeps what it says."""
+"""Confidences: a planted miscalibration is found and corrected, and a threshold keeps all entities that reach it."""
 
 import numpy as np
 import pytest
@@ -15,32 +15,34 @@ from core.stats.calibration import (
 )
 from core.text.sentence import Entity, Prediction, Sentence
 
-RIVALS = 8  # other readings of the same words, all alike
+RIVALS = 8  # alternative readings of the same words, all equally likely
 
 
 def tempered(truth: FloatArray, rivals: int, temperature: float) -> FloatArray:
-    """The confidence of one of `rivals` + 1 readings, the others alike, where all scores are divided."""
+    """Return the confidence of a reading with `rivals` equally likely others, with all scores divided by `temperature`."""
     score = np.log(truth) - np.log((1 - truth) / rivals)
     return 1 / (1 + rivals * np.exp(-score / temperature))
 
 
 def drawn(n: int, seed: int) -> tuple[FloatArray, BoolArray]:
-    """The true probabilities of entities, and what came true."""
+    """Draw the true probabilities of entities, and which of the entities are right."""
     rng = np.random.default_rng(seed)
     truth = rng.beta(2, 2, n)
     return truth, rng.random(n) < truth
 
 
 def world(planted: float, n: int, seed: int = 0) -> tuple[FloatArray, BoolArray]:
-    """Confidences `(n, t)` under each of TEMPERATURES of a tagger whose scores are `planted` times what they should be,
-    and what came true."""
+    """Return confidences, shape (n, t), at each of TEMPERATURES, and which entities are right.
+
+    planted: factor by which the scores of the tagger are too large.
+    """
     truth, right = drawn(n, seed)
     return np.stack([tempered(truth, RIVALS, heat / planted) for heat in TEMPERATURES], 1), right
 
 
 @pytest.mark.parametrize("planted", [0.6, 1.0, 1.6, 2.5, 5.0])
 def test_a_planted_temperature_is_recovered_and_the_error_falls(planted: float) -> None:
-    """Fitted on 600 entities in each of many draws, it leaves others hardly more in error than the truth itself is."""
+    """Fitted on 600 entities, the temperature leaves other entities hardly more calibration error than the true one."""
     found, errors = [], []
     for seed in range(30):
         found.append(best_temperature(*world(planted, 600, seed)))
@@ -64,7 +66,7 @@ def test_what_is_calibrated_or_too_little_stays_as_it_is() -> None:
 
 
 def test_the_error_is_that_of_bins_before_and_after() -> None:
-    """Two bins: .9 said, half right, of four; .1 said, none right, of one."""
+    """Two bins: four entities at confidence 0.9, of which half are right, and one at 0.1, which is wrong."""
     sure, right = np.array([0.9, 0.9, 0.9, 0.9, 0.1]), np.array([True, True, False, False, False])
     assert calibration_error(sure, right) == pytest.approx((4 * 0.4 + 0.1) / 5)
     assert calibration_error(np.array([]), np.array([], dtype=np.bool_)) == 0.0

@@ -1,4 +1,4 @@
-"""Halves swapped: intervals that hold what another pool, other labels and other pre-trainings would come to."""
+"""Swapped halves: intervals that cover the result of a repetition with another pool, labels and pre-trainings."""
 
 from dataclasses import replace
 
@@ -13,15 +13,15 @@ from core.stats.power import detectable, simulate
 from core.stats.sequential import ending
 from core.stats.spread import Spread, measured
 
-POINT = 0.027  # of F1, in standard deviations of a mention's difficulty
+POINT = 0.027  # one point of F1, in standard deviations of a mention's difficulty
 MENTIONS, SPURIOUS, LABELLED = 6, 0.3, 100
 
 
 class World:
-    """Pools of `n` sentences; F1 of two arms that differ in nothing. lots: sd between pre-trainings, points.
+    """Simulate pools of `n` sentences, and the F1 of two equal arms. lots: sd between pre-trainings, in points.
 
-    Beside pre-trainings and taggers, what an arm finds depends on which sentences are labelled (some help both arms,
-    some one of them), on the text that is T_C, on the test sentences (some suit one arm), and on luck.
+    Beside pre-trainings and taggers, F1 depends on the labelled sentences (some help both arms, some only one), the
+    text of T_C, the test sentences (some suit one arm), and chance.
     """
 
     def __init__(self, rng: np.random.Generator, n: int, lots: float) -> None:
@@ -47,7 +47,7 @@ class World:
         return arms
 
     def on_one_split(self, times: int) -> tuple[list[Evaluation], list[Evaluation]]:
-        """The same where labels and test set stay what they are, as before halves were swapped."""
+        """Return replicates with fixed labels and a fixed test set, as before halves were swapped."""
         own, other = np.split(self.rng.permutation(self.n), [self.n // 2])
         labelled = self.rng.permutation(own)[:LABELLED]
         common = self.helps_all[labelled].sum() / np.sqrt(LABELLED)
@@ -69,7 +69,7 @@ class World:
 
 
 def test_the_interval_holds_what_a_repetition_would_come_to() -> None:
-    """Another pool, halved anew, other labels and pre-trainings: by the sentences' own tables."""
+    """Each repetition draws another pool, halves, labels and pre-trainings. Intervals come from tables per sentence."""
     rng, held = np.random.default_rng(0), []
     for times, lots in ((2, 0.8), (4, 0.0), (6, 0.4), (10, 0.8)):
         gaps = [resample(*World(rng, 600, lots).replicates(times), 100, i).difference(0.95) for i in range(100)]
@@ -84,10 +84,10 @@ def test_the_interval_holds_what_a_repetition_would_come_to() -> None:
 def test_choosing_is_rarely_called_helpful_where_it_is_not(looks: tuple[int, ...], lots: float) -> None:
     one = Spread(seeds=0.45, pretrainings=lots, both=0.36, sentences=0.5, trainings=0, n_sentences=465).by_halves(930)
     idle = simulate(one, looks, 0.0, planned=1.0, experiments=8000)
-    assert (idle.sign > 0).mean() <= 0.03  # of two sides
+    assert (idle.sign > 0).mean() <= 0.03  # one side of a two-sided test
     assert (idle.sign != 0).mean() <= 0.06
     for effect, ended in ((0.0, idle), (1.0, simulate(one, looks, 1.0, planned=1.0, experiments=8000))):
-        # Two replicates alone know too little of their spread: wider than need be where that is small.
+        # Two replicates estimate their spread poorly, so their interval is too wide if the spread is small.
         assert 0.93 <= ended.covers(effect).mean() <= (0.99 if looks == (2,) else 0.97)
 
 
@@ -109,8 +109,10 @@ def test_arms_of_other_halves_are_not_compared() -> None:
 
 @pytest.mark.full
 def test_the_power_that_is_foretold_is_that_of_the_tables() -> None:
-    """With its looks, on 600 sentences, from the spread of replicates on one split of them; and more of it than of that
-    split."""
+    """The forecast uses the spread of replicates on one split of 600 sentences, and includes interim analyses.
+
+    Power with swapped halves is larger than on one split.
+    """
     looks, rng, effect = (2, 4, 6), np.random.default_rng(3), 1.6
     spreads, deltas, shown, experiments = list[Spread](), list[float](), 0, 300
     for number in range(experiments):
@@ -122,7 +124,7 @@ def test_the_power_that_is_foretold_is_that_of_the_tables() -> None:
         deltas.append(float(np.mean([a.f1() - b.f1() for a, b in zip(system, other, strict=True)])))
         for at, n in enumerate(looks):
             gap = resample(system[:n], other[:n], 150, number).difference(0.95)
-            if gap.p <= 0.1:  # the interval takes many draws
+            if gap.p <= 0.1:  # a small p needs many draws
                 gap = resample(system[:n], other[:n], 2000, number).difference(0.95)
             if why := ending(pooled([Estimate.of(gap)]).look, looks, at, effect, side=gap.sign):
                 shown += why == "shown"

@@ -17,7 +17,7 @@ def test_strata_get_equal_shares_as_far_as_they_go(strata: list[int], n: int, se
     full = taken == sizes
     if not full.all():
         most = taken[~full].max()
-        assert taken[~full].min() >= most - 1  # no open stratum is more than one behind another
+        assert taken[~full].min() >= most - 1  # open strata differ by at most one sentence
         assert (taken[full] <= most + 1).all() or not full.any()
 
 

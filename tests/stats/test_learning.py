@@ -1,4 +1,4 @@
-"""Whether a tagger learnt anything: one that guesses did not, however often it guesses; one with some skill did."""
+"""The check if a tagger learnt anything: one that guesses did not, however often; one with some skill did."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Guess = Callable[[np.random.Generator, Sentence], set[Entity]]
 
 
 def sentences(rng: np.random.Generator, n: int) -> list[Sentence]:
-    """Of one to thirty words, with an entity of one to three words in about every second."""
+    """Return sentences of 1 to 30 words; about 60% of them have an entity of one to three words."""
     rows = []
     for i in range(n):
         words = int(rng.integers(1, 31))
@@ -58,7 +58,7 @@ def test_guessing_counts_as_learning_in_one_of_20_and_a_little_skill_in_19_of_20
 
 @pytest.mark.full
 def test_guesses_reach_what_is_foretold() -> None:
-    """Two standard deviations above the mean are exceeded in few cases and not by much in the others."""
+    """F1 of guesses exceeds the forecast, two standard deviations above its mean, in at most 5% of cases."""
     rng, f1s, foretold = np.random.default_rng(1), [], []
     for _ in range(300):
         gold = sentences(rng, 300)
@@ -75,7 +75,7 @@ def test_next_to_nothing_is_nothing_and_a_tagger_of_short_sentences_does_not_gue
     assert chance_f1(gold, none) == 0.0
     assert [learnt(*each) for each in ((0.0, 0.0), (LEAST - 0.01, 0.0), (30.0, 30.0))] == [False] * 3
     assert learnt(LEAST, 0.0)
-    # If a sentence is one word, no place is guessed; the task is to tell sentences and types apart.
+    # In sentences of one word there is no place to guess; the task is to distinguish sentences and types.
     words = [
         Sentence(id=f"{i:016x}", tokens=("w",), text="", entities=(Entity(start=0, end=1, type=TYPES[i % 3]),))
         for i in range(90)

@@ -7,7 +7,7 @@ from core.text.sentence import Entity
 
 
 def spans(text: str) -> list[Entity]:
-    """`0-2 PER, 4-5 LOC` as entities."""
+    """Parse `0-2 PER, 4-5 LOC` into entities."""
     found = []
     for part in filter(None, text.split(", ")):
         where, kind = part.split(" ")

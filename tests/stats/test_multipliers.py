@@ -1,4 +1,4 @@
-"""Multipliers: simulated experiments in which so many times the text, or the labels, is the truth."""
+"""Multipliers: simulated experiments in which an arm truly equals a multiple of the text or of the labels."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,10 @@ REPLICATES = (2, 3, 6, 10)
 def experiments(
     n: int, times: float, lots: float, *, seed: int, slope: float = 1.5, sentences: float = 0.3, d: int = 2000
 ) -> Multiples:
-    """Each with pre-trainings, taggers and labels drawn anew, and with test sentences that suit some arms.
+    """Simulate `d` experiments with new pre-trainings, taggers and labels, and test sentences that suit some arms.
 
-    lots: sd between pre-trainings, points. slope: F1 points for twice the size. A draw of labels moves all arms of a
-    replicate by 1.5, and each by .3 more.
+    lots: sd between pre-trainings, in points. slope: F1 points for twice the size. A draw of labels moves all arms of a
+    replicate together (sd 1.5) and each arm separately (sd 0.3).
     """
     rng = np.random.default_rng([seed, n])
     ratios, weights = contrasts(SIZES)
@@ -35,7 +35,8 @@ def test_the_interval_holds_the_truth_in_95_of_100_and_says_when_it_is_not_withi
         for times in (1.4, 2.0, 3.2):
             told = experiments(n, times, lots, seed=seed, sentences=sentences)
             held = ((told.lo <= times) & (times <= told.hi)).mean()
-            assert 0.93 - 0.015 <= held <= 0.97 + 0.015, (lots, times)  # 2,000 experiments err by .01
+            # 2,000 experiments estimate the share to within 0.01.
+            assert 0.93 - 0.015 <= held <= 0.97 + 0.015, (lots, times)
         for times in (0.5, 8.0):
             told = experiments(n, times, lots, seed=seed, sentences=sentences)
             assert ((told.lo <= times) & (times <= told.hi)).mean() >= 0.95
@@ -62,7 +63,7 @@ def test_estimates_are_those_that_were_planted_and_ends_are_open_beyond_what_was
 
 
 def arm(rng: np.random.Generator, skill: float, n: int, tested: np.ndarray | None = None) -> list[Evaluation]:
-    """Replicates on 200 sentences of four mentions each, of which a share `skill` is found. tested: by which."""
+    """Return n replicates on 200 sentences of four mentions. skill: share of mentions found. tested: rows of each."""
     found = []
     for number in range(n):
         gold = np.full((200, 1), 4, dtype=np.int32)
@@ -90,7 +91,7 @@ def test_tables_of_replicates_come_to_a_multiple() -> None:
     two = worth(arm(rng, 0.52, 2), {size: table[:2] for size, table in others.items()})
     assert two is not None
     assert two.hi is None or two.hi > 2
-    assert worth(arm(rng, 0.5, 1), others) is None  # one replicate knows no spread
+    assert worth(arm(rng, 0.5, 1), others) is None  # one replicate has no spread
     assert worth(arm(rng, 0.5, 6), {1000.0: others[1000.0]}) is None
 
 

@@ -1,4 +1,4 @@
-"""Several corpora, one claim: simulated studies whose intervals hold the truth, on these corpora and on others."""
+"""Several corpora, one claim: intervals of simulated studies cover the truth, on these corpora and on others."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ PLANS = ((2,), (3,), (6,), (10,), (2, 4, 6))
 
 
 def worlds(corpora: int, lots: float) -> tuple[Spread, ...]:
-    """Test sets and taggers that differ, as those of CrossNER do; lots: sd between pre-trainings, points."""
+    """Return spreads as those of CrossNER's corpora, which differ in size. lots: sd between pre-trainings, in points."""
     sizes, seeds = (465, 430, 416, 600, 250), (0.45, 0.6, 0.4, 0.3, 0.7)
     return tuple(
         Spread(seeds=sd, pretrainings=lots, both=0.36, sentences=11 / n**0.5, trainings=0, n_sentences=n)
@@ -65,18 +65,18 @@ def estimate(delta: float, variance: float, dof: float) -> Estimate:
 
 
 def test_variances_add_and_degrees_of_freedom_are_those_of_satterthwaite() -> None:
-    """Two corpora of the same variance: half of it, and twice the degrees of freedom."""
+    """The mean of two corpora with the same variance has half of it, and twice the degrees of freedom."""
     mean = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.4, 5)])
     assert (float(mean.delta), float(mean.se) ** 2, float(mean.dof)) == pytest.approx((1.5, 0.2, 10))
     assert float(mean.falling) == pytest.approx(0.15)
     assert float(mean.p) == pytest.approx(2 * stats.t.sf(1.5 / 0.2**0.5, 10))
     assert float(mean.half()) == pytest.approx(stats.t.ppf(0.975, 10) * 0.2**0.5)
-    unsure = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.0, 0)])  # a single replicate knows no spread
+    unsure = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.0, 0)])  # a single replicate has no spread
     assert (float(unsure.p), float(unsure.half())) == (1.0, 100.0)
 
 
 def test_others_are_judged_by_how_far_corpora_differ() -> None:
-    """The t-test of one sample."""
+    """Compare with the t-test of one sample."""
     deltas = [0.4, 1.3, 0.9]
     mean = random_effects(np.array(deltas))
     assert float(mean.p) == pytest.approx(stats.ttest_1samp(deltas, 0).pvalue)

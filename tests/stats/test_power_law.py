@@ -1,4 +1,4 @@
-"""Laws through planted curves: what was planted is found, and what cannot be told is not."""
+"""Power laws fitted to planted curves: known laws are recovered, and unknown quantities are reported as unknown."""
 
 from math import hypot, inf, sqrt
 
@@ -32,7 +32,7 @@ def test_a_curve_that_is_flat_says_stop_and_a_steep_one_goes_on() -> None:
     assert flat.stop(hours=2, worth=0.5)
     assert steep.gain == pytest.approx(300 * (10_000**-0.4 - 20_000**-0.4), rel=0.2)
     assert not steep.stop(hours=2, worth=0.5)
-    assert next_step({n: [50.0] for n in SIZES}, 20_000).upper == inf  # without a repeat no spread is known
+    assert next_step({n: [50.0] for n in SIZES}, 20_000).upper == inf  # single values have no spread
     with pytest.raises(CorpusError, match="2 sizes are too few"):
         fit({100: [1.0], 200: [2.0]})
     assert Step(gain=1, upper=2).stop(hours=1, worth=3)
@@ -40,15 +40,15 @@ def test_a_curve_that_is_flat_says_stop_and_a_steep_one_goes_on() -> None:
 
 @pytest.mark.parametrize(("pretraining", "replicates"), [(0.2, 3), (0.8, 2)])
 def test_more_text_is_wrongly_told_to_be_not_worth_it_in_at_most_a_tenth(pretraining: float, replicates: int) -> None:
-    """Where its gain is just worth the hours, for laws from nearly a straight line in the logarithm to nearly a step."""
+    """The gain is exactly worth its hours. Laws range from nearly linear in the log of the size to nearly a step."""
     cases, rng = 200, np.random.default_rng(replicates)
-    sd = hypot(pretraining, 0.4)  # and what taggers differ by
+    sd = hypot(pretraining, 0.4)  # 0.4: sd between taggers
     for sizes in ((1000, 5000, 20_000), (500, 1000, 2000, 4000, 8000)):
         for a, b in ((200, 0.4), (20, 0.1), (3000, 0.9)):
             truth = a * (sizes[-1] ** -b - (2 * sizes[-1]) ** -b)
             curves = ({n: 70 - a * n**-b + sd * rng.normal(size=replicates) for n in sizes} for _ in range(cases))
             wrong = sum(next_step(points, 2 * sizes[-1]).stop(hours=1, worth=truth) for points in curves)
-            assert wrong / cases <= 0.1 + 2.6 * sqrt(0.1 * 0.9 / cases)  # the simulation errs too
+            assert wrong / cases <= 0.1 + 2.6 * sqrt(0.1 * 0.9 / cases)  # allows for the error of the simulation
 
 
 def test_labels_saved_are_the_gap_between_the_curves_sideways() -> None:

@@ -1,4 +1,4 @@
-"""The range of a count: exact bounds, and that it covers what was planted."""
+"""The range of an estimated count: exact bounds, and coverage of planted counts."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def test_clopper_pearson_is_scipys(k: int, n: int) -> None:
 
 
 def drawn(rng: np.random.Generator, task: int, planted: int, others: int = 20_000) -> tuple[FloatArray, FloatArray]:
-    """T_C's scores, and D_C's: `planted` of the same kind, and others five deviations below."""
+    """Return scores of T_C and of D_C: `planted` from the same distribution, the others six standard deviations below."""
     return rng.normal(5, 1, task), np.concatenate([rng.normal(5, 1, planted), rng.normal(-1, 1, others)])
 
 
@@ -40,4 +40,4 @@ def test_a_range_is_narrow_at_most_the_corpus_and_near_zero_if_nothing_is_plante
     assert found.high == found.about == 100
     task = np.repeat([0.0, 1.0], [10, 90])  # nine tenths have the score of the quantile
     found = prevalence(task, np.repeat([0.0, 1.0], [1000, 90]))
-    assert found.about == pytest.approx(100)  # equal scores count by their own share
+    assert found.about == pytest.approx(100)  # ties count: 90 of D_C divided by 90% of T_C

@@ -1,4 +1,4 @@
-"""Looks: bounds as they are printed, and simulated experiments that end at them."""
+"""Interim analyses: published bounds, and simulated experiments that stop at them."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from core.stats.spread import Spread
 
 
 def spread(lots: float, seeds: float = 0.45, sentences: float = 0.5) -> Spread:
-    """Points of F1, about as measured on 465 sentences of CrossNER; lots: their sd between pre-trainings."""
+    """Return a spread in points of F1, about as measured on 465 sentences of CrossNER. lots: sd between pre-trainings."""
     return Spread(seeds=seeds, pretrainings=lots, both=0.36, sentences=sentences, trainings=0, n_sentences=465)
 
 
@@ -38,12 +38,12 @@ def test_uneven_looks_are_crossed_in_5_of_100() -> None:
 def test_intervals_hold_the_truth_and_choosing_is_rarely_called_helpful_where_it_is_not(
     looks: tuple[int, ...], lots: float
 ) -> None:
-    """Whatever the luck of a pre-training, by its replicates, with and without an early end."""
+    """This holds for any spread between pre-trainings, with and without interim analyses."""
     idle = simulate(spread(lots), looks, 0.0, planned=1.0, experiments=8000)
-    assert (idle.sign > 0).mean() <= 0.035  # of two sides
+    assert (idle.sign > 0).mean() <= 0.035  # one side of a two-sided test
     assert (idle.sign != 0).mean() <= 0.065
     for effect, ended in ((0.0, idle), (1.0, simulate(spread(lots), looks, 1.0, planned=1.0, experiments=8000))):
-        # Two seeds know too little of their spread, so their interval is wider than necessary if seeds differ little.
+        # Two seeds estimate their spread poorly, so their interval is too wide if seeds differ little.
         assert 0.93 <= ended.covers(effect).mean() <= (0.995 if looks == (2,) else 0.97)
 
 
@@ -87,7 +87,7 @@ def test_adjusted_intervals_of_all_looks_include_the_truth_together_in_95_of_100
 
 
 def test_adjusted_interval_of_the_choosing_study_is_the_recomputed_one() -> None:
-    """Difference 1.26, standard error .274, 7.4 degrees of freedom, ended at the second of three looks."""
+    """Difference 1.26, standard error 0.274, 7.4 degrees of freedom; stopped at the second of three analyses."""
     ended = Look(delta=np.array(1.26), p=np.array(0.0021), falling=np.array(0.274**2), fixed=np.array(0.0))
     assert adjusted_interval(ended, (2, 4, 6), 1, 7.4) == pytest.approx((0.39, 2.13), abs=0.01)
     assert adjusted_interval(ended, (2, 4, 6), 2, 7.4) is None
@@ -99,12 +99,12 @@ def look(delta: float, p: float) -> Look:
 
 
 def test_conditional_power_is_the_share_of_experiments_that_go_on_to_show_it() -> None:
-    """By normal draws of what is still to come; what the test sentences do stays as it is."""
+    """The simulation draws the future replicates; the error due to the test sentences is fixed."""
     looks, effect, z = (4, 6), 1.0, 1.2
     now, final = 1 / 0.25, 1 / (0.2 * 4 / 6 + 0.05)
     more = effect * (final - now) + np.sqrt(final - now) * np.random.default_rng(1).normal(size=200_000)
     crossed = (z * np.sqrt(now) + more) / np.sqrt(final) > -ndtri(bounds(looks)[-1] / 2)
-    p = 2 * (1 - 0.8849303)  # of z = 1.2
+    p = 2 * (1 - 0.8849303)  # the p-value of z = 1.2
     assert conditional_power(look(0.6, p), looks, 0, effect) == pytest.approx(crossed.mean(), abs=0.004)
 
 
@@ -113,11 +113,11 @@ def test_conditional_power_is_the_share_of_experiments_that_go_on_to_show_it() -
     [
         (2.0, 1e-5, 0, "shown"),
         (-2.0, 1e-5, 0, "worse"),
-        (-0.5, 0.3, 0, None),  # two replicates know too little of their spread to end by it
+        (-0.5, 0.3, 0, None),  # two replicates estimate their spread too poorly to stop for futility
         (-0.5, 0.3, 1, "futile"),
         (0.7, 0.1, 1, None),
         (0.7, 0.1, 2, "complete"),
-        (0.7, 0.04, 1, None),  # enough for one look, not for the second of three
+        (0.7, 0.04, 1, None),  # sufficient for a single analysis, not for the second of three
         (0.7, 0.04, 2, "shown"),
     ],
 )
@@ -125,6 +125,6 @@ def test_it_ends_where_it_knows(delta: float, p: float, number: int, why: str | 
     looks, sure = (2, 4, 6), look(2.0, 1e-5)
     assert ending(look(delta, p), looks, number, 0.8) == why
     assert ending(sure, looks, number, 0.8, side=1) == "shown"
-    # An interval that holds 0 shows nothing.
+    # An interval that includes 0 shows nothing.
     assert ending(sure, looks, number, 0.8, side=0) == (None, None, "complete")[number]
     assert ending(look(-2.0, 1e-5), looks, 2, 0.8, side=0) == "complete"

@@ -1,4 +1,4 @@
-"""The verdict: an interval that holds the truth as often as it says, and words that follow from it alone."""
+"""The verdict: an interval that covers the truth as often as it claims, and wording that follows only from it."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from core.stats.spread import Spread, assumed, measured
 from core.stats.verdict import Arm, _tested, needed, points, seeds_needed, verdict, verdicts
 from core.stats.welch import welch
 
-SPURIOUS = 0.3  # wrong spans for each missed one
+SPURIOUS = 0.3  # wrong spans per missed mention
 
 
 Counts = Sequence[int] | IntArray
@@ -34,7 +34,7 @@ def evaluation(tp: Counts, predicted: Counts, gold: Counts) -> Evaluation:
 class World:
     """A test set of `m` sentences, and arms that are fine-tuned on it; their true F1 is known.
 
-    A mention is found with probability Phi(skill + what the seed, the sentence and both together add).
+    A mention is found with probability Phi(skill + effects of the seed, of the sentence and of both together).
     """
 
     def __init__(self, rng: np.random.Generator, m: int, *, seed: float, sentence: float, both: float) -> None:
@@ -52,14 +52,14 @@ class World:
         return found
 
     def truth(self, skill: float) -> float:
-        """Mean over all seeds of F1 on all sentences, by quadrature over the seeds."""
+        """Return the mean F1 over all seeds and sentences, by quadrature over the seeds."""
         luck = self.spread * ndtri((np.arange(1000) + 0.5) / 1000)
         share = ndtr((skill + luck) / np.sqrt(1 + self.sentence**2 + self.both**2))
         return float(np.mean(200 * share / (share + SPURIOUS * (1 - share) + 1)))
 
 
 class Agreeing(World):
-    """What is hard for one tagger is hard for the next, as it is for real ones: only .12 of a mention's luck is new."""
+    """A world in which taggers find the same mentions hard, as real ones do. Each adds noise with an sd of only 0.12."""
 
     def __init__(self, rng: np.random.Generator, m: int) -> None:
         super().__init__(rng, m, seed=0.02, sentence=0.5, both=0.1)
@@ -104,7 +104,7 @@ def test_four_common_seeds_are_compared_as_pairs_and_fewer_are_not() -> None:
     rng, m = np.random.default_rng(6), 400
     gold = np.full(m, 3)
     hard = rng.normal(size=m)
-    luck = 0.4 * rng.normal(size=5)  # of each seed, common to both variants
+    luck = 0.4 * rng.normal(size=5)  # effect of each seed, common to both variants
 
     def arm(skill: float, seeds: int) -> list[Evaluation]:
         found = [np.clip(np.round(1.5 + skill + hard + move + 0.1 * rng.normal(size=m)), 0, 3) for move in luck[:seeds]]
@@ -153,7 +153,7 @@ def test_where_nothing_differs_improvement_is_cried_in_at_most_5_of_100() -> Non
 def test_a_gain_that_a_plan_can_detect_is_shown_in_80_of_100_experiments(
     seeds: int, spread: float, sentence: float, both: float
 ) -> None:
-    """Foretold from other trainings of the same world. Adding the gain to a difference without one makes a true gain."""
+    """The forecast uses other trainings of the same world. A simulated gain is added to a difference without one."""
     rng, experiments = np.random.default_rng(8), 150
     worlds = [World(rng, 100, seed=spread, sentence=sentence, both=both) for _ in range(12)]
     spreads = [measured([world.arm(0.1, 15), world.arm(0.1, 15)]) for world in worlds]
@@ -167,7 +167,7 @@ def test_a_gain_that_a_plan_can_detect_is_shown_in_80_of_100_experiments(
 
 
 def mean_of(spreads: Sequence[Spread]) -> Spread:
-    """Their root mean squares."""
+    """Return the root mean square of each component."""
     seeds, both, sentences = (
         float(np.sqrt(np.mean([getattr(one, name) ** 2 for one in spreads]))) for name in ("seeds", "both", "sentences")
     )
@@ -176,7 +176,7 @@ def mean_of(spreads: Sequence[Spread]) -> Spread:
 
 
 def test_the_spread_has_the_parts_of_the_interval() -> None:
-    """Of two trainings it is what `compare` takes them to be, but for the sentences' luck, which it keeps apart."""
+    """For two arms, `measured` gives the variances of `compare`, but keeps the interaction of seed and sentence apart."""
     world = World(np.random.default_rng(2), 300, seed=0.2, sentence=0.5, both=0.3)
     arms = [world.arm(0.6, 4), world.arm(0.1, 4)]
     found, pair = measured(arms), compare(*arms, draws=20_000)
@@ -198,7 +198,7 @@ def test_more_seeds_show_less_and_one_shows_nothing() -> None:
 
 
 def slow(system: Sequence[Evaluation], other: Sequence[Evaluation]) -> tuple[float, float, float, float]:
-    """`(lo, hi, se_seeds, se_sentences)` from every possible resample, one at a time."""
+    """Return `(lo, hi, se_seeds, se_sentences)` from every possible resample, one at a time."""
     m = len(system[0].gold)
 
     def f1(one: Evaluation, rows: Sequence[int]) -> float:
@@ -241,7 +241,7 @@ def test_it_agrees_with_every_resample_done_one_by_one() -> None:
 
 
 def test_sentences_are_paired() -> None:
-    """Two arms that stumble over the same sentences are told apart by far fewer of them."""
+    """If two arms fail on the same sentences, far fewer sentences suffice to distinguish them."""
     rng = np.random.default_rng(3)
     gold = np.full(200, 3)
     hard = rng.integers(0, 3, size=200)
@@ -337,7 +337,7 @@ def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
 
 
 def test_what_one_lot_lacks_is_pre_trainings() -> None:
-    """Not test sentences, however few there are, nor taggers' seeds."""
+    """With a single pre-training, test sentences are not named as lacking, however few there are."""
     world = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     system, none = world.arm(0.15, 4), world.arm(0.1, 4)
     for single in (True, False):
@@ -349,12 +349,12 @@ def test_what_one_lot_lacks_is_pre_trainings() -> None:
 
 @pytest.mark.parametrize("n", [6, *(pytest.param(n, marks=pytest.mark.full) for n in (2, 3, 10))])
 def test_replicates_cry_that_choosing_helped_in_at_most_5_of_100_and_taggers_of_one_lot_far_oftener(n: int) -> None:
-    """Pre-trainings differ by .8 F1 (sd), taggers by about 1; choosing is worth nothing."""
+    """Pre-trainings differ by 0.8 F1 (sd), taggers by about 1. Selection has no effect."""
     rng, experiments = np.random.default_rng(n), 400
     pipeline = taggers = held = 0
     for number in range(experiments):
         world = World(rng, 250, seed=0.03, sentence=0.5, both=0.2)
-        lots = 0.03 * rng.normal(size=(2, n))  # of skill: about .8 F1
+        lots = 0.03 * rng.normal(size=(2, n))  # effects on skill; 0.03 is about 0.8 F1
         system, other = ([world.arm(lot, 1)[0] for lot in arm] for arm in lots)
         gap = compare(system, other, draws=200, seed=number)
         pipeline += gap.sign > 0
@@ -380,7 +380,7 @@ def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> Non
     assert asked["weak"] == asked["nil"] == pytest.approx(0.05 / 2)
     claimed = {name: test.asked for name, test in _tested(pairs, 0.95, {"weak": 0.03}).items()}
     assert claimed["weak"] == 0.03
-    assert claimed["best"] == pytest.approx(0.05 / 3)  # nobody pays for the claim
+    assert claimed["best"] == pytest.approx(0.05 / 3)  # the claim does not count among the others
     found = verdicts(arms, none, draws=2000)
     assert list(found) == list(arms)
     assert {each.none.level for each in found.values()} == {0.95}
@@ -397,8 +397,10 @@ def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> Non
 def test_a_plan_shows_it_as_often_as_was_told_beforehand(
     looks: tuple[int, ...], corpora: int, gain: float, experiments: int
 ) -> None:
-    """Mentions, test samples, taggers and pre-trainings drawn anew, its looks too; the spread is measured on other
-    experiments."""
+    """Each experiment draws mentions, test samples, taggers and pre-trainings, and has interim analyses.
+
+    The spread is measured on other experiments.
+    """
     rng, luck = np.random.default_rng(len(looks)), 0.04
 
     def replicates(world: World, skill: float) -> list[Evaluation]:
@@ -424,12 +426,14 @@ def test_a_plan_shows_it_as_often_as_was_told_beforehand(
 def ended(
     arms: Sequence[tuple[list[Evaluation], list[Evaluation]]], looks: tuple[int, ...], effect: float
 ) -> tuple[str, Difference]:
-    """How an experiment, or a study of several, ends, and the first corpus' difference there. arms: the claim's
-    replicates and its control's, by corpus."""
+    """Return how an experiment or a study ended, and the difference on the first corpus.
+
+    arms: replicates of the claim and of its control, per corpus.
+    """
     for number, n in enumerate(looks):
         gaps = [resample(system[:n], other[:n], 100, 0, same_seeds=True).difference(0.95) for system, other in arms]
-        side = None  # a study's interval is Student's
-        if len(arms) == 1 and gaps[0].p <= 0.1:  # an experiment's takes many draws
+        side = None  # a study uses Student's t interval
+        if len(arms) == 1 and gaps[0].p <= 0.1:  # an experiment resamples; a small p needs many draws
             gaps = [resample(arms[0][0][:n], arms[0][1][:n], 2000, 0, same_seeds=True).difference(0.95)]
             side = gaps[0].sign
         if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect, side=side):
@@ -439,8 +443,10 @@ def ended(
 
 @pytest.mark.parametrize("luck", [pytest.param(0.0, marks=pytest.mark.full), 0.03])
 def test_looks_at_the_tables_themselves_rarely_show_what_is_not_there(luck: float) -> None:
-    """Test samples, taggers and pre-trainings drawn anew; luck: of a pre-training, .03 of skill being about .8 F1. The
-    interval is that which stands beside the answer, at whatever look the experiment ended."""
+    """Each experiment draws test samples, taggers and pre-trainings. The interval is the one shown when it ended.
+
+    luck: sd of skill between pre-trainings; 0.03 is about 0.8 F1.
+    """
     rng, experiments, looks = np.random.default_rng(12), 400, (2, 4, 6)
     helped = held = early = 0
     for _ in range(experiments):
@@ -451,7 +457,7 @@ def test_looks_at_the_tables_themselves_rarely_show_what_is_not_there(luck: floa
         held += gap.lo <= 0 <= gap.hi
         early += len(gap.system) < looks[-1]
     assert helped / experiments <= 0.05
-    assert 0.92 <= held / experiments <= 0.98  # 400 tell it to within two points
+    assert 0.92 <= held / experiments <= 0.98  # 400 experiments estimate the share to within 2 points
     assert early > experiments / 4
 
 
@@ -471,8 +477,8 @@ def test_what_replicates_differ_by_beyond_taggers_is_the_pre_trainings() -> None
 
 
 def test_the_seeds_that_are_said_to_settle_it_do() -> None:
-    """At the number of seeds that `needed` names, the difference is found in about 80 of 100."""
-    assert [seeds_needed(0.25, delta) for delta in (0.5, 0.2)] == [4, 25]  # the paper's rule
+    """With as many seeds as `seeds_needed` returns, the difference is detected in about 80 of 100 cases."""
+    assert [seeds_needed(0.25, delta) for delta in (0.5, 0.2)] == [4, 25]  # the rule of the paper
     assert seeds_needed(0.01, 5) == 2
     rng, sd, delta, found = np.random.default_rng(8), 0.5, 0.6, 0
     n = seeds_needed(sd, delta)
@@ -514,7 +520,7 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
 def test_what_is_lacking_has_the_number_that_would_settle_it(
     seeds: float, both: float, sentences: float, lacking: str
 ) -> None:
-    """By hand: a variance of .1274 detects a point; the observed .70 points do not matter."""
+    """Calculated by hand: a variance of 0.1274 detects one point; the observed 0.70 points do not matter."""
     gap = Difference(
         **{"delta": 0.7, "lo": -1.0, "hi": 2.4, "level": 0.95, "above": 0.9, "p": 0.3, "n_sentences": 465},  # type: ignore[arg-type]
         system=(57.0, 58.0, 58.2),

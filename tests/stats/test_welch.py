@@ -44,6 +44,6 @@ def test_without_spread_nothing_is_tested() -> None:
 
 
 def five(mean: float, sd: float) -> list[float]:
-    """Five numbers with this mean and standard deviation."""
+    """Return five numbers with this mean and standard deviation."""
     shape = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     return [mean + sd * float(x) for x in shape / shape.std(ddof=1)]
