@@ -311,11 +311,11 @@ def test_variants_train_equal_steps_beside_a_random_baseline(given: dict[str, st
     run = swept(given, thresholds=(1,), hidden=None, seeds=(1, 2))
     rows = run.result()["rows"]
     assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 3), ("all", 5), ("random", 3)]
-    assert {(row["steps"], row["passes"]) for row in rows} == {(2, 2.0)}  # 3 sentences, 16 a step, 2 epochs
+    assert {(row["steps"], row["passes"]) for row in rows} == {(2, 2.0)}  # 3 sentences, 16 per step, 2 epochs
     configs = [runs.get(name).manifest.config for row in rows for name in row["runs"]]
     assert {config["hidden"] for config in configs} == {400}
     draws = configs[3:]
-    assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # at least three draws
+    assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # three draws are the minimum
     assert len({config["assisting"] for config in draws}) > 1
     table = read(run, AssistResult).tables[0]
     assert set(table.verdicts) == {"all", "monolingual", "random"}

@@ -76,7 +76,10 @@ def _whole(made: Rebuilt, found: Training) -> None:
 
 
 def _contexts(method: str, made: Rebuilt, found: Training, pools: Pools) -> None:
-    """Assert that retained mentions with a high context lend contexts; sentences need high contexts throughout."""
+    """Assert that contexts come from unchanged sentences and from mentions with a high context.
+
+    A sentence is lent as a whole only if all its contexts are high.
+    """
     changed = {edit.row for edit in made.edits}
     rows = found.by_row(range(len(found)))
     all_high = {row for row, mentions in rows.items() if pools.context_high[mentions].all()}

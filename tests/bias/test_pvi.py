@@ -96,7 +96,8 @@ def test_tempering_interpolates_between_null_and_model() -> None:
 
 
 def test_calibration_corrects_an_overconfident_model() -> None:
-    """A model is right in 70% of cases with 99.9% confidence: its PVI is negative, and after calibration that of 70%.
+    """A model is right in 70% of cases, but with 99.9% confidence. Its PVI is negative; calibration raises it to that
+    of 70%.
 
     The labels of a fold do not influence its own strength.
     """
@@ -251,7 +252,7 @@ def test_bin_edges_are_those_of_the_specification(ceim: float, name: str) -> Non
 
 
 def name_words(one: Instance) -> list[str]:
-    """Return words, their last three letters, and words with each digit as 0: -mab marks a drug, digits an amount."""
+    """Return words, their last three letters, and words with digits as 0: -mab marks a drug, digits mark an amount."""
     return [form for word in one.name for form in (word, word[-3:], re.sub(r"\d", "0", word))]
 
 

@@ -281,7 +281,8 @@ def test_ambiguity_is_independent_of_the_order_of_taggers(made: Given, seal: Sea
     rows = view.frontier(runs[:2])
     assert {row.known for row in rows} == {whole.fingerprint}
     assert view.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
-    assert {row.known for row in view.standings(runs[:1])} == {larger.fingerprint}  # of all taggers with these tests
+    # The largest training set of all taggers with these tests.
+    assert {row.known for row in view.standings(runs[:1])} == {larger.fingerprint}
     assert {row.known for row in view.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 

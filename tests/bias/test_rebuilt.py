@@ -158,7 +158,7 @@ def test_low2high_deletes_the_lowest_contexts() -> None:
 
 
 def test_single_mention_is_moved_if_no_sentence_has_the_same_types() -> None:
-    """Of two names in a sentence, the name with a low context moves into the context of a name of its type."""
+    """The name with the low context moves into the context of another name of its type."""
     rows = [
         sentence("Ada met Bo , who left Ulm", [(0, 1, "PER"), (2, 3, "PER"), (6, 7, "LOC")]),
         sentence("the town of Rome lies far south", [(3, 4, "LOC")]),

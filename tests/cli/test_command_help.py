@@ -1,4 +1,4 @@
-"""The command line on runs and results: help, refused options, labels, differences, errors, ratios of sizes."""
+"""The command line on runs and results: help, refused options, labels, differences, errors, and ratios of sizes."""
 
 import csv
 import json

@@ -77,7 +77,7 @@ def test_an_import_reports_its_stages_and_its_progress_in_bytes(home: Path, tmp_
         assert {data["unit"] for data in told} == {unit}
         size = path.stat().st_size // {"MB": 1_000_000, "KB": 1_000}[unit]
         assert {data["total"] for data in told} == {size}
-        assert told[0]["done"] == (0 if unit == "MB" else size)  # a block is 0.26 MB
+        assert told[0]["done"] == (0 if unit == "MB" else size)  # a block has 0.26 MB
         assert told[-1]["done"] == size
 
 
@@ -283,7 +283,7 @@ EVIL = f"a\x1b]52;c;ZXZpbA==\x07b\x9b2Jc\x1b[2K\x1b[1A\rd\n{FORGED}\u202ee"  # s
 
 @pytest.fixture
 def hostile(seal: Seal) -> Corpus:
-    """Make a labelled corpus with a hostile name and type, as a version without this rule sealed it."""
+    """Make a labelled corpus with a hostile name and type, as an older version without this check sealed it."""
     made = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")]), sentence("Bob pays")], "named later", labelled=False)
     labelled = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")])], "labels", labelled=True)
     for corpus in (made, labelled):

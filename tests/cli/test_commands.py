@@ -1,4 +1,4 @@
-"""Every command takes lists by commas or repetition, `--json`, and a corpus by its name or its file."""
+"""Every command takes lists with commas or by repetition, `--json`, and a corpus by its name or its file."""
 
 import json
 import shlex
@@ -48,7 +48,7 @@ CONFIGS = {
     for name in COMMANDS
     if {name, name.split()[-1]} & {*NAMED}
 }
-BESIDE = {  # corpora that are not options of the command's config
+BESIDE = {  # options for corpora that are not in the command's config
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
     "predict": {"input"},

@@ -1,4 +1,4 @@
-"""Exports of annotation tools are read correctly or refused by name; sentences that lost a span are left out."""
+"""Exports of annotation tools are read correctly or refused with a reason; sentences that lost a span are left out."""
 
 import json
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def test_only_sentences_that_may_contain_a_lost_span_are_left_out(tmp_path: Path
     write(tmp_path / "n.txt", text)
     write(tmp_path / "n.ann", notes)
     found, report = load(tmp_path / "n.txt")
-    # T3 is elsewhere than it claims, so the claimed place and each place of its text are in doubt.
+    # T3 is not at the offsets that it gives, so sentences at these offsets or with its text are in doubt.
     assert all_surfaces(found) == [[("Mara", "PER")]]
     assert (report.lost, report.rejected_spans) == (4, 2)
 

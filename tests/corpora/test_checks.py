@@ -16,7 +16,7 @@ def numbered(n: int, start: int = 0) -> list[str]:
 
 
 def entities(n: int, kind: str = "PARTY", start: int = 0) -> list[Sentence]:
-    """`n` sentences with one entity of a type each."""
+    """Return `n` sentences with one entity each."""
     return [sentence(text, [(1, 2, kind)]) for text in numbered(n, start)]
 
 

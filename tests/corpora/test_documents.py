@@ -307,7 +307,7 @@ def test_any_exception_of_a_reader_becomes_an_error_of_its_file(
 
 
 def test_a_cancelled_import_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The waiting process checks every second if it was cancelled."""
+    """The waiting process checks every second whether it was cancelled."""
     from tests.test_isolated import apart as ended
 
     def stop() -> None:

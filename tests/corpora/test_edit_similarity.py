@@ -92,7 +92,7 @@ def test_finds_exactly_the_near_pairs_of_two_letters(texts: list[str]) -> None:
 @given(st.text("abc", min_size=1, max_size=15), st.text("abc", min_size=1, max_size=15), st.integers(0, 15))
 def test_within_is_levenshtein(a: str, b: str, most: int) -> None:
     a, b = sorted((a, b), key=len)
-    if most < len(b) - len(a):  # the search never asks this
+    if most < len(b) - len(a):  # the search never calls it with such a limit
         return
     one, two = (np.array([[ord(c) for c in text]], np.uint32) for text in (a, b))
     assert within(one, two, most).tolist() == [distance(a, b) <= most]

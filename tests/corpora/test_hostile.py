@@ -224,7 +224,7 @@ def test_rows_of_one_stored_text_are_rejected_without_a_copy_each(tmp_path: Path
     found, report = load(path)
     assert [sentence.text for sentence in found] == ["a short one"] * 2
     assert report.rejected == 500
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB; a copy a row is 1 GB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB; a copy per row would take 1 GB
 
 
 def test_a_parquet_page_that_unpacks_to_200_mb_is_refused(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ MIDDLE = "the seller shall give notice to every buyer"  # 8 words
         (MIDDLE, MIDDLE.replace("every", "evary"), "near"),
         (MIDDLE, MIDDLE.replace("every", "neither"), ""),
         (LONG, LONG + " whatever", "ngram near"),
-        (LONG, "then " + " ".join(LONG.split()[:8]) + " or so", ""),  # 8 words suffice for short ones only
+        (LONG, "then " + " ".join(LONG.split()[:8]) + " or so", ""),  # 8 equal words suffice only in short sentences
         ("7 words are too few for this", "so it is that 7 words are too few for this rule of ours", ""),
     ],
 )
@@ -319,7 +319,7 @@ def test_an_audit_is_saved_and_loaded(seal: Seal, tmp_path: Path) -> None:
     about = json.loads((tmp_path / "audit" / "audit.json").read_text())
     del about["near_rules"]
     (tmp_path / "audit" / "audit.json").write_text(json.dumps(about))
-    assert Audit.load(tmp_path / "audit").near_rules == {}  # as an older version saved it
+    assert Audit.load(tmp_path / "audit").near_rules == {}  # an older version saved none
     assert {path.suffix for path in (tmp_path / "audit").iterdir()} == {".npy", ".json"}
 
 

@@ -132,7 +132,7 @@ def test_types_without_prefixes_are_read_from_the_last_column(
     found, report = loaded(tmp_path / "a.txt", written([column] * 9).replace("\t", separator))
     assert found[0] == [("Ann Lee", column[0]), ("Lyon", column[9]), ("March", column[11])]
     assert report.scheme == "io"
-    other = written([column] * 9).replace("\t", separator + "en" + separator)  # beside the language
+    other = written([column] * 9).replace("\t", separator + "en" + separator)  # with a column for the language
     assert loaded(tmp_path / "b.conll", other)[0] == found
 
 

@@ -144,7 +144,7 @@ def test_thousands_of_rows_of_one_template_take_linear_time(monkeypatch: pytest.
     base = set(range(30))
     rows = [base | {1000 + i} for i in range(3000)]
     assert clusters(len(rows), found(rows)) == [0] * len(rows)
-    assert weighed < 60 * len(rows)  # all pairs would be 1500 a row
+    assert weighed < 60 * len(rows)  # all pairs would be 1,500 per row
 
 
 def test_a_template_is_near_each_variant_even_if_variants_are_not_near() -> None:

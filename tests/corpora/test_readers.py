@@ -153,7 +153,7 @@ def test_a_place_is_found_after_many_rows_without_one_and_in_a_nested_column(tmp
     assert [sentence.place for sentence in read(path)][-2:] == ["", "lease.pdf, page 3"]
     pq.write_table(pa.table({"text": [TEXT], "meta": [{"file": "lease.pdf", "page": 3}]}), tmp_path / "a.parquet")
     assert [sentence.place for sentence in read(tmp_path / "a.parquet")] == ["lease.pdf, page 3"]
-    named = write(tmp_path / "b.csv", f"file\n{TEXT}\n{TEXT}\n")  # the text itself
+    named = write(tmp_path / "b.csv", f"file\n{TEXT}\n{TEXT}\n")  # the column `file` contains the text itself
     assert [sentence.place for sentence in read(named, ReadOptions(text_column="file"))] == ["", ""]
 
 
@@ -332,7 +332,7 @@ def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
     problems = [(p.line, p.reason.split(", but")[0]) for p in report.problems]
     assert problems == [(5, "3 columns"), (6, "1 columns"), (7, unclosed)]
     assert report.empty == 1
-    with pytest.raises(ReadError, match="3 columns, but the header has 2"):  # no row could be kept
+    with pytest.raises(ReadError, match="3 columns, but the header has 2"):  # not a single row is valid
         texts(write(tmp_path / "b.csv", "n,text\n" + "1,2,3\n" * 3))
 
 
@@ -361,7 +361,7 @@ def test_errors_in_a_json_array_name_their_line(tmp_path: Path) -> None:
     for ending, words in wrong:
         with pytest.raises(ReadError, match=words):
             texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n' + ending))
-    found, report = texts(write(tmp_path / "b.jsonl", '["One."]\n{"text": "Two."}\n'))  # lists, not one array
+    found, report = texts(write(tmp_path / "b.jsonl", '["One."]\n{"text": "Two."}\n'))  # JSON Lines, not one array
     assert (found, [p.line for p in report.problems]) == (["Two."], [1])
 
 

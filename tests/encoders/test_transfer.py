@@ -16,7 +16,7 @@ from tests.conftest import sentence
 
 
 def planted(signal: float, seed: int = 0, n: int = 240, d: int = 12, k: int = 4) -> tuple[FloatArray, IntArray]:
-    """Return features with noise of standard deviation 1 around class means of deviation `signal`, and unbalanced classes."""
+    """Return features and unbalanced classes: noise with sd 1 around class means with sd `signal`."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(k, size=n, p=np.arange(1, k + 1) / sum(range(1, k + 1)))
     return (rng.normal(size=(n, d)) + signal * rng.normal(size=(k, d))[labels]).astype(np.float32), labels
@@ -33,7 +33,7 @@ def ledoit_wolf(rows: FloatArray) -> float:
 
 
 def direct_h_score(features: FloatArray, labels: IntArray) -> float:
-    """Ibrahim et al. 2022: trace of the inverse of the shrunk covariance times that of each row's class mean."""
+    """Compute Ibrahim et al. 2022: trace of the inverse of the shrunk covariance times that of the rows' class means."""
     rows = features.astype(np.float64) - features.mean(0, dtype=np.float64)
     n, d = rows.shape
     alpha, sample = ledoit_wolf(rows), rows.T @ rows / n
@@ -43,7 +43,7 @@ def direct_h_score(features: FloatArray, labels: IntArray) -> float:
 
 
 def direct_log_me(features: FloatArray, labels: IntArray) -> float:
-    """You et al. 2021: the printed evidence, maximised over its two precisions by a general optimiser."""
+    """Compute You et al. 2021: the printed evidence, maximised over its two precisions by a general optimiser."""
     rows = features.astype(np.float64)
     n, d = rows.shape
 

@@ -127,7 +127,7 @@ def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
     assert (fig.layout.xaxis.range, fig.layout.yaxis.range) == ((0, 1), (2, 3))
     assert fig.layout.selections[0].path == "M0,0L1,0L1,1Z"
     assert fig.layout.uirevision == "map"
-    fig = plot.by_class(drawn(0), [0, 0, 0], View())  # a map of nothing
+    fig = plot.by_class(drawn(0), [0, 0, 0], View())  # a map without points
     plot.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
     assert not fig.layout.annotations
 

@@ -326,7 +326,7 @@ def test_the_page_proposes_a_tokenisation_and_the_report_tells_it(home: Path, tm
     assert not app.exception
 
 
-CONTRACTS = ("alliance", "lease", "lease", "supply")  # of every fourth contract
+CONTRACTS = ("alliance", "lease", "lease", "supply")  # repeated over the contracts
 
 
 def unlike(n: int) -> list[str]:

@@ -2,7 +2,8 @@
 
     python -m tests.imports FOLDER
 
-Each shape becomes a folder with its files in `files/`, and `right.json`: the report it stands for, and the right answer.
+Each shape becomes a folder with its files in `files/`, and `right.json`: the report that it represents, and the right
+answer.
 """
 
 import json

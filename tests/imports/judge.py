@@ -10,7 +10,7 @@ from tests.imports.shape import Refused, Right
 
 
 def problems(right: Right | Refused, outcome: Outcome) -> list[str]:
-    """Differences from the right answer, in words; [] if there is none."""
+    """Return the differences from the right answer, in words; [] if there are none."""
     if isinstance(right, Refused):
         return _not_refused(right.patterns, outcome)
     if outcome.code != 0:

@@ -58,14 +58,14 @@ def by_command(
 
 
 def plain(text: str) -> str:
-    """Text without white space, so that tokenization does not matter."""
+    """Return a text without white space, so that tokenisation does not matter."""
     return "".join(text.split())
 
 
 def by_page(files: Mapping[str, Content], options: Mapping[str, str]) -> Outcome:
-    """Drop the files on the page Corpora and press its button: the calls that the page makes, without drawing it.
+    """Make the calls of the page Corpora after a drop of files and a press of its button, without drawing the page.
 
-    A person who gives options takes the form with all options; otherwise several files are used as proposed.
+    A person who gives options uses the form with all options. Otherwise, several files are imported as proposed.
     """
     said = list[str]()
     try:

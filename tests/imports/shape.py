@@ -33,7 +33,7 @@ class Clause:
         return [(self.text[start:end], kind) for start, end, kind in self.spans]
 
     def tokens(self, *, characters: bool = False) -> list[tuple[int, int]]:
-        """Start and end of each token: words and punctuation, or single characters."""
+        """Return start and end of each token: words and punctuation, or single characters."""
         pattern = re.compile(r"\S") if characters else _TOKEN
         borders = sorted({border for start, end, _ in self.spans for border in (start, end)})
         found = []
@@ -43,7 +43,7 @@ class Clause:
         return found
 
     def tagged(self, scheme: str = "BIO", *, characters: bool = False) -> list[tuple[str, str, str]]:
-        """(token, position letter, type) per token; ("...", "O", "") outside mentions.
+        """Return (token, position letter, type) per token; ("...", "O", "") outside mentions.
 
         scheme: letters for the first, inner, last and only token: BIO, BIOES, BILOU, BMES, IO.
         """
@@ -70,7 +70,7 @@ def _letter(scheme: str, *, at_start: bool, at_end: bool) -> str:
 
 
 def clauses(marked: str) -> tuple[Clause, ...]:
-    """One clause per line."""
+    """Parse one clause per line."""
     return tuple(clause(line.strip()) for line in marked.strip().splitlines())
 
 
@@ -113,11 +113,12 @@ def refused(*patterns: str) -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One export.
+    """An export.
 
-    report: the tool and version it stands for, or the public report that describes it. files: of one import; several
-    are a folder. options: import options that answer the one question that the file leaves open. asks: a pattern that
-    the error matches if these options are left out; "" if the import then takes a default, stated in the summary.
+    report: the tool and version that it represents, or the public report that describes it. files: the files of one
+    import; several files are a folder. options: import options that answer the one question that the file leaves open.
+    asks: a pattern that the error matches without these options. It is "" if the import then takes a default and states
+    it in the summary.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Exports of other tools, by command and by the page Corpora: read correctly, or refused with what to do."""
+"""Exports of other tools, by command and by the page Corpora: read correctly, or refused with advice."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def said(shape: Shape) -> bool:
     return isinstance(shape.right, Refused) or bool(shape.right.says)
 
 
-# Both ways share the readers, so `make test` gives the command only the shapes for which it has a message or an option.
+# Both ways share the readers, so `make test` uses the command only for shapes that expect a message or need an option.
 BY_COMMAND = [
     pytest.param(shape, id=shape.name, marks=[] if shape.asks or shape.options or said(shape) else pytest.mark.full)
     for shape in SHAPES
@@ -42,7 +42,7 @@ def test_the_command_gives_the_right_answer(
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Preview and propose in this process, because starting another takes a second."""
+    """Preview and propose in this process, because starting another process takes a second."""
     for module in (preview, looks):
         monkeypatch.setattr(module, "_process", InProcess(module.answer))
 

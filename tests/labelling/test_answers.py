@@ -42,7 +42,7 @@ def sent(
 
 @pytest.fixture
 def queued(seal: Seal) -> str:
-    """A queue of six sentences with a training set; return its run."""
+    """Make a queue of six sentences, and a training set; return the queue's run."""
     train = seal([sentence("Acme pays Bo .", [(0, 1, "ORG")])], "train", labelled=True).fingerprint
     films = [f"This film number {i} has a soundtrack ." for i in range(20)]
     roles = {"task": seal(CLAUSES[:2], "task"), "domain": seal([*CLAUSES[2:], *films], "domain")}
@@ -162,7 +162,8 @@ def test_two_queues_add_their_labels_one_after_the_other(queued: str) -> None:
     made = view.training_set(other)
     assert (len(made), made.name) == (1 + 3 + 1, "train and 4 labelled")
     corpora.set_role("train", made.fingerprint)
-    view.answer(queued, [sent(9, 0, action="flag"), sent(10, 1, (0, 1, "ORG"))])  # changed: one less, one corrected
+    # The first answer becomes a flag, the second changes its label.
+    view.answer(queued, [sent(9, 0, action="flag"), sent(10, 1, (0, 1, "ORG"))])
     again = view.training_set(queued)
     assert (len(again), again.types["ORG"]) == (1 + 2 + 1, 2)
     assert again.name.startswith("train and 3 labelled")
@@ -199,7 +200,8 @@ def test_random_sentences_become_a_dev_and_a_test_set(seal: Seal) -> None:
     corpora.set_role("train", known.fingerprint)
     run = runs.execute("draw", view.draw_options(100)).id
     rows = view.to_label(run)
-    assert sorted(task.sentence.text for task in rows) == sorted(CLAUSES[1:])  # neither known ones nor duplicates
+    # Without sentences of the training set and duplicates.
+    assert sorted(task.sentence.text for task in rows) == sorted(CLAUSES[1:])
     assert not any(task.sentence.entities for task in rows)
     view.answer(run, [sent(n, n, (2, 3, "PARTY")) for n in range(3)])
     with pytest.raises(ConfigError, match="four or more"):
@@ -304,7 +306,7 @@ def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str
     assert found.labelled[1] == (bo,)
     assert (list(found.differing), found.unsettled) == ([1], {})
     assert len(view.training_set(queued)) == 1 + 3
-    for client in "ab":  # both correct it later, so the settlement is over
+    for client in "ab":  # both change their answer later, so the settlement no longer applies
         view.answer(queued, [sent(9, 1, (0, 1, "LATE"), client=client, annotator={"a": "Ann", "b": "Bo"}[client])])
     assert view.answered(queued).labelled[1] == (Entity(start=0, end=1, type="LATE"),)
     view.answer(queued, [sent(10, 0, action="flag", client="b", annotator="Bo")])

@@ -69,7 +69,7 @@ def test_belief_in_a_label_is_the_sum_over_all_tag_sequences_that_contain_it() -
         (found((0, 1, "ORG", 0.8)), (0.2, 0.6), [(0, 2, 0.8, "finds ORG “Acme”")]),
         (found(), (0.1, 0.4), [(0, 2, 0.9, "finds no entity here"), (3, 4, 0.6, "PER “Bo”")]),
         (found((4, 5, "DATE", 0.7), (0, 2, "ORG", 0.9)), (0.9, 0.9), [(4, 5, 0.7, "“today” has no label")]),
-        (found((4, 5, "DATE", 0.4)), (0.9, 0.9), []),  # too unsure
+        (found((4, 5, "DATE", 0.4)), (0.9, 0.9), []),  # the confidence is too low
         (found((0, 2, "PER", 0.9)), (math.nan, 0.9), []),  # the tagger does not know the label's type
     ],
 )
@@ -95,9 +95,10 @@ def test_names_of_another_type_elsewhere_are_found_if_they_are_frequent_there(se
     rows = [sentence("Rome wins", [(0, 1, "ORG")]), sentence("Oslo wins", [(0, 1, "ORG")]), ACME]
     theirs = [sentence(f"In Rome {i}", [(1, 2, "place")]) for i in range(3)] + [
         sentence("Rome FC", [(0, 1, "ORG")]),
-        sentence("In Oslo", [(1, 2, "place")]),  # once: chance
+        sentence("In Oslo", [(1, 2, "place")]),  # may be chance, because it occurs once
         sentence("Acme Ltd", [(0, 2, "ORG")]),
-        *[sentence(f"Bo {i}", [(0, 1, "place")]) for i in range(4)],  # they have no PER, which Bo is here
+        # Bo is PER here, a type that the other corpus lacks.
+        *[sentence(f"Bo {i}", [(0, 1, "place")]) for i in range(4)],
     ]
     other = seal(theirs, "news", labelled=True)
     rows.append(sentence("Paris", [(0, 1, "LOC")]))
@@ -139,7 +140,7 @@ def test_reasons_of_one_mention_add_up_and_each_sentence_is_listed_once() -> Non
 
 @pytest.fixture
 def reviewed(seal: Seal) -> str:
-    """A review of a training set with two contradictory copies; return its run."""
+    """Review a training set with two contradictory copies; return the run."""
     rows = [sentence(f"The tenant pays Corp{i} .", [(3, 4, "ORG")]) for i in range(10)]
     wrong = [replace(rows[0], entities=()), replace(rows[1], entities=(Entity(start=1, end=2, type="ORG"),))]
     train = seal([*rows, *wrong], "train", labelled=True)

@@ -55,7 +55,8 @@ def assert_read(folder: Path, older: Path) -> None:
         assert len(weights) > 30
         for name in weights.keys() & saved.keys():
             assert torch.equal(weights[name], saved[name])
-    assert model.keys() - saved.keys() <= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}  # tied
+    # Tied weights.
+    assert model.keys() - saved.keys() <= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
 
 
 def test_pickle_is_converted_once_with_the_same_weights(folder: Path, older: Path, home: Path) -> None:

@@ -73,7 +73,7 @@ def posteriors(crf: LinearChain, emissions: Tensor, spans: Sequence[Entity]) -> 
 def assert_posteriors_are_the_sums(
     crf: LinearChain, emissions: Tensor, paths: Sequence[Sequence[int]], shares: Sequence[float]
 ) -> None:
-    """The posterior of each possible span is the sum of the probabilities of the sequences that have it."""
+    """Assert that the posterior of each possible span is the sum over all sequences that contain it."""
     n = len(emissions)
     spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
     weight = dict.fromkeys(spans, 0.0)

@@ -78,7 +78,7 @@ def test_windows_change_only_vectors_of_long_sentences(tiny: Encoder, monkeypatc
     unit, norms = tiny.encode(texts)
     of_texts = sorted(rows for rows in batches if max(rows) < len(texts))
     batches.clear()
-    monkeypatch.setattr("core.models.encoder.LONGEST", 0)  # as sentences were cut once
+    monkeypatch.setattr("core.models.encoder.LONGEST", 0)  # as an earlier version cut all sentences
     cut, cut_norms = tiny.encode(texts)
     assert of_texts == sorted(batches)  # batches are equal too, because neighbours can change last digits
     assert 15 < len(short) < len(texts) - 2

@@ -210,7 +210,7 @@ def unmoved(lm: MaskedLM) -> MaskedLM:
 
 
 def test_tagger_learns_and_reloads(without_head: Path, tmp_path: Path) -> None:
-    """Both stages of `lpft` call `finetune`, so it stands for training in one stage too."""
+    """Both stages of `lpft` call `finetune`, so this covers training in one stage too."""
     set_seed(1)
     tagger = new_tagger(str(without_head), TYPES, precision="fp32", max_length=64)
     settings = replace(TAGGER, epochs=6, patience=6)

@@ -28,7 +28,7 @@ TRAIN = [
 ]
 TEST = [line.split() for line in ("the cat saw the mat", "a dog sat on the unicorn")]
 
-# What `lmplz -o 3 --discount_fallback` (kenlm 0.3.0) writes for "the cat sat", "the dog sat", "a cat".
+# Output of `lmplz -o 3 --discount_fallback` (kenlm 0.3.0) for "the cat sat", "the dog sat", "a cat".
 LMPLZ = r"""\data\
 ngram 1=8
 ngram 2=9
@@ -72,7 +72,7 @@ corpora = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, m
 
 
 class SlowKneserNey:
-    """The model by its definition, with plain dicts and recursion."""
+    """Compute the model by its definition, with plain dicts and recursion."""
 
     def __init__(self, sentences: Sequence[Sequence[str]], order: int, vocabulary_size: int | None = None) -> None:
         self.order = order

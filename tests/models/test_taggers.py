@@ -94,7 +94,7 @@ def test_loss_is_the_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> N
 
 
 class Planted(nn.Module):
-    """Emissions with the right answer: `b` begins, `i` continues, `e` ends an A; everything else is O."""
+    """Return emissions with the right answer: `b` begins, `i` continues, `e` ends an A; everything else is O."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
         super().__init__()

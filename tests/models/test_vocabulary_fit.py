@@ -20,7 +20,8 @@ def test_word_states_equal_those_of_the_frozen_encoder() -> None:
     """Sentences are encoded one by one without padding, long sentences in windows."""
     states = word_states("tiny", ROWS, Silent(), max_length=64)
     frozen = FrozenStates("tiny", max_length=64)
-    expected = np.concatenate([frozen.of([row])[0].numpy() for row in ROWS if row.tokens])[:, 1:]  # the embeddings off
+    # Without the embeddings.
+    expected = np.concatenate([frozen.of([row])[0].numpy() for row in ROWS if row.tokens])[:, 1:]
     assert states.shape == (2, sum(len(row.tokens) for row in ROWS), 64)
     assert np.abs(states.transpose(1, 0, 2) - expected).max() < 0.05
     with pytest.raises(Cancelled):

@@ -27,7 +27,7 @@ from tests.homes import executed, project_in
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join("".join(RNG.choice(list("abcdefg"), 3)) for _ in range(RNG.integers(2, 9))) for _ in range(120)]
-LEAKS = [text for text in TEXTS if len(text.split()) > 4][:5]  # long enough that no other text is near
+LEAKS = [text for text in TEXTS if len(text.split()) > 4][:5]  # long enough to have no near duplicate
 
 
 def run(*corpora: Corpus, **options: Any) -> Run:

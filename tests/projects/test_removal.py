@@ -145,7 +145,7 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     """Finish a run of every kind on text with names; yield the fingerprints of the corpora."""
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     mask = os.umask(0o022)
-    private()  # every process of Winnow starts so
+    private()  # every process of Winnow starts with this call
     library = Library(home)
     made = dict[str, str]()
     for name, lines in smallest_options.piles().items():

@@ -30,12 +30,13 @@ _NOUNS_TOO = _words(
 _SINGULAR = {"is", "was", "has", "does"} | {re.sub("(?<=[^aeiou])y$", "ie", verb) + "s" for verb in _VERBS}
 _SINGULAR |= {"passes", "reaches"}
 _PLURAL = ({"are", "were", "have", "do"} | _VERBS) - _NOUNS_TOO
-# singular, although they end in -s
+# Singular, although they end in -s.
 _ONE = _words(
     "Ceres Cyprus Illinois Linus Massachusetts Mars Texas Tobias bias business class gas loss news process series"
 )
 _MANY = {"boar", "children", "data", "feet", "geese", "people", "personnel", "police", "staff"}
-_EITHER = {"club", "council", "family", "field", "microbiology", "pack", "peloton", "team"}  # as in British English
+# Singular or plural, as in British English.
+_EITHER = {"club", "council", "family", "field", "microbiology", "pack", "peloton", "team"}
 _SUMS = {"dollars", "euros", "francs", "pounds"}  # an amount is singular
 _NOT_NOUNS = _words(
     "always but he here i it never nothing often she sometimes that there these they this those we what which who you"
@@ -100,7 +101,7 @@ def _disagreements(sentence: str) -> Iterator[str]:
 
 
 def _disagreement(words: list[str]) -> Iterator[str]:
-    """Find the first verb behind the noun phrase that `words` begin with, and compare the two in number."""
+    """Find the first verb after the noun phrase at the beginning of `words`; compare their number."""
     phrase: list[str] = []
     cut = False
     for i, word in enumerate(words):

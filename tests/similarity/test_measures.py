@@ -1,4 +1,4 @@
-"""The four similarity measures: what all of them promise, and each against a slow implementation of its formula."""
+"""The four similarity measures: properties that all share, and each against a slow implementation of its formula."""
 
 import json
 import math
@@ -30,7 +30,7 @@ from tests.reporters import Canceller, Recorder
 from tests.similarity.conftest import sample
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZE = 2000  # words that all samples together have at most
+SIZE = 2000  # largest number of words in all samples together
 FRUIT = [f"fruit{i}" for i in range(60)]
 METAL = [f"metal{i}" for i in range(60)]
 EVERY = pytest.mark.parametrize("name", MEASURES)
@@ -150,7 +150,7 @@ def test_perplexity_equals_a_slow_implementation(source: Text, target: Text, ord
     slow = SlowKneserNey(source, order, size + 2)
     try:
         log10 = np.array([slow.log10(line) for line in target])
-    except ValueError:  # a discount of nothing leaves nothing to an unknown word
+    except ValueError:  # a discount of 0 leaves no probability for an unknown word
         with pytest.raises(CorpusError, match="probability 0"):
             measured("ppl", source, target, size, order=order)
         return

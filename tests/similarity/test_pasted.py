@@ -30,7 +30,7 @@ def test_table_3_is_read_as_printed(table_3: Pasted) -> None:
     assert lm.sd[4, 2] == 0.03
     assert (lm.runs == 5).all()
     assert lm.none.tolist() == vectors.none.tolist() == [66.14, 82.08, 69.17, 70.45, 26.85, 76.91]
-    assert lm.mean[5, 0] - lm.none[5] == pytest.approx(2.03)  # the printed change, 2.26, is a misprint
+    assert lm.mean[5, 0] - lm.none[5] == pytest.approx(2.03)  # 2.26 is printed, which is a misprint
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
@@ -87,7 +87,7 @@ PAST = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant
 
 
 def advice(values: FloatArray, noise: float | None = None, past: tuple[Regret, ...] = ()) -> str:
-    """noise: how much leads differ across four parts; None: leads were not tested."""
+    """Return the advice. noise: how much leads differ across four parts; None if leads are not tested."""
     table = replace(grid(values), measures=("PPL", "WVV", "TVC")[: values.shape[2]])
     by_part = [values[0] + (noise or 0) * np.array([[0.0], [k]]) for k in (-1, 1, -1.1, 1.1)]
     ahead = [] if noise is None else leads(table, 0, np.array(by_part))

@@ -33,7 +33,7 @@ MEASURES = ("ppl", "wvv", "tvc", "tvcc")
 def test_correlations_of_table_3_are_the_golden_numbers(
     table_3: Pasted, effect: int, convention: str, expected: tuple[float, ...]
 ) -> None:
-    """No convention reproduces the printed column of vectors (SOURCES.md, Prediction of F1): those are our values."""
+    """No convention reproduces the printed column of vectors (SOURCES.md, Prediction of F1), so its values are ours."""
     every = correlations(table_3.grid, table_3.outcomes[effect])
     found = {measure: row[convention] for measure, row in every.items()}
     assert [found[name].value for name in MEASURES] == pytest.approx(expected, abs=6e-4)

@@ -268,7 +268,7 @@ TABLE = [  # domain, variant, sentences, F1, time, points per hour if recomputed
 
 @dataclass
 class Sized:
-    """A corpus of `n` sentences."""
+    """Stand in for a corpus of `n` sentences."""
 
     n: int
 

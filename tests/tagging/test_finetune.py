@@ -73,7 +73,7 @@ def test_two_seeds_write_a_tagger_tables_and_a_card(tagger: Run, trained: Names)
     assert result["test"]["mean"] == pytest.approx(np.mean(result["test"]["micro_f1"]))
     assert set(result["test"]["by_type"]) == {"LOC", "PER"}
     for seed, dev_f1, test_f1 in zip((1, 2), result["dev"]["micro_f1"], result["test"]["micro_f1"], strict=True):
-        assert Evaluation.load(run.artifacts / f"evaluation-dev-{seed}.npz").f1() == dev_f1  # in full
+        assert Evaluation.load(run.artifacts / f"evaluation-dev-{seed}.npz").f1() == dev_f1  # without rounding
         table = Evaluation.load(run.artifacts / f"evaluation-test-{seed}.npz")
         assert table.f1() == test_f1
         lines = (run.artifacts / f"predictions-test-{seed}.jsonl").read_text().splitlines()
@@ -114,7 +114,7 @@ def test_leaked_training_sentences_are_counted_and_excluded_f1_is_reported(seal:
     assert words in (run.artifacts / "model" / "README.md").read_text()
     apart = tuned({**sealed, "dev": sealed["train"], "test": (), "seeds": (1,), "epochs": 1}).result()
     assert apart["train_in_test"] == {"exact": 14, "near": 0}
-    assert apart["dev"]["unseen_f1"] == []  # nothing is left
+    assert apart["dev"]["unseen_f1"] == []  # no unseen sentence is left
 
 
 def test_finished_seed_is_not_trained_again(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ def test_same_seed_gives_the_same_tagger(base: dict[str, object]) -> None:
 
 
 def test_charcnn_trains_by_sgd_with_a_falling_rate(base: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The expected rates are those of an epoch's last step; its first step still has the rate before the evaluation."""
+    """The expected rates are those of the last step of an epoch; its first step still has the rate of the epoch before."""
     f1s, taken = iter([30, 20, 20, 10]), list[tuple[type, float]]()
     step = training_loop.Finetuning.training_step
 

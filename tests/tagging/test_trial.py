@@ -1,4 +1,4 @@
-"""Try a tagger on a text: paragraphs, places in the text, the separate process, differences, exports."""
+"""Try a tagger on a text: paragraphs, positions in the text, the separate process, differences, exports."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ from tests.homes import Names
 
 @pytest.fixture
 def no_spare() -> Iterator[None]:
-    """End the spare process that the test leaves."""
+    """End the spare process that a test leaves running."""
     yield
     if trial._process._spare:
         _end(trial._process._spare)
@@ -182,7 +182,7 @@ def test_a_word_export_has_one_comment_per_finding(
 def test_a_control_character_in_the_name_of_a_tagger_does_not_spoil_the_word_document(
     tried: tuple[list[str], Text, list[Found], dict[str, str]],
 ) -> None:
-    """The names of corpora in an imported project, and so of its taggers, may contain anything."""
+    """Names of corpora in an imported project may contain anything, and names of taggers include them."""
     taggers, text, sides, _ = tried
     written = trial_exports.docx(taggers[:1], text, sides[:1], {taggers[0]: "minilm on x\x01y"})
     assert {comment.author for comment in Document(BytesIO(written)).comments} == {"minilm on xy"}

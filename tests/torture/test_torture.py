@@ -68,7 +68,7 @@ def test_the_table_counts_kills_separately() -> None:
 
 
 def test_every_kind_can_be_tortured() -> None:
-    """Kinds that other runs start are named here, all others by `smallest_options` and `kinds`."""
+    """Kinds that other runs start are listed here; all others occur in `smallest_options` and `kinds`."""
     begun = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
     named = {name for name in KINDS if f'"{name}":' in Path(smallest_options.__file__).read_text()}
     assert named | begun == set(KINDS)
@@ -92,7 +92,7 @@ def test_a_run_of_an_unknown_worker_is_not_counted_as_lost(torture: Torture, mon
 
 
 def test_a_different_outcome_is_found(torture: Torture) -> None:
-    """This checks the test itself."""
+    """This proves that the test can fail."""
     calm = undisturbed(torture.fork_server, torture.folder, "robustness", fresh=False)
     torture.calm["robustness"] = replace(calm, outcome={**calm.outcome, "robustness 1 result": "another"})
     assert torture.trial(9, "robustness", "kill-writing")["became"] == "different"

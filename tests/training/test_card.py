@@ -1,6 +1,6 @@
 """Training on a GPU, checked without one: tensors of two devices never meet, and the host does not wait for the GPU.
 
-The device `lazy` stands for the GPU, because every build of torch can fake it with gradients. Its weights are fake
+The device `lazy` replaces the GPU, because every build of torch can fake it with gradients. Its weights are fake
 tensors; the CPU is real.
 """
 
@@ -209,7 +209,7 @@ def test_batch_is_decoded_on_the_gpu_with_one_copy_back(card: Card, asked: str, 
     inputs = [x for x in tree_leaves(tagger.features(ROWS)) if isinstance(x, Tensor)]
     assert len(getattr(tagger, asked)(ROWS)) == len(ROWS)
     assert not card.waits
-    assert card.copies == {"to cpu": 1, "to lazy": len(inputs) + 1}  # the mask
+    assert card.copies == {"to cpu": 1, "to lazy": len(inputs) + 1}  # plus the mask
 
 
 @pytest.mark.parametrize("method", ["exact", "sampled", "one-pass"])

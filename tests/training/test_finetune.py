@@ -102,7 +102,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 def largest_difference(tagger: Tagger, other: Tagger) -> float:
-    """Return the largest difference of a weight: 0.0 for the same tagger."""
+    """Return the largest difference between two weights; 0.0 for equal taggers."""
     pairs = zip(tagger.state_dict().values(), other.state_dict().values(), strict=True)
     return max(float((a.double() - b.double()).abs().max()) for a, b in pairs if a.numel())
 
@@ -161,11 +161,13 @@ def test_resumed_training_equals_an_undisturbed_one(
         train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
     assert list(tmp_path.glob("checkpoint-*/trainer_state.json"))
     listener = Listener()
-    epochs, tagger = train(tmp_path, listener, tagger=make(seed=99), checkpoint_seconds=0.0)  # weights come from there
+    # The checkpoint replaces these weights.
+    epochs, tagger = train(tmp_path, listener, tagger=make(seed=99), checkpoint_seconds=0.0)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert epochs.best == undisturbed[0].best
     assert largest_difference(tagger, undisturbed[1]) == 0.0
-    assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # does not start again
+    # The curve does not start again.
+    assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})
 
 
 def test_cancelled_tagging_restores_the_number_of_threads() -> None:

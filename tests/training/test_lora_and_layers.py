@@ -68,7 +68,7 @@ def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Pa
 def test_frozen_encoder_freezes_lora_matrices(tmp_path: Path) -> None:
     tagger, _ = with_lora()
     settings = replace(FASTER, epochs=1)
-    with pytest.raises(Killed):  # at the begin of stage 2
+    with pytest.raises(Killed):  # at the beginning of the second stage
         lpft(tagger, TRAIN, DEV, settings, seed=1, folder=tmp_path, report=_SecondStage(), types=TYPES)
     matrices = {name: weight for name, weight in tagger.named_parameters() if "lora" in name}
     assert matrices
@@ -79,7 +79,7 @@ def test_frozen_encoder_freezes_lora_matrices(tmp_path: Path) -> None:
 
 
 class _SecondStage(Silent):
-    """Kill a training at the begin of its second stage."""
+    """Kill a training at the beginning of its second stage."""
 
     def stage(self, name: str) -> None:
         if name.startswith("training all of it"):

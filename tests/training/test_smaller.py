@@ -122,7 +122,7 @@ def test_inference_continues_in_smaller_batches(monkeypatch: pytest.MonkeyPatch)
 
 
 class Gradients:
-    """Gradients of the first optimizer step: with enough memory, and with memory for few rows."""
+    """Record the gradients of the first optimizer step, with enough memory and with memory for few rows."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.of: list[dict[str, Tensor]] = []

@@ -131,7 +131,7 @@ def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
 def test_alternating_training_cancelled_between_epochs_resumes_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: Head
 ) -> None:
-    """A rollback at the begin of an epoch also happens in a resumed process."""
+    """A resumed process also rolls weights back at the beginning of an epoch."""
 
     def odd(learner: BiLstmTagger, *_: object) -> float:
         """Return a value that goes up and down and depends only on the weights."""
