@@ -38,7 +38,7 @@ IMPORTED = pytest.StashKey[int]()  # number of modules at the last gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Long tests run first; at the end, one core would wait for the other.
+    # Long tests run first; otherwise one core would wait for the other at the end.
     items.sort(key=lambda item: item.path.parent.name not in LONG)
     if not REAL_DATA.is_dir():
         for item in items:
@@ -66,7 +66,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print how many tests were skipped and why, so that nobody takes them for passed."""
+    """Print how many tests were skipped and why, so that they are not taken for passed."""
     skipped = terminalreporter.stats.get("skipped", [])
     for reason, count in Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped).items():
         terminalreporter.write_line(f"{count} test{'s' * (count > 1)} left out: {reason}", yellow=True)

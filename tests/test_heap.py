@@ -32,7 +32,7 @@ library.fclose(file)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such arenas")
 def test_threads_of_the_app_share_the_heap(tmp_path: Path) -> None:
-    """Each arena keeps its own free memory, which grew with one arena per thread."""
+    """Each arena keeps its own free memory, so one arena per thread used more memory."""
     report = tmp_path / "heap.xml"
     environment = {**os.environ, "WINNOW_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", THREADS, str(report)]

@@ -29,7 +29,7 @@ from tests.waiting import until
 ROOT = Path(__file__).resolve().parents[2]
 _NAMES = (path.stem.partition("_")[2] for path in sorted((ROOT / "pages").glob("*.py")))
 PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {name in the menu: address}
-PATIENCE = waiting.WAIT_SECONDS * 1000  # milliseconds, as playwright counts them
+PATIENCE = waiting.WAIT_SECONDS * 1000  # milliseconds, the unit of playwright
 AGAIN = 20_000  # milliseconds before an action is repeated because a redraw lost it
 PORTS = range(12_000, 32_000)  # below the ports that the system assigns to outgoing connections
 # A new tab starts with an empty local storage; a reload keeps it.
@@ -37,7 +37,7 @@ FORGET = """if (location.protocol === "http:" && !sessionStorage.known) {
     localStorage.clear();
     sessionStorage.known = "yes";
 }"""
-# Resolves after two frames: a busy browser may need longer for them than any fixed pause.
+# Resolves after two frames, because a busy browser may need longer for them than any fixed pause.
 FRAMES = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # Milliseconds that a busy machine adds to drawing one frame and to one answer of the server.
 LAG = """async () => {

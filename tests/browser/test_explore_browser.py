@@ -35,7 +35,7 @@ PLACE = """([x, y]) => {
     const { xaxis, yaxis } = plot._fullLayout;
     return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];
 }"""
-Points = dict[str, dict[str, Any]]  # rows as the map's file has them
+Points = dict[str, dict[str, Any]]  # rows of the map's file
 
 
 @pytest.fixture(scope="module")

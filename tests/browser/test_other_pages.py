@@ -1,4 +1,4 @@
-"""Pages of other servers in a real browser: what they can reach of Winnow, and the headers of every answer."""
+"""Pages of other servers in a real browser: their access to Winnow, and the headers of every answer."""
 
 import http.server
 import threading

@@ -309,7 +309,7 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
     (pretrained,) = (runs.get(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
     law, food = corpora.find(*pretrained.manifest.config["corpora"]), corpora.find(tuned["vectors:food"]["vectors"])
     small, large = sorted((law.n_tokens, food.n_tokens))
-    assert 0 <= large - small < 40  # whole sentences below one cap
+    assert 0 <= large - small < 40  # both have whole sentences up to the same cap
     assert large <= corpora.find("law").n_tokens < corpora.find("food").n_tokens
     held_out = set(corpora.find("test").ids().tolist()) | set(corpora.find("hard").ids().tolist())
     assert not held_out & set(law.ids().tolist())

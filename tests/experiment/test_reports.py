@@ -214,7 +214,7 @@ def test_markup_and_control_characters_are_escaped_and_a_long_report_loses_nothi
     for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
         assert words in page
     assert "In all 2.0 h of computing" in page
-    assert "<td class=n>+10.4</td>" in page  # with less without
+    assert "<td class=n>+10.4</td>" in page  # F1 of b minus F1 of a
     assert "2 more on the next page" in page
     many = rows(40)
     text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))

@@ -55,7 +55,7 @@ def test_entity_types_are_mapped_in_the_form_or_by_a_file(
 ) -> None:
     app = opened(PAGE)
     borrowed = app.selectbox(key=f"assisting.assisting.{made['primary']}")
-    # Without the primary corpus.
+    # The primary corpus is not offered.
     assert len(borrowed.options) == sum(bool(corpus.types) for corpus in corpora.listed()) - 1
     borrowed.select(made["assisting"]).run()
     least = app.number_input(key="assisting.floor")

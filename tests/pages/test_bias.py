@@ -172,7 +172,7 @@ def test_rebuilt_set_shows_its_changes_and_an_earlier_one_can_be_chosen(run: str
     assert re.search(r"labels\.pdf, page \d+</small></li>", html)
     assert NASTY not in html
     app.selectbox(key=f"bias.which.{newer.id}").set_value(older.id).run()
-    assert "run" not in app.query_params  # the address still names the measurement
+    assert "run" not in app.query_params  # this choice is not part of the address
     assert app.selectbox(key=f"bias.which.{older.id}").value == older.id
     assert "--rate 0.1" in " ".join(codes(app))
 

@@ -20,7 +20,7 @@ OWN, OTHER = os.getuid(), os.getuid() + 1
 PORT = 8501
 
 
-Message = MutableMapping[str, Any]  # as ASGI has it
+Message = MutableMapping[str, Any]  # the type that ASGI defines
 
 
 class Inside:

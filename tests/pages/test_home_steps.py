@@ -158,7 +158,7 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
             assert (warnings[0] in words) if warnings else words
             assert ("2 more" in words) == (len(warnings) == 3)
     assert words.split(".")[0] not in said
-    # Of 90 sentences: simulates a corpus that takes too long to measure.
+    # 90 sentences are over this limit, so measuring would take too long.
     monkeypatch.setattr(home_steps, "MEASURED", 89)
     monkeypatch.delattr(insights, "health")
     assert home_steps.health(run) == ""

@@ -233,7 +233,7 @@ def test_charcnn_trains_by_sgd_with_a_falling_rate(base: dict[str, object], monk
         return SimpleNamespace(f1=lambda: f1, by_type=dict)
 
     def watched(trainer: training_loop.Finetuning, *given: Any) -> torch.Tensor:
-        optimizer = trainer.optimizer.optimizer  # accelerate's holds torch's
+        optimizer = trainer.optimizer.optimizer  # accelerate wraps the optimizer of torch
         taken.append((type(optimizer), optimizer.param_groups[0]["lr"]))
         return step(trainer, *given)
 

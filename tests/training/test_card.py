@@ -332,7 +332,7 @@ def test_training_uses_one_of_several_gpus(kind: str, tmp_path: Path, monkeypatc
     else:
         options = mlm_settings.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
         arguments = pretrain._arguments(tmp_path, options, 1e-4, card)
-    AcceleratorState._reset_state(reset_partial_state=True)  # it now says that this process has a GPU
+    AcceleratorState._reset_state(reset_partial_state=True)  # so that it reports a GPU for this process
     assert arguments.device.type == "cuda"
     if kind == "fine-tuning":
         assert arguments.accelerator_config.non_blocking
