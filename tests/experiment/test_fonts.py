@@ -65,7 +65,7 @@ def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
 
 
 @pytest.mark.usefixtures("bare")
-def test_letters_are_joined_and_words_to_the_left_are_turned() -> None:
+def test_letters_of_devanagari_and_arabic_are_joined() -> None:
     """Joined letters are narrower than the same letters apart."""
 
     def width(words: str) -> float:
