@@ -5,10 +5,10 @@ random variants draw as many sentences as the chosen threshold keeps. The thresh
 the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test
 set are left out.
 
-All variants take the same steps on the same primary batches, with a network of one size, and end together. Variants
-differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et al.: one sentence per
-step, from the two corpora in turn. `steps` and `passes` (over the primary sentences) of each row show how long each
-variant trained.
+All variants train for the same number of steps on the same primary batches, with networks of equal size and without
+early stopping. They differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et
+al.: one sentence per step, from the two corpora in turn. `steps` and `passes` (over the primary sentences) of each row
+show how long each variant trained.
 """
 
 import itertools
@@ -41,7 +41,7 @@ from core.tagging.network import MULTILINGUAL
 
 Share = Literal["all", "sub-word"]
 DRAWS = 3  # least number of random draws; each trains with one seed
-TO_THE_END = 1000  # epochs, the largest number that `epochs` allows
+TO_THE_END = 1000  # patience in epochs; the most that `epochs` allows, so that training never stops early
 
 
 class AssistConfig(WordVectorOptions, SklConfig):
@@ -51,7 +51,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     test: str = option(..., "Test set of the primary corpus.", corpus=True)
     thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "Thresholds to try.")
     shares: tuple[Share, ...] = option(
-        ("all",), "Layers that both corpora share: all, sub-word (the char-CNN only), or both in turn."
+        ("all",), "Layers that both corpora share: all, sub-word (the char-CNN only), or both, one after the other."
     )
     network: Literal["encoder", "bilstm", "charcnn"] = option(
         "charcnn", "charcnn is the network of Murthy et al. 2018; encoder starts from init."
@@ -135,8 +135,8 @@ class AssistTable:
     """The threshold chosen on dev for one share, and mean test F1 of the variants, percent.
 
     kept: assisting sentences that the threshold keeps. random: F1 with as many random ones; None if the threshold keeps
-    all. against_all, against_monolingual: Welch's test over seeds. runs: {`skl`, `all` or `monolingual`: its
-    fine-tuning}. verdicts: {other variant: verdict}.
+    all. against_all, against_monolingual: Welch's test over seeds. runs: {`skl`, `all` or `monolingual`: id of its
+    first `finetune` run}. verdicts: {other variant: verdict}.
     """
 
     share: str
@@ -333,7 +333,7 @@ def _verdict(test: Tested) -> AssistVerdict:
 
 
 def _learnt(table: AssistTable, store: RunStore) -> bool:
-    """Return True if at least one tagger of a variant learnt something."""
+    """Return True if at least one tagger learnt something, over the variants in `table.runs`."""
     runs = [store.get(name) for name in table.runs.values()]
     return any(len(taggers.collapsed_seeds(run)) < len(run.manifest.config["seeds"]) for run in runs)
 

@@ -26,7 +26,7 @@ _MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
     type=float,
     default=1.0,
     show_default=True,
-    help="Keep sentences that score below it. Choose it on the dev set (as `assist` does), never on the test set.",
+    help="Keep sentences whose SKL is below this. Choose it on the dev set (as `assist` does), never on the test set.",
 )
 @click.option("--output", type=FILE, help="Write the kept sentences: a CoNLL file (IOB2).")
 @click.option("--drift", type=FILE, help="Write the table of shared entities: a .csv file.")
@@ -64,9 +64,10 @@ def skl(
 @click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
 @json_option
 def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
-    """Train on the primary corpus with none, all, the kept sentences, and as many random ones of an assisting corpus.
+    """Test if adding sentences of an assisting corpus to the primary corpus improves a tagger.
 
-    The dev set chooses the threshold. All variants (arms) take the same steps, except with --preset paper.
+    The variants (arms) add no sentence, all, those below an SKL threshold, or as many random ones. The threshold is the
+    best one on the dev set. All variants train for the same number of steps, except with --preset paper.
     """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)

@@ -10,7 +10,7 @@ from core.charts import COLOURS, figure
 from core.results import FloatArray
 from core.terms import DEV, TEST
 
-WIDTH = 0.25  # width of a bar in SKL; whole thresholds are bar borders
+WIDTH = 0.25  # width of a bar in units of SKL; whole-number thresholds lie on a border between two bars
 
 
 def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:

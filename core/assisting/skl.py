@@ -1,12 +1,12 @@
 """`skl`: score every sentence of an assisting labelled corpus by how far its entities drift from the primary corpus.
 
 SKL is the symmetric KL divergence of tag distributions (Murthy et al. 2018, 2). An assisting corpus (another language,
-hospital or firm) helps if it labels the shared entities as the primary corpus does. Counts of types become
-distributions, and two distributions give one divergence. A sentence's score is the mean divergence of its shared
-entities; 0 means agreement. A sentence is kept if its score is below a threshold. The run knows no threshold, so a new
-threshold needs no new scores.
+hospital or firm) helps if it labels the shared entities as the primary corpus does. In each corpus, the counts of an
+entity's types become a distribution; the two distributions give the entity's divergence. A sentence's score is the mean
+divergence of its shared entities; 0 means agreement. A sentence is kept if its score is below a threshold. The scores
+do not depend on the threshold, so one run serves every threshold.
 
-The paper does not state the unit that is counted and the probability of an unseen type. Both are options here; the
+The paper does not state which unit is counted or which probability an unseen type gets. Both are options here; the
 defaults reproduce the printed counts (SOURCES.md, SKL).
 
 artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping
@@ -58,7 +58,10 @@ class SklOptions(Config):
     log: Literal["natural", "base2"] = option("natural", "Logarithm: divergence in nats or in bits.")
     min_count: int = option(1, "An entity that occurs less often in either corpus counts as not shared.", ge=1)
     shrinkage: float = option(
-        0.0, "Occurrences of an average entity added to the counts of each entity, so that rare ones weigh less.", ge=0
+        0.0,
+        "Pseudo-counts added to each entity, with the types distributed as in all entities together, so that a rare "
+        "entity gets a smaller divergence.",
+        ge=0,
     )
 
 
@@ -80,7 +83,7 @@ class Drift:
 
 
 def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
-    """Yield the units of a sentence that are counted, each as its name in lower case and its entity."""
+    """Yield the counted units of a sentence as (text in lower case, entity). unit: `token` or `surface`."""
     for entity in sentence.entities or ():
         if unit == "surface":
             yield " ".join(sentence.tokens[entity.start : entity.end]).lower(), entity
@@ -354,7 +357,8 @@ class DriftRow:
 class SharedLabels:
     """Assisting sentences to train on.
 
-    assisting: fingerprint of their corpus. assisting_types: types of the whole corpus, if these sentences lack some.
+    assisting: fingerprint of the corpus that holds only these sentences. assisting_types: types of the whole assisting
+    corpus, if these sentences lack some of them.
     """
 
     assisting: str
@@ -430,7 +434,7 @@ class Assisted:
         return [renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
 
     def marks(self, sentence: Sentence) -> list[Mark]:
-        """Return the shared entities of one of `sentences`."""
+        """Return the shared entities of a sentence that the method `sentences` returned."""
         rows = {name: row for row, name in enumerate(self.names)}
         usual = self.counts["primary"].argmax(axis=1)
         return [

@@ -56,7 +56,7 @@ def _table(run_id: str) -> Sequence[DriftRow]:
 def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[DriftRow]:
     """Return the shared entities, largest SKL first.
 
-    search: text that the entity must contain. least_count: occurrences in each of the two corpora.
+    search: text that the entity must contain. least_skl: lowest SKL. least_count: fewest occurrences in each corpus.
     """
     return [
         row
@@ -122,7 +122,7 @@ def export(run_id: str, threshold: float, path: Path) -> int:
 
 
 def unshared_types(primary: Corpus, assisting: Corpus) -> list[str]:
-    """Return the entity types that only one of two corpora has, which a type map can rename."""
+    """Return the entity types that occur in only one of the two corpora. A type map can rename them."""
     return sorted(set(primary.types) ^ set(assisting.types))
 
 
