@@ -32,7 +32,8 @@ _OUTPUT = click.option(
 def difficulty(output: str | None, as_json: bool, **values: object) -> None:
     """Measure the information of names and of contexts about entity types, in bits.
 
-    Pointwise V-information (PVI) and name minus context (CEIM) per mention; V-information of the corpus.
+    The result holds pointwise V-information (PVI) and name minus context (CEIM) for each mention, and V-information for
+    the whole corpus.
     """
     if output:
         # Check the output before hours of work.
@@ -97,7 +98,8 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
     "--train",
     type=CORPUS,
     default="",
-    help="Corpus whose names decide which slots are ambiguous; default: that of the robustness sets, or of RUNS.",
+    help="Corpus whose names decide which slots are ambiguous. Default: the training set that the robustness sets were "
+    "made for, or else that of RUNS.",
 )
 @json_option
 def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:

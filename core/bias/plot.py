@@ -170,7 +170,7 @@ def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerPoint:
-    """A tagger. plain, hard: F1 per seed on the plain and the harder set. best: no other beats it on both."""
+    """A tagger. plain, hard: F1 per seed on the plain and the harder set. best: see `best_of_both`."""
 
     name: str
     plain: Sequence[float]

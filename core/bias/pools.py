@@ -1,10 +1,11 @@
 """Mentions and sentences to draw from: pools of high and low PVI, and training sets by CEIM.
 
 The thresholds of the pools are our own, because Ma et al. 2023 print none (SOURCES.md, Rebuilding). `low_share` and
-`base_and` draw the sets of their Fig. 4 and Table 3, all of one size, with more or fewer low-CEIM mentions. A sentence
-is drawn once and keeps all its labels. A share is the share of sentences with a low-CEIM mention; the other sentences
-have none. The share of low-CEIM mentions is lower, because these sentences have other mentions too. Each set reports it
-(`Rebuilt.low`, `Rebuilt.measured`). With one seed, a larger share contains the low sentences of every smaller share.
+`base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn once and
+keeps all its labels. In Fig. 4 all sets have one size, and the share is the share of sentences with a low-CEIM mention;
+the other sentences have none. The share of low-CEIM mentions is lower, because these sentences have other mentions too.
+Each set reports it (`Rebuilt.low`, `Rebuilt.measured`). With one seed, the set of a larger share contains the low-CEIM
+sentences of every smaller share.
 """
 
 import re
@@ -28,7 +29,7 @@ LOW = "low"  # bin of CEIM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Thresholds of PVI, each in bits (`0.5`) or as a share of the type's mentions (`50%`: the median).
+    """Thresholds of PVI, each in bits (`0.5`) or as a quantile over the type's mentions (`50%`: the median).
 
     entity_low: highest PVI of a low name; `auto`: below 0 bits, or the lowest 20%. entity_high, context_high: lowest
     PVI of a high name or context. A name that is low is not high.
@@ -43,8 +44,8 @@ class Thresholds:
 class Pools:
     """Masks `(m,)` of mentions. entity_low, entity_high: name of low or high PVI. context_high: context of high PVI.
 
-    An unmeasured mention is in no pool. reached: the share of mentions that counts as "high" after `ladder` lowered the
-    threshold; "" if it did not.
+    An unmeasured mention is in no pool. reached: quantile, such as "30%", to which `ladder` lowered the thresholds of
+    "high"; "" if it did not lower them.
     """
 
     kinds: tuple[str, ...]
@@ -87,15 +88,15 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
 
 
 def ladder(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> list[Pools]:
-    """Return nested pools: by `thresholds`, then with lower and lower thresholds of "high", down to all but low names.
+    """Return nested pools: first by `thresholds`, then with ever lower thresholds of "high".
 
-    Parameters as in `find_pools`. A threshold that adds no mention is left out.
+    The last pools exclude only low names. Parameters as in `find_pools`. A threshold that adds no mention is left out.
     """
     pools = [find_pools(kinds, entity, context, thresholds)]
     for rung in RUNGS:
         last, lowered = pools[-1], replace(thresholds, entity_high=rung, context_high=rung)
         more = find_pools(kinds, entity, context, lowered)
-        # The union, because a threshold in bits may admit mentions of a type that a share does not.
+        # The union, because a threshold in bits may admit mentions of a type that a quantile does not.
         names, contexts = last.entity_high | more.entity_high, last.context_high | more.context_high
         if names.sum() > last.entity_high.sum() or contexts.sum() > last.context_high.sum():
             pools.append(replace(last, entity_high=names, context_high=contexts, reached=rung))
@@ -116,7 +117,7 @@ def _bits(values: FloatArray, threshold: str) -> float:
 
 
 def _parse(threshold: str) -> tuple[float, bool]:
-    """Return (bits, False) or (share, True)."""
+    """Parse a threshold into (bits, False) or (quantile, True). Errors: ConfigError."""
     if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", threshold):
         share = float(match[1]) / 100
         if share <= 1:

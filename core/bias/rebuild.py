@@ -62,9 +62,9 @@ READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-# A corpus may share this many sentences with a held-out set, or this share of the smaller one: these are stock phrases.
+# A corpus may share 20 sentences or 10% of the smaller set, whichever is more, with a held-out set: stock phrases.
 STOCK, SHARED = 20, 0.1
-NEARLY = 0.9  # share of the smaller corpus in both, from which it counts as part of the larger
+NEARLY = 0.9  # if at least this share of the smaller corpus is in both, it counts as part of the larger one
 
 
 class RebuildOptions(Config):
@@ -72,13 +72,13 @@ class RebuildOptions(Config):
 
     entity_low: str = option(
         pools.AUTO,
-        "Highest information of a low name: bits (0.5), or a share of its type's names (20%). auto: below 0 bits, or "
-        "the lowest 20% of a type if fewer than 5% of its names are below 0 bits.",
+        "Highest information of a low name: bits (0.5), or a quantile over its type's names (20%: the lowest fifth). "
+        "auto: below 0 bits, or the lowest 20% of a type if fewer than 5% of its names are below 0 bits.",
     )
     entity_high: str = option(
         "50%",
-        "Lowest information of a high name: bits, or a share of its type's names. It is lowered in steps of 10% if "
-        "there are too few high names to reach the rate.",
+        "Lowest information of a high name: bits, or a quantile over its type's names (50%: the median). It is lowered "
+        "in steps of 10% if there are too few high names to reach the rate.",
     )
     context_high: str = option("50%", "Lowest information of a high context; low2high and random2high never lower it.")
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
@@ -199,7 +199,7 @@ def held_out(
 ) -> list[str]:
     """Return the texts of `holdout`. sentences: all of `train`. note: function that gets each note for the reader.
 
-    Errors: CorpusError if the training corpus is a held-out set, or holds one.
+    Errors: CorpusError if too many sentences of the training corpus are in a held-out set.
     """
     if not holdout:
         note("No held-out set was given, so this corpus may be one; give its dev and test sets.")

@@ -56,9 +56,9 @@ K = TypeVar("K", tuple[str, str], tuple[str, Name])
 
 
 def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """A: give random mentions of high name PVI low-PVI names of their type, in added copies of their sentences.
+    """A: draw random mentions whose names have high PVI, and give them low-PVI names of their type.
 
-    Mentions of one sentence share one copy.
+    The renamed sentences are added as copies. Mentions of one sentence share one copy.
     """
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=_shuffled, kind="random2low")
 
@@ -70,9 +70,10 @@ def highc2low(training: Training, ladder: Sequence[Pools], rate: float, seed: in
 
 
 def redundant2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """C: keep one mention of each repeated name of high PVI, then one of the names that share a content word.
+    """C: rename redundant mentions in place. They get low-PVI names of their type.
 
-    The others get low-PVI names of their type, in place, the most frequent names first.
+    Of the mentions with the same name of high PVI, one is kept. Of the kept names that share a content word, one is
+    kept. The others are redundant; the most frequent names are changed first.
     """
     kind, order = "redundant2low", _redundant
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=order, kind=kind, in_place=True)
@@ -87,7 +88,7 @@ def _shuffled(training: Training, mentions: Sequence[int], rng: Random) -> list[
 
 
 def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list[int]:
-    """Return the mentions to leave out. Keep one per name; of these, keep one per shared content word."""
+    """Return the mentions to rename. Keep one per name; of these, keep one per shared content word."""
     by_name: dict[tuple[str, Name], list[int]] = defaultdict(list)
     for mention in mentions:
         by_name[training.kinds[mention], training.names[mention]].append(mention)
@@ -196,9 +197,9 @@ def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: 
 
 
 def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """II: delete the least informative contexts, by the mean rank of context PVI within the type over a sentence.
+    """II: delete the least informative contexts, the sentences with the lowest mean rank first.
 
-    A sentence whose contexts are all high is kept.
+    A mention's rank is that of its context PVI within its type. A sentence whose contexts are all high is kept.
     """
     # Ranks, not bits: types differ in their entropy, so by bits rare types would all be deleted first or last.
     ranks, high = _ranks(training), ladder[0].context_high
@@ -226,9 +227,9 @@ def _ranks(training: Training) -> FloatArray:
 class _Plan:
     """Contexts to delete, and retained ones that replace them.
 
-    whole: rows to replace as whole sentences. by_mention: {row: mentions to replace singly}. It also has the rows of
-    `whole`, for the case that no copy is new. sentences: {types: retained rows whose contexts are all high}. mentions:
-    {type: retained mentions whose context may be lent}.
+    whole: rows to replace as whole sentences. by_mention: {row: mentions whose contexts are replaced singly}. It also
+    holds the rows of `whole`, for which it is used if no new copy can be made. sentences: {types: retained rows whose
+    contexts are all high}. mentions: {type: retained mentions whose context may be lent}.
     """
 
     whole: set[int]
@@ -238,7 +239,10 @@ class _Plan:
 
 
 def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolArray, wanted: int) -> _Plan:
-    """Take rows in `order` until `wanted` mentions are deleted. poor: mask `(m,)` of mentions to replace singly."""
+    """Take rows in `order` until the contexts of `wanted` mentions are deleted.
+
+    poor: `(m,)` mask of the mentions whose context may be replaced singly, without the rest of the sentence.
+    """
     free = training.by_row(_indices(training.free))
     all_high = {row for row, mentions in free.items() if high[mentions].all()}
     lending = {
@@ -247,7 +251,8 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
         for mention, words in zip(mentions, context_words(training.sentences[row]), strict=True)
         if high[mention] and words >= ENOUGH
     }
-    # The last retained sentence or mention of its types is kept, because deleted ones of these types need it.
+    # The last sentence of its types, and the last mention of its type, that can lend a context must be retained:
+    # deleted contexts of these types need it as a replacement.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()
@@ -557,7 +562,10 @@ def _letters(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
 
 
 def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
-    """Return edit distances `(n,)` from `text` to each of `others` (see `_letters`); one table row per letter."""
+    """Return edit distances `(n,)` from `text` to each of `others` (see `_letters`).
+
+    Dynamic programming over all of `others` at once, one row of the table per letter of `text`.
+    """
     codes, lengths = others
     steps = np.arange(len(codes) + 1, dtype=np.int16)[:, None]
     line = np.repeat(steps, len(lengths), axis=1)

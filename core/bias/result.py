@@ -102,7 +102,8 @@ def read_mentions(path: Path) -> list[Mention]:
 def unsupported(mentions: Sequence[Mention]) -> IntArray:
     """Return the numbers `(k,)` of the mentions with no PVI above 0 and at least one below 0.
 
-    A view without information has PVI 0 up to rounding error, which must not hide the other view.
+    PVI is rounded first. A view without information has a PVI of 0 up to rounding error, which could otherwise count as
+    above 0.
     """
     entity, context = (
         np.round([getattr(m, name) for m in mentions], _DECIMALS) for name in ("pvi_entity", "pvi_context")
@@ -319,9 +320,9 @@ def _log_file(run: Run, log: str) -> Path:
 class Diff:
     """A changed sentence.
 
-    before: the sentence without the edits. after: the sentence with them. gone: another sentence, whose place `after`
-    took because its context was deleted; else None. edits: edits of `after`. unsure: start offsets of its ambiguous
-    slots.
+    before: the sentence without the edits. after: the sentence with them. gone: the deleted sentence that `after`
+    replaced; None if `after` was added or changed in place. edits: edits of `after`. unsure: start offsets of the
+    ambiguous slots of `after`.
     """
 
     before: Sentence

@@ -222,7 +222,7 @@ LENGTHS = range(3, 15)  # characters of a generated word
 TRIES = 200  # words drawn from the chain; after that, letters are appended until the word is new
 _BEGIN, _END = "\x02", "\x03"
 _SLIPS = ("replace", "swap", "insert", "delete")
-_SLIP_TRIES = 20  # swapping equal letters or drawing the same letter again changes nothing
+_SLIP_TRIES = 20  # several, because swapping equal letters or drawing the same letter again changes nothing
 Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
 MOST_BYTES, MOST_LETTERS = 20_000_000, 500  # most bytes of a list of names; most letters of a line
 
@@ -392,7 +392,10 @@ def _letter(like: str, rng: Random, known: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return the first word of a letter's Unicode name, with the category for other characters; LATIN for all ASCII."""
+    """Return the script of a character: the first word of its Unicode name; LATIN for all ASCII.
+
+    For a character that is no letter, the Unicode category follows the script.
+    """
     if letter.isascii():
         return "LATIN"
     name = unicodedata.name(letter, "LATIN").split()[0]
