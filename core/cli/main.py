@@ -34,7 +34,7 @@ from core.selection.cli import choice_group, count_alike, export, map_selection,
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
 
-SHARED = ("pretrain", "finetune")  # commands whose work several processes of torchrun share
+SHARED = ("pretrain", "finetune")  # commands that can run as several processes under torchrun
 COMMANDS = (
     samples,
     corpus,

@@ -112,7 +112,7 @@ def finish(
     plain: Callable[[Result], Sequence[str]] | None = None,
     finding: Finding | None = None,
 ) -> Result:
-    """Print a finished run's result and return it. First `write` writes the run to the path `output`.
+    """Print a finished run's result and return it. If `output` is given, `write` first writes the run to that path.
 
     plain: function from the result to its lines, used without `as_json`. finding: verdict to print last.
     """
