@@ -17,7 +17,7 @@ CONFIG = KINDS["rank"].config
 
 @click.group("encoders")
 def encoders_group() -> None:
-    """Encoders to start from: what is here, what can be fetched, and which of them fits."""
+    """List the encoders to start from, fetch one, or rank them on your data."""
 
 
 @encoders_group.command("list")
@@ -50,9 +50,9 @@ def encoders_get(name: str, as_json: bool) -> None:
 @config_options(CONFIG)
 @json_option
 def encoders_rank(as_json: bool, **values: object) -> None:
-    """Rank encoders by how well their frozen states fit the labelled data (L_C), in seconds.
+    """Rank encoders in seconds, by how well their frozen states fit the labelled data (L_C).
 
-    By H-score, LogME and the score (F1) of a linear probe.
+    The fit is measured by H-score, LogME and the score (F1) of a linear probe on the dev set.
     """
     run = runs.execute("rank", given(values, CONFIG), progress)
     finish(run, as_json, plain=lambda _: in_words(read(run, RankResult)))

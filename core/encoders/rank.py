@@ -258,8 +258,8 @@ def _score_layer(layer: int, states: FloatArray, sample: Labelled) -> LayerScore
 def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     """Propose the topmost layer whose probe reliably beats the last layer's within train; else the last.
 
-    The topmost such layer is proposed instead of the best one, because training closes most of the gap, and the layers
-    above are lost.
+    The topmost such layer is proposed instead of the best one. Training closes most of the gap between them, and a
+    tagger that reads a lower layer loses all layers above it.
     """
     from core.encoders.transfer import probe_gain, within
 

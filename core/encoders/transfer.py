@@ -78,8 +78,8 @@ def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, m
 def h_score(states: FloatArray, labels: IntArray) -> float:
     """Return the H-score (Bao et al. 2019) of states `(n, d)` for classes `(n,)`.
 
-    It measures how far class means lie apart in units of the spread, at most the number of classes - 1. The covariance
-    is shrunk by Ledoit and Wolf's rule (Ibrahim et al. 2022).
+    It measures the spread of the class means relative to the spread of all states. Its maximum is the number of classes
+    minus 1. The covariance is shrunk by Ledoit and Wolf's rule (Ibrahim et al. 2022).
     """
     centred = np.asarray(states, dtype=np.float64) - states.mean(axis=0, dtype=np.float64)
     n, d = centred.shape
@@ -117,16 +117,18 @@ def log_me(states: FloatArray, labels: IntArray) -> float:
     # Values below this are rounding errors, by the rule of `numpy.linalg.matrix_rank`.
     kept = squared > squared.max(initial=0) * max(n, d) * np.finfo(np.float64).eps
     targets = _targets(labels)
-    # Squared length of each target on each axis.
+    # Squared length of each target's projection on each axis.
     along = (axes[:, kept].T @ (features.T @ targets)) ** 2 / squared[kept, None]
     evidence = [_evidence(squared[kept], along[:, k], n, d, targets[:, k].sum()) for k in range(targets.shape[1])]
     return float(np.mean(evidence))
 
 
 def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: float) -> float:
-    """Return the log evidence per row of one target. length: its squared length. along: the same on each axis.
+    """Return the log evidence per row of one target.
 
-    The precisions of the weights (prior) and of the noise are iterated to a fixed point.
+    squared: `(k,)` squared singular values of the states `(n, d)`. along: `(k,)` squared length of the target's
+    projection on each axis. length: squared length of the target. The precisions of the weights (prior) and of the
+    noise are iterated to a fixed point.
     """
     beyond = max(length - along.sum(), 0.0)
     prior = noise = 1.0
@@ -174,7 +176,7 @@ def probed(
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
     """Return weights `(d, k)` and biases `(k,)`; the same words always give the same ones."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
-    # The penalty makes the loss strictly convex. From zero, L-BFGS always takes the same way to its only minimum.
+    # The penalty makes the loss strictly convex. From zero, L-BFGS always takes the same path to the only minimum.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=PROBE_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
@@ -199,7 +201,7 @@ def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[P
 
 
 def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], folds: int) -> Evaluation:
-    """Evaluate probes on `train` by cross-validation: each sentence by the probe of the other folds."""
+    """Evaluate probes on `train` by cross-validation: the probe of the other folds predicts each sentence."""
     at = np.cumsum([0, *(len(sentence.tokens) for sentence in train)])
     fold_of = np.random.default_rng(0).permutation(len(train)) % folds
     words = np.repeat(fold_of, np.diff(at))

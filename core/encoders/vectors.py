@@ -1,9 +1,9 @@
 """Sentence vectors, written by `embed` runs, and word vectors, written by `vectors` and `vectors-import` runs.
 
 artifacts/  vectors-000012.npy  (1,) for 8,192 sentences: (m, d) float16 rows of length 1, then their (m,) norms
-            norms.npy           (n,) float32, norms of the sentences before they were scaled to length 1
-            vectors.npy         (n, d) float32, of words; of sentences, float16, in runs of older versions
-            words.txt           one per line, the most frequent first, or in the order of the imported file
+            norms.npy           (n,) float32, norms of the sentence vectors before they were scaled to length 1
+            vectors.npy         word vectors, (n, d) float32; in older `embed` runs, sentence vectors, float16
+            words.txt           one word per line, the most frequent first, or in the order of the imported file
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,8 @@ class EmbedResult:
 class VectorsResult:
     """Result of a `vectors` run.
 
-    words: number of words with a vector. dimension: numbers per vector. tokens: number read. cut: the rule that cut
-    the text. mean_cosine: of all pairs of words; None in results of older versions.
+    words: number of words with a vector. dimension: numbers per vector. tokens: number of tokens read. cut: rule that
+    cut the text into tokens. mean_cosine: over all pairs of words; None in results of older versions.
     """
 
     words: int
@@ -64,9 +64,9 @@ class VectorsResult:
 class ImportResult:
     """Result of a `vectors-import` run.
 
-    words: number of words with a vector. dimension: numbers per vector. again: lines left out because their word was a
-    duplicate. unusable: lines left out because their word cannot be a token. whole: True if the file was read to its
-    end.
+    words: number of words with a vector. dimension: numbers per vector. again: number of lines skipped because their
+    word occurred before. unusable: number of lines skipped because their word cannot be a token. whole: True if the
+    file was read to its end.
     """
 
     name: str
@@ -147,7 +147,7 @@ def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
 
 
 def shards(run: Run) -> tuple[str, Path]:
-    """Return the prefix and the folder of the files of sentences."""
+    """Return the prefix and the folder of the files of sentence vectors."""
     return _SHARD, run.artifacts
 
 
@@ -242,7 +242,7 @@ def imports(store: RunStore) -> dict[str, ImportResult]:
 def find_import(option: str, reference: str, store: RunStore) -> tuple[str, ImportResult]:
     """Return `(run id, result)` of a finished import, found by name or id. option: named in the error message.
 
-    Errors: ConfigError if there is none.
+    Errors: ConfigError if there is none, Unfinished if the import has not finished.
     """
     here = imports(store)
     for run_id, imported in here.items():
