@@ -1,4 +1,4 @@
-"""Answers of a person about the sentences of a queue, in an append-only log beside the run of `KINDS`.
+"""Answers of a person about the sentences of a queue, in an append-only log in the folder of a run of `KINDS`.
 
 answers.jsonl   one answer per line; the latest answer about a sentence counts
 """
@@ -31,7 +31,8 @@ class Answer:
 
     action: `label`: the entities are right, also if there are none; `skip`; `flag`: the sentence needs a second look;
     `reopen`: the sentence has no answer any more. place: number of the sentence in the queue, from 0.
-    seconds: time that it took. client, number: the browser tab and its count, so that no answer is stored twice.
+    seconds: time that it took. client, number: the browser tab and its number of the answer, so that no answer is
+    stored twice.
     annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a difference.
     time: seconds since 1970. by: the account.
     """
@@ -241,9 +242,10 @@ def add(folder: Path, given: Sequence[Answer]) -> None:
 
 
 def checked(given: Mapping[str, object], lengths: Sequence[int], types: Collection[str] = ()) -> Answer:
-    """Return an answer as a browser sends it. Errors: ConfigError.
+    """Parse and check an answer that a browser sent. Errors: ConfigError.
 
-    lengths: tokens of each sentence of the queue. types: known types; the names of others are checked.
+    lengths: tokens of each sentence of the queue. types: known types; the name of any other type is checked
+    (`check_type`).
     """
     try:
         answer = _of_line(given)

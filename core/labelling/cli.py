@@ -28,13 +28,13 @@ def label_group() -> None:
 @config_options(KINDS["queue"].config)
 @click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
-@click.option("--suggestions/--no-suggestions", default=True, help="Write what the tagger finds, as suggestions.")
+@click.option("--suggestions/--no-suggestions", default=True, help="Write the tagger's entities as suggestions.")
 @json_option
 def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, **values: object) -> None:
     """Queue the sentences of the domain corpus (D_C) whose labels are expected to help most.
 
-    They are training sentences only: label dev and test sets at random, without suggestions, because suggestions bias
-    the measure.
+    Use them for training only. Sentences of dev and test sets must be drawn at random (`label draw`) and labelled
+    without suggestions, or the scores are biased.
     """
     _make("queue", values, output, tool, suggestions=suggestions, as_json=as_json)
 
@@ -82,7 +82,7 @@ def _make(
 )
 @json_option
 def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
-    """Take the labels of FILE, written by a labelling tool, as answers about the sentences of RUN."""
+    """Store the labels of FILE, written by a labelling tool, as answers about the sentences of RUN."""
     found = view.import_labels(run_id, Path(file), annotator)
     if as_json:
         report(asdict(found), as_json)
@@ -135,7 +135,7 @@ def label_agreement(run_id: str, as_json: bool) -> None:
 def label_seal(run_id: str, as_json: bool) -> None:
     """Make corpora of the labelled sentences of RUN.
 
-    Of a queue: a training set; of a draw: a dev and a test set; of a review: the corpus with the corrected labels.
+    A queue gives a training set, a draw a dev set and a test set, and a review the corpus with its corrected labels.
     """
     make: Mapping[str, Callable[[], Sequence[Corpus]]] = {
         "queue": lambda: [view.training_set(run_id)],

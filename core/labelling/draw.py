@@ -16,7 +16,7 @@ from core.selection.result import withheld_flags
 from core.shown import count
 from core.stats.draws import uniform
 
-DEV_EACH = 4  # one in so many drawn sentences is for the dev set; the others are for the test set
+DEV_EACH = 4  # every fourth drawn sentence goes into the dev set, the others into the test set
 
 
 class DrawConfig(Config):

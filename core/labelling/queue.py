@@ -1,8 +1,9 @@
-"""`queue`: the sentences of D_C to label next, where a label is expected to help most (SOURCES.md, Labelling queue).
+"""`queue`: the sentences of D_C whose labels are expected to help most (SOURCES.md, Labelling queue).
 
-With a tagger, the order is similarity to T_C plus the tagger's uncertainty, both standardised. Sentences that are
-alike, or have the same main entity, do not follow each other. Without a tagger, the queue has the sentences nearest to
-the centres of clusters of the most similar sentences.
+With a tagger, sentences are ordered by similarity to T_C plus the tagger's uncertainty, both standardised. A sentence
+that is similar to earlier ones moves down (maximal marginal relevance). It is left out if an earlier one has the same
+main entity. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
+to the centre of each cluster.
 
 artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
 """
@@ -56,7 +57,7 @@ class QueueConfig(ScoreConfig):
     answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the rows of D_C that earlier queues had answers about; they are not queued again."""
+        """Return the options with the rows of D_C that were answered in an earlier queue; they are not queued again."""
         return super().settled().model_copy(update={"answered": answered_rows(self.domain)})
 
     @field_validator("model")
@@ -70,7 +71,7 @@ class Queued:
     """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
 
     uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: what the
-    tagger finds. why: of `review`: reasons why the labels may be wrong.
+    tagger finds. why: reasons that the labels may be wrong, only in a `review`.
     """
 
     row: int
@@ -92,7 +93,7 @@ class QueueResult:
 
 
 def answered_rows(domain: str) -> tuple[int, ...]:
-    """Return the rows of D_C that earlier queues of this project had answers about, ascending."""
+    """Return the rows of D_C that were answered in an earlier queue of this project, ascending."""
     rows = set[int]()
     mark = Library(home()).find(domain).fingerprint
     for run in RunStore(home()).list("queue", state="succeeded"):
@@ -169,7 +170,10 @@ def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) 
 def _ask(
     config: QueueConfig, job: Job, raw: bool, sentences: Sequence[Sentence]
 ) -> tuple[list[Prediction], FloatArray, tuple[str, ...]]:
-    """Return what the tagger finds in each sentence, how unsure it is, and its types. raw: D_C was cut by our rule."""
+    """Return the tagger's entities and its uncertainty for each sentence, and its types.
+
+    raw: True if Winnow's own rule cut D_C into tokens.
+    """
     from core.models.taggers import load_tagger
 
     with on_device(job, alone=False):
@@ -189,7 +193,7 @@ def standardised(values: FloatArray) -> FloatArray:
 
 
 def without_repeats(order: Sequence[int], sentences: Sequence[Sentence], found: Sequence[Prediction]) -> list[int]:
-    """Return the order without sentences whose main entity, the longest one, is that of an earlier sentence."""
+    """Return the order without sentences that share their main (longest) entity with an earlier sentence."""
     seen, kept = set[str](), list[int]()
     for i in order:
         name = _main_entity(sentences[i], found[i].entities)
@@ -209,7 +213,7 @@ def _main_entity(sentence: Sentence, entities: Sequence[Entity]) -> str | None:
 def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
     """Return the indices of the `n` rows that are nearest to the centres of as many clusters, best score first.
 
-    rows: `(m, d)` unit vectors, best score first. With at most `n` distinct rows, all indices are returned in order.
+    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, the best of the others follow.
     """
     from sklearn.cluster import KMeans
 

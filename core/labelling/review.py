@@ -123,8 +123,8 @@ def run(config: ReviewConfig, job: Job) -> ReviewResult:
 def ordered(findings: Iterable[Finding]) -> list[tuple[int, float, tuple[str, ...]]]:
     """Return (row, strength, reasons) of each row with a finding, strongest first.
 
-    The strength of a mention is the sum over its checks, and that of a sentence is that of its strongest mention.
-    Mentions that overlap count as one, because checks may differ about its borders.
+    The strength of a mention is the sum over its checks. A sentence has the strength of its strongest mention. Mentions
+    that overlap count as one, because checks may differ about the borders of a mention.
     """
     by_row = defaultdict[int, list[Finding]](list)
     for finding in findings:
@@ -211,8 +211,9 @@ def _mentions(config: ReviewConfig, job: Job) -> list[Mention]:
 def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str, str]) -> list[Finding]:
     """Find mentions whose type is not the usual one of their name in another corpus (SKL above `DRIFTS`).
 
-    types: new names of the other corpus's types. The strength is the share of the usual type there. Types that only one
-    of the corpora has, and names that occur there less than `OFTEN` times, are not compared.
+    types: new names of the other corpus's types. The strength is the share of the usual type in the other corpus. Types
+    that only one of the corpora has are not compared, and neither are names that occur less than `OFTEN` times in the
+    other corpus. Errors: CorpusError if the other corpus has no entity or no type of this corpus.
     """
     if not against.types:
         raise CorpusError(
@@ -280,11 +281,11 @@ def _by_taggers(config: ReviewConfig, job: Job, corpus: Corpus, sentences: Seque
 
 
 def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequence[float]) -> list[Finding]:
-    """Compare the labels of a sentence with what a tagger finds that did not train on it.
+    """Compare the labels of a sentence with the entities of a tagger that did not train on this sentence.
 
-    found: the tagger's entities with their probabilities. beliefs: the probability of each label, in order. A label is
-    suspicious if its probability is at most 1 - `LEAST`, and an entity without a label if its probability is at least
-    `LEAST`. An entity that overlaps a label is the reason of that label.
+    found: the tagger's entities with their probabilities. beliefs: the tagger's probability of each label, in order.
+    A label is suspicious if its probability is at most 1 - `LEAST`; its reason names the entities that overlap it. An
+    entity that overlaps no label is suspicious if its probability is at least `LEAST`.
     """
     labels = sorted(sentence.entities or ())
     pairs = list(zip(found.entities, found.confidence, strict=True))

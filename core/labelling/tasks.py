@@ -18,8 +18,8 @@ ENDINGS = {"doccano": ".jsonl", "label-studio": ".json", "prodigy": ".jsonl", "b
 def write(sentences: Iterable[Sentence], path: Path, tool: str, *, labelled: bool = False) -> int:
     """Write sentences for a tool of `ENDINGS`, and return their number.
 
-    labelled: True if their entities are labels, False if they are suggestions. The hash of its text joins an answer to
-    its sentence. Errors: CorpusError if tokens are not in the text.
+    labelled: True if the entities are labels, False if they are suggestions. `view.import_labels` later finds the
+    sentence of an answer by its id, the hash of its text. Errors: CorpusError if tokens are not in the text.
     """
     rows = list(sentences)
     spans = [_spans(sentence) for sentence in rows]

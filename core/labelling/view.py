@@ -125,9 +125,9 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
 class ImportedLabels:
     """Numbers of sentences in a file of a labelling tool, summed over its annotators.
 
-    labelled: with labels, and in the queue. changed: those of them that had another answer before. suggested: those of
-    them whose labels are exactly the suggestions. unknown: with a text that is not in the queue. annotators: their
-    names, if the file has several.
+    labelled: sentences of the queue that have labels in the file. changed: labelled sentences that had another answer
+    before. suggested: labelled sentences whose labels are exactly the suggestions. unknown: sentences whose text is not
+    in the queue. annotators: their names, if the file has several.
     """
 
     labelled: int
@@ -140,10 +140,11 @@ class ImportedLabels:
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels of a file as answers about a queue, joined by the id of the text.
 
-    annotator: who labelled them. If the file names several annotators, the labels of this one are read, or those of
-    all if it names no such annotator. Labels over other tokens of the same text are mapped to those of the queue. A
-    second import changes nothing. Errors: ReadError, PathError; OptionsError if the file's labels need a question;
-    ConfigError for the name.
+    annotator: who labelled them. If the file names several annotators, only the labels of this one are read; if this
+    one is not among them, the labels of all are read. If the file has other tokens for a text, its labels are mapped to
+    the tokens of the queue. A second import changes nothing.
+    Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file; ConfigError if the
+    name cannot be an annotator's.
     """
     known = readers.sniff(path).agreement
     names = tuple(known.annotators) if known else ()
@@ -295,8 +296,8 @@ def training_set(run_id: str) -> Corpus:
     """Store the training set in use with the labelled sentences of a queue, as a new corpus.
 
     Sentences of this queue that are in the training set already are replaced, so that a second call adds none twice.
-    New sentences get tokens as in the training set. Errors: ConfigError if nothing was labelled, or for sentences that
-    were drawn for a dev and a test set.
+    New sentences get tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no
+    queue: sentences of other runs were not chosen for training.
     """
     new = labelled(run_id)
     if purpose(run_id) != "queue":
@@ -337,8 +338,8 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
     """Store drawn and labelled sentences as a dev set, a quarter of them, and a test set, as two new corpora.
 
     Sentences that were skipped or flagged, or on which annotators differ, are in neither. If more are labelled later, a
-    sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or for sentences
-    of a queue, which suit training only.
+    sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or if the run is
+    no draw: only sentences that were drawn at random give unbiased scores.
     """
     rows = list(zip(answered(run_id).labelled, labelled(run_id), strict=True))
     if purpose(run_id) != "draw":
@@ -362,7 +363,7 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
 def corrected(run_id: str) -> Corpus:
     """Store the reviewed corpus with the corrected labels, as a new corpus. All copies of a sentence get its labels.
 
-    Errors: ConfigError if no label was changed, or for sentences that are not those of a review.
+    Errors: ConfigError if no label was changed, or if the run is no review.
     """
     if purpose(run_id) != "review":
         raise ConfigError(f"{run_id}: is not a review of labels; start one with `label review`.")
@@ -434,7 +435,8 @@ def draw_options(n: int) -> dict[str, object]:
 def review_options(corpus: str, against: str = "") -> dict[str, object]:
     """Return the options of reviewing a labelled corpus. against: another labelled corpus, "" for none.
 
-    The taggers choose their best epoch on the dev set in use. If a measurement of the page Bias is here, it is used.
+    The taggers choose their best epoch on the dev set in use. If the project has a finished `difficulty` run on this
+    corpus, the review uses the newest one.
     """
     dev = roles().get("dev", "")
     measured = [
@@ -510,9 +512,9 @@ def curve() -> list[Point]:
 def next_labels(points: Sequence[Point]) -> dict[int, Step]:
     """Return the expected gain of `NEXT` more labelled sentences, {sentences: gain}; {} for fewer than three sizes.
 
-    It is an estimate by a power law (SOURCES.md, Power laws), no evidence.
+    The gain is extrapolated by a power law (SOURCES.md, Power laws); it is not evidence.
     """
-    sizes = {point.sentences: point.f1 for point in reversed(points)}  # of equal sizes, the newest
+    sizes = {point.sentences: point.f1 for point in reversed(points)}  # of several points with one size, the newest
     if len(sizes) < 3:
         return {}
     return {n: next_step(sizes, max(sizes) + n) for n in NEXT}
