@@ -156,9 +156,9 @@ def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figur
 
 
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
-    """Draw the share of the best n of one selection that are among the best n of the other, against n, and chance.
+    """Draw the share of sentences that the best n of two selections have in common, against n, beside that by chance.
 
-    points: (n, shared). of: number of sentences to select from.
+    points: (n, number of shared sentences). of: number of sentences to select from.
     """
     sizes = np.array([n for n, _ in points], dtype=np.float64)
     shares = np.array([shared / max(n, 1) for n, shared in points])
@@ -342,9 +342,9 @@ Box = tuple[slice, slice]  # steps across and up that a name covers
 def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray, names: Sequence[str]) -> None:
     """Write the topics' names on a map, the largest topic first.
 
-    x, y: positions, shape (m,). topics: indices into `names`, shape (m,). A name goes near the middle of its topic,
-    where it covers the fewest points and no other name; a line leads to the topic's border, so that it crosses none of
-    the topic's points. A name without room is left out.
+    x, y: positions, shape (m,). topics: indices into `names`, shape (m,). A name goes near the middle of its topic, to
+    the place where it covers the fewest points and no other name. A line leads from a name beside its topic to the
+    nearest point in the inner half of the topic, so that it crosses few other points. A name without room is left out.
     If the figure colours by these names, a coloured dot before each name replaces the legend.
     """
     if not len(x):
@@ -395,9 +395,9 @@ def _middle(x: FloatArray, y: FloatArray, inside: IntArray) -> int:
 
 
 def _nearest(right: IntArray, higher: IntArray, label: tuple[int, int]) -> int:
-    """Return the point nearest to the label, among the nearer half of a topic's points to its middle.
+    """Return the index of the point nearest to the label, among the half of a topic's points nearest to its middle.
 
-    right, higher: positions relative to the middle, in steps, shape (m,). label: its position, relative to the middle.
+    right, higher: positions relative to the middle, in steps, shape (m,). label: its position relative to the middle.
     """
     from_middle = right**2 + higher**2
     from_label = (right - label[0]) ** 2 + (higher - label[1]) ** 2

@@ -3,8 +3,8 @@ of columns, the hits of a search, and the sentences that lie in several of these
 
 A token identifies a region in an address, in a file's name and on the command line. `topic:3`, `class:filtered` and
 `point:17` are complete; `lasso:5e0c91ab`, `box:...` and `column:...` name the file that holds the borders or values.
-Tokens joined by commas are all of them at once. A search has no token, so that the query stays out of a browser's
-history.
+Tokens joined by commas mean the sentences that lie in all of these regions. A search has no token, so that the query
+stays out of a browser's history.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def keep_region(map_run: str, region: Region | None) -> None:
 
 
 def parts(region: Region | None) -> list[Region]:
-    """Return the regions whose common sentences are `region`, each of another kind; [] for None."""
+    """Return the regions whose intersection is `region`; [] for None."""
     if region is None:
         return []
     kept = region["value"] if region["kind"] == "all" else [region]
@@ -134,7 +134,7 @@ def region_of(map_run: str, token: str) -> Region:
     if ":" not in token:
         token = next((each for each, name in named_regions(map_run).items() if name == token), token)
     kind, _, value = token.partition(":")
-    # The token may come from an address. At most 9 digits, because `int` refuses thousands of them.
+    # At most 9 digits, because the token may come from an address, and `int` raises an error for thousands of digits.
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
     if kind in STORED:
         for kept in (_read_back(map_run, _file(token)), *parts(kept_region(map_run))):
@@ -249,7 +249,7 @@ def _read_back(map_run: str, name: str) -> Region | None:
 
 
 def _sound(map_run: str, kept: Region, *, part: bool = False) -> bool:
-    """Return True if a stored region has a form that this map knows. part: True for a region within another."""
+    """Return True if a stored region is valid on this map. part: True for a region within another."""
     region = checked(kept["kind"], kept["value"]) if isinstance(kept["kind"], str) else None
     if region is None or (part and region["kind"] == "all"):
         return False
