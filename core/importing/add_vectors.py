@@ -47,7 +47,7 @@ def read_vectors(
 ) -> VectorTable:
     """Read a file line by line, and write each vector to `rows` (float32) at once, so that only words are in memory.
 
-    most_words: number of words to read, 0 for all. tick: called with the packed bytes read so far.
+    most_words: number of words to read, 0 for all. tick: called with the number of compressed bytes read.
 
     Errors: PathError; ReadError for the first wrong line, and for a header with a wrong number of words.
     """

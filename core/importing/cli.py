@@ -43,8 +43,8 @@ def corpus() -> None:
 def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
     """Read files, folders or zip archives and seal them as one corpus.
 
-    Text, tables, annotations, and documents: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel (.xlsx).
-    A file or a folder may have an address (s3://, gs:// or hdfs://). Keys are taken from your environment.
+    Text, tables, annotations and documents can be read: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel
+    (.xlsx). A file or a folder may have an address (s3://, gs:// or hdfs://). Access keys come from your environment.
     """
     options = {name: value for name, value in values.items() if value not in (None, ())}
     if elsewhere := [path for path in paths if remote.is_address(path)]:

@@ -46,11 +46,11 @@ class IntakeConfig(Config):
     dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
     test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
     divide: tuple[str, ...] = option(
-        (), "Labelled files to divide into those of train, dev and test that are not given."
+        (), "Labelled files to divide into the sets among train, dev and test that are not given."
     )
     source: tuple[str, ...] = option((), "Further sources, to compare. Each becomes a corpus without a role.")
     documents: tuple[str, ...] = option(
-        (), "Roles (task, domain) or files of source whose rows are documents, to be split into sentences."
+        (), "Roles (task, domain), or files of --source, whose rows are documents to split into sentences."
     )
     annotator: str = option("", "Annotator whose labels are kept if several annotators labelled a text differently.")
     move: bool = option(False, "Delete the files after the import (used for uploads, which are copies).")

@@ -1,4 +1,4 @@
-"""Figures of the page `1_Corpora`, in Vega-Lite: its code, which every new tab loads, has a sixth of plotly's size."""
+"""Figures of the page `1_Corpora`, in Vega-Lite. Every new tab loads its code, a sixth of the size of Plotly's."""
 
 from collections.abc import Mapping
 from itertools import pairwise
