@@ -437,9 +437,9 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
     """Return the line that sets the number of tokens for `cell`; None if `cell` follows its own budget.
 
     The same number of sentences is not the same amount of text: one strategy prefers short sentences, another long
-    ones. So the claim's line (or the first strategy's, if the claim selects nothing) follows the budget, and all other
-    lines take the number of tokens from it. At a budget that the claim's arm does not have, they take a multiple of the
-    tokens of its first line.
+    ones. So only the claim's line follows the budget; if the claim selects nothing, the first strategy's line does. All
+    other lines take the number of tokens from that line. At a budget that the claim's arm does not have, they take a
+    multiple of the tokens of its first line.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None

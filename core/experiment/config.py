@@ -47,7 +47,8 @@ _STAGES: dict[str, type[Config]] = {
 
 SPLITS = ("train", "dev", "test")  # with `cross`, these are pooled and then split into halves
 TIMES = (1, 2, 4)  # budgets of `random` as multiples of the claim's budget, evenly spaced on a logarithmic scale
-_SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])  # values of `cap_tokens` for the size of the smallest source
+# Values of `cap_tokens` that mean the size of the smallest source.
+_SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])
 
 
 def _listed(given: object) -> object:
@@ -214,7 +215,7 @@ class ExperimentConfig(Config):
         methods = {arms.find(name).rebuild for name in self.arms}
         # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
-        # The analysis of two seeds, and of pairs of seeds, is newer; experiments on three seeds keep their run keys.
+        # The methods for two seeds, and for pairs of seeds, are newer. All other experiments keep their run keys.
         newer = " pairs" * (len(self.seeds) >= PAIRED_FROM) + " limit" * (2 in self.stops)
         edition = f"{edition}{newer}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
@@ -429,7 +430,7 @@ class ExperimentConfig(Config):
 
     @property
     def held_out(self) -> tuple[str, ...]:
-        """Corpora, in addition to dev, whose sentences are treated as test leaks where they occur in other text."""
+        """Corpora, in addition to dev, whose sentences count as test leaks if they occur in other text."""
         return tuple(dict.fromkeys((self.test, *self.also_test, *self.holdout)))
 
     @property

@@ -64,8 +64,8 @@ class Affordable:
     """The plan that detects most within a time.
 
     limit: the time. replicates: 0 if no plan fits. labels: training sentences; 0: all. seconds: time of the plan; if
-    none fits, of the shortest plan. points: smallest gain that the plan detects at 80% power; with fewer labels it is
-    forecast by taggers on all of them, which vary less.
+    none fits, of the shortest plan. points: smallest gain that the plan detects at 80% power. Even with fewer labels,
+    the forecast uses taggers trained on all labels, whose scores vary less.
     """
 
     limit: float
@@ -130,7 +130,7 @@ def affordable(encoder: str = "") -> list[Affordable]:
 
 @kept_per_home(4)
 def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Affordable]:
-    """Compute `affordable`. asked: options in JSON; finished: both are keys of the cached value."""
+    """Compute `affordable`. asked: options in JSON. finished: finished runs; new ones renew the cached value."""
     whole, least, most = json.loads(asked), REPLICATES[0], max(LARGER)
     spread = view.least_difference(whole).spread
     enough = replicates_to_detect(spread, ExperimentConfig.parse(whole).effect, least - 1, most) or most

@@ -325,7 +325,7 @@ class Outlook:
     """Basis of an experiment's forecast, which its verdict uses too, so that both agree.
 
     spread: spread of taggers trained on these labels; None: use that of the difference itself.
-    seconds: returns the seconds left to a total of n repetitions; None: unknown, extrapolate the hours so far.
+    seconds: returns the further seconds until there are n repetitions; None: unknown, extrapolate the hours so far.
     """
 
     spread: Spread | None = None
@@ -339,9 +339,9 @@ UNKNOWN = Outlook()
 class Open:
     """A difference that may not be settled, after n repetitions (on each task), which took `hours` in total.
 
-    effect: gain to detect, points, as planned; the observed difference would not do, because it is mostly chance if
-    nothing was detected. interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one per
-    task for a study. swapped: True if halves are swapped, so repetitions come in pairs.
+    effect: planned gain to detect, points. The observed difference cannot replace it, because a difference that was not
+    detected is mostly chance. interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one
+    per task for a study. swapped: True if halves are swapped, so repetitions come in pairs.
     """
 
     effect: float

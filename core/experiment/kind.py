@@ -1,8 +1,9 @@
 """The runs `experiment` and `halves`: variants x budgets x seeds on shared stages, with a verdict on each variant.
 
 Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
-labels that it borrows, or the rebuilding of its L_C. Seeds and settings are the same for all; so are encoder and L_C
-unless the variant changes them. The best epoch is chosen on dev; each fine-tuning is tested once.
+labels that it borrows, or the rebuilding of its L_C. All variants have the same seeds and settings. They also have the
+same encoder and L_C, unless the variant changes these. The best epoch is chosen on dev; each fine-tuning is tested
+once.
 
 `halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).

@@ -77,7 +77,7 @@ class FinishedChain:
 
     @property
     def added(self) -> list[Run]:
-        """All runs except the taggers: the runs that `none` does without."""
+        """All runs except the taggers: the runs that `none` does not need."""
         return [run for run in (self.select, self.pretrain, *self.labels) if run]
 
 
@@ -106,7 +106,7 @@ class FinishedLine:
 
     @property
     def added(self) -> list[Run]:
-        """All runs except the taggers: the runs that `none` does without."""
+        """All runs except the taggers: the runs that `none` does not need."""
         return [run for chain in self.chains for run in chain.added]
 
 
@@ -231,7 +231,7 @@ def result(
 def gain_per_hour(points: float, seconds: float) -> float | None:
     """Return F1 points per hour of further computing (Mahapatra et al. 2022, Table 5); None for 0 hours.
 
-    seconds: time of the runs that `none` does without.
+    seconds: time of the runs that `none` does not need.
     """
     return points * 3600 / seconds if seconds else None
 

@@ -16,8 +16,9 @@ def earlier_analyses(run: Run, store: RunStore) -> list[EarlierAnalysis]:
     """Return the analyses of the test sets of `run` that have finished, in the order of their start.
 
     Call it when `run` finishes. An analysis is an experiment or a study that compared variants with two seeds or more.
-    A finished study counts once, and its experiments do not count; those of an unfinished study do. An earlier analysis
-    of the same claim counts too, because its seeds or other options differ: an equal run is reused.
+    A finished study counts once, without its experiments. The experiments of an unfinished study count one by one. An
+    earlier analysis of the same claim counts too: its seeds or other options must differ, or the run would have been
+    reused.
     """
     if run.manifest.parent:  # an experiment of a study, which has its own ledger
         return []

@@ -380,7 +380,10 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
 
 
 def _forest_range(rows: Sequence[ForestRow]) -> Interval:
-    """Return the range of the x axis: zero, every task, their mean, and at most half as much again on either side."""
+    """Return the range of the x axis, with zero, all differences, and the intervals of the tasks and of their mean.
+
+    The interval on similar tasks, which may be very wide, extends the range by at most half its width on either side.
+    """
     known = [row for row in rows if row.known]
     ends = [0.0, *(row.delta for row in rows), *(end for row in known if row.name != OTHERS for end in row.interval)]
     width = max(ends) - min(ends) or 1.0

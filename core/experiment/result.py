@@ -71,7 +71,7 @@ class ArmRow:
     wins, ties, losses: numbers of seeds that beat, equal, and lose to the same seed of `none`. seeds_needed: a sentence
     on the number of seeds that would settle the difference. welch: Welch's test, for an arm that borrows labels.
     hours: hours of computing by kind of run, with shared work counted for each arm; gpu_hours: their sum.
-    f1_per_hour: `delta` per hour of the runs that `none` does without. also: scores on further test sets.
+    f1_per_hour: `delta` per hour of the runs that `none` does not need. also: scores on further test sets.
     collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed without test sentences that are also in the
     training set; empty if there are no such sentences.
     changed, wanted: numbers of mentions that rebuilding L_C changed and should have changed, means over replicates.
@@ -157,7 +157,8 @@ class PlannedTest:
     """The planned test of the claim: the arm named beforehand, against its control, or `none` if it has no control.
 
     looks: numbers of replicates at which the experiment may end. replicates: number at which it ended.
-    ended: the reason (shown, worse: p crossed the bound; futile: the effect can hardly be shown any more).
+    ended: the reason (shown, worse: p crossed the bound; futile: the effect can hardly be shown any more; complete: the
+    last look found no difference).
     p: two-sided p-value. bound: largest p that decides the test at this look. effect: gain to detect, points.
     chance: probability of showing that effect at the last look, if it is real. why: the outcome in words.
     adjusted: interval of the difference that allows for the looks (a repeated confidence interval, Jennison and

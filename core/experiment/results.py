@@ -206,7 +206,7 @@ def _runs(ids: Iterable[str]) -> list[Run]:
 
 
 def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
-    """Return those `finetune` runs whose first test set is that of `a`."""
+    """Return the `finetune` runs among `runs` that have the same first test set as run `a`."""
     first = store().get(a)
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 

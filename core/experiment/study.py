@@ -1,8 +1,8 @@
 """The run `study`: one claim on several tasks, with one test over all of them; its cost and what it can detect.
 
 Every task is an experiment with its own T_C and L_C. At each look all experiments have the same number of replicates,
-and the claim's differences are pooled. Experiments at later looks reuse the replicates of earlier ones by their run
-keys; so does a single experiment on one of the tasks.
+and the claim's differences are pooled. Experiments at later looks find the replicates of earlier looks by their run
+keys. A single experiment on one of the tasks finds them in the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,8 +52,8 @@ from core.stats.verdict import ANSWERS, has_power, lacking
 from core.tagging.calibrate import CalibrateResult
 
 EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per task
-# Added to the seeds of each further task. With equal seeds, tasks that share a domain corpus would share nearly all of
-# their random text, so their differences would not be independent, which the pooled variance assumes.
+# Added to the seeds of each further task. The pooled variance assumes that the tasks' differences are independent. With
+# equal seeds, tasks that share a domain corpus would share nearly all of their random text.
 SEEDS_APART = 1000
 EDITION = "2"  # raise it if the same options give another result
 
@@ -284,7 +284,7 @@ class StudyForesight:
 
 
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
-    """Forecast what a study can detect, and larger ones: with more replicates, and with more tasks like these."""
+    """Forecast what a study can detect, and what studies with more replicates or more tasks like these can."""
     n = len(config.train)
     spreads = tuple(foresee(experiment, home).spread for experiment in config.experiments)
     more = tuple(spreads[number % n] for number in range(n + MORE))

@@ -261,8 +261,8 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 def rate_words(row: ArmRow) -> str:
     """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
 
-    Without an interval, or with one that goes beyond 100 points per hour, a rate would mislead and is left out; so is
-    the rate of a line whose taggers all learnt nothing.
+    The rate is left out if no tagger of the line learnt anything. It is also left out if it would mislead: if the
+    interval is unknown, or goes beyond 100 points per hour.
     """
     rate = row.f1_per_hour
     if len(row.collapsed) == len(row.micro_f1):

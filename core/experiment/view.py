@@ -69,7 +69,7 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
 def calibrations(options: Mapping[str, object], kind: str = "experiment") -> list[Options]:
     """Return the options of the `calibrate` runs that `cost` needs: one per task of a study, and per encoder.
 
-    The first one of an experiment is for its own encoder, the others for those of the axis.
+    The first one of an experiment is for its own encoder, the others are for the encoders of its axis.
     """
     config = KINDS[kind].config.parse(dict(options))
     each = config.experiments if isinstance(config, StudyConfig) else [config]

@@ -35,7 +35,7 @@ from core.tagging.result import Found, Unfound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """How a verdict is shown: colour, shape of its marker in figures, sign and label in tables."""
+    """Appearance of a verdict: colour, shape of its marker in figures, sign and label in tables."""
 
     colour: str
     symbol: str
@@ -155,7 +155,10 @@ class Finding:
 
 
 def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Finding:
-    """Return the verdict on `main`. outlook: basis of the experiment's forecast, so that verdict and forecast agree."""
+    """Return the verdict on the row that `main` returns.
+
+    outlook: basis of the experiment's forecast, so that verdict and forecast agree.
+    """
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
@@ -194,7 +197,7 @@ def _sentences(*words: str) -> str:
 
 
 def _is_open(row: ArmRow) -> bool:
-    """Return True if a difference of a variant is not detected: to its baseline, or to its control."""
+    """Return True if a variant's difference to its baseline, or to its control, was not detected."""
     return row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
 
 

@@ -87,7 +87,7 @@ class Examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """The run that a report is about, as it prints it.
+    """The run that a report is about, in the words that the report prints.
 
     begun: sentence on the run and its start time. finding: the verdict. missing: inputs that are gone, in words.
     overruled: sentence on red items of the data check that the user overruled; "" if there were none.
