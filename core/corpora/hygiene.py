@@ -34,7 +34,7 @@ from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
 SHORT = 10  # words; a shorter sentence has too few 5-grams and is compared by letters
 _MORE = 2  # a near duplicate of a short sentence may have fewer than `SHORT` + 2 words
-_MANY = 60  # words; in a longer sentence the Jaccard stays at .8 or more after one changed word
+_MANY = 60  # words; longer sentences need no comparison by words: one changed word leaves the Jaccard at .8 or more
 _SHINGLE = 5
 _LETTERS_A_WORD = 5
 # (consecutive words that are a quotation, minimum and maximum words of the held-out sentence, script without blanks).

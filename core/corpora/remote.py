@@ -102,7 +102,10 @@ def reach(address: str) -> "tuple[FileSystem, str]":
 
 
 def _system(address: str) -> "tuple[FileSystem, str]":
-    """Return the file system of an address and the path in it. Errors: PathError; always if offline or in the app."""
+    """Return the file system of an address and the path in it.
+
+    Errors: PathError; always in the app (`confined`), and on an offline machine for any address but file://.
+    """
     from pyarrow.fs import FileSystem  # loads the libraries of the clouds
 
     if confined():

@@ -30,8 +30,8 @@ def read_txt(stream: BinaryIO, name: str) -> Extract:
 def paragraphs(text: str) -> list[Paragraph]:
     """Return the paragraphs of a text.
 
-    A line continues the paragraph before it if that does not end a sentence, and either the line begins with a small
-    letter or the line before is long.
+    A line continues the paragraph before it if the line before does not end a sentence. In addition, the line must
+    begin with a small letter, or the line before must be long.
     """
     kept, before = list[str](), ""
     for line in map(str.strip, sound(text).splitlines()):

@@ -4,9 +4,9 @@ The number and order of columns differ between files. The tag column is recognis
 (`text.tag_styles`). Columns of token numbers, document names and parts of speech are ignored.
 
 A line is split at tabs, or at blanks if it has no tab. Before the first token of a sentence, a line that begins with
-`#` is a comment if it has another number of columns than a token, or if its first cell is `#` or begins with `# ` and
-its tag column holds no tag. Comments are skipped; only an annotator's name is read from them. Within a sentence, such a
-line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
+`#` may be a comment. It is one if it has another number of columns than a token. It is also one if its first cell is
+`#` or begins with `# ` and its tag column holds no tag. Comments are skipped; only an annotator's name is read from
+them. Within a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
 """
 
 import re
@@ -171,7 +171,10 @@ def _tags(
 
 
 def kin(a: Style, b: Style) -> bool:
-    """Return True if column `b` has the types of column `a`, finer types (`loc.adm.town` of `loc`), or components."""
+    """Return True if columns `a` and `b` share a type (`loc.adm.town` counts as `loc`), or `b` tags only components.
+
+    Types of components begin with `comp`.
+    """
     stems = {kind.split(".")[0].lower() for kind in a.types}
     components = all(kind.lower().startswith("comp") for kind in b.types)
     return components or bool(stems & {kind.split(".")[0].lower() for kind in b.types})
@@ -280,8 +283,8 @@ def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if the lines are columns of single words whose tag column is unknown.
 
     Nearly all lines must have the same number of columns, separated by tabs. Blanks may separate them if there are
-    empty lines between sentences and few different values in the last column, unlike in prose and lists of names.
-    table: the file may be a table; without empty lines, return False.
+    empty lines between sentences and the last column has few different values. Prose and lists of names have many.
+    table: True if the file may be a table; without empty lines, the result is then False.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
     gaps = any(not line.strip() for line in lines[1:-1])

@@ -40,7 +40,8 @@ def table(
     """Yield the rows of a CSV or TSV. A quoted cell may have line breaks. A quote without an end rejects one row.
 
     The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), it is data, and the
-    columns are named 1, 2, ... gaps: yield an empty row for an empty line, for tables with one token per row.
+    columns are named by number, from 1.
+    gaps: True to yield an empty row for an empty line, for tables with one token per row.
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
@@ -124,8 +125,8 @@ def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
     """Return the state of quoted cells at the end of `text`. Quotes within an unquoted cell are ignored.
 
-    broken: True if a quoted cell has a quote that is neither doubled nor the last character of the cell. This happens
-    at the first quote of the next row if a quote is never closed. The next row is then not read as part of the cell.
+    "broken" means that a quoted cell has a quote that is neither doubled nor the last character of the cell. If a quote
+    is never closed, this happens at the first quote of the next row, which is then not read as part of the cell.
     """
     at = 0
     if not inside and text.startswith('"'):

@@ -157,9 +157,9 @@ def from_spans(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a text with character spans. Tokens are cut at the ends of spans.
 
-    White space at the ends of a span is removed. Of overlapping spans, the longest is kept, then the first. Both
-    changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not fully labelled;
-    it is counted and left out, unless the options keep it.
+    White space at the ends of a span is removed. If spans overlap, the longest is kept; of equally long ones, the
+    first. Both changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not
+    fully labelled; it is counted and left out, unless the options keep it.
     by_line: end sentences at line breaks. cut_too: split the text into sentences, because it is a document. lost:
     regions of annotations that could not be read.
     """
