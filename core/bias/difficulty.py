@@ -4,7 +4,7 @@ Each mention is judged by classifiers that trained on other folds. A run trains 
 stores the predictions as each training ends; a killed run resumes with the next training:
 
 chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) of the mentions of fold 2, from a model that trained on
-                           the other folds; null (k,): those of its null model; seconds: duration of the training
+                           the other folds; null (k,): log2 probabilities of its null model; seconds: training time
 """
 
 import time

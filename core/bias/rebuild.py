@@ -62,7 +62,7 @@ READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-# A corpus may share 20 sentences or 10% of the smaller set, whichever is more, with a held-out set: stock phrases.
+# A corpus may share stock phrases with a held-out set: 20 sentences or 10% of the smaller set, whichever is more.
 STOCK, SHARED = 20, 0.1
 NEARLY = 0.9  # if at least this share of the smaller corpus is in both, it counts as part of the larger one
 

@@ -199,7 +199,7 @@ def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: 
 def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
     """II: delete the least informative contexts, the sentences with the lowest mean rank first.
 
-    A mention's rank is that of its context PVI within its type. A sentence whose contexts are all high is kept.
+    Mentions are ranked by context PVI within their type. A sentence whose contexts are all high is kept.
     """
     # Ranks, not bits: types differ in their entropy, so by bits rare types would all be deleted first or last.
     ranks, high = _ranks(training), ladder[0].context_high

@@ -92,7 +92,7 @@ def in_words(value: object) -> str:
 def remove_everything(reference: str, as_json: bool) -> None:
     """Remove a corpus or run with everything made from it.
 
-    What is removed is listed first. On a terminal, the user must confirm.
+    First, a note lists everything to be removed. On a terminal, the user must confirm.
     """
     doomed = removals.removal(reference)
     echo(f"note: to be removed: {doomed.in_words}; kept: original files, downloads, copies in other folders", err=True)
