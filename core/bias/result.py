@@ -185,8 +185,9 @@ class DifficultyResult:
 class Edit:
     """One changed mention. row: row in the new corpus. start, end: word offsets in that row.
 
-    copy_of: row of the original sentence if row `row` is an added copy, None if it was changed in place. before, after:
-    the old and the new name in this context. context_of: original row of a replaced context, else None.
+    copy_of: row of the original corpus that row `row` is a copy of, None if it was changed in place. before, after: the
+    old and the new name in this context. context_of: row of the original corpus whose context replaced another, or
+    None.
     """
 
     row: int
@@ -223,7 +224,7 @@ class RebuildResult:
     """Result of a `rebuild` run.
 
     corpus: fingerprint of the new training set, which has `sentences` and `mentions`. changed, wanted: number of
-    changed mentions, and of mentions to change. of: mentions of the original training set. reached: share to which
+    changed mentions, and of mentions to change. of: mentions of the original training set. reached: quantile to which
     "high" thresholds were lowered, "" if the given ones were enough. pools: {pool: {type: mentions}} of the pools drawn
     from. low_mentions, measured_mentions: low-CEIM mentions and all measured mentions of a set drawn by CEIM
     (`low-share`). output, edits: paths.

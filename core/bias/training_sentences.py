@@ -256,7 +256,7 @@ class Known:
         )
 
     def is_new(self, name: Name) -> bool:
-        """Return True if no entity has this name and none of its content words occurs, in any case."""
+        """Return True if no entity has this name and none of its content words occurs. Case is ignored."""
         content = [word.casefold() for word in name if is_content_word(word)]
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
 
