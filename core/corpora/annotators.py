@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from core.text.words import clean
 
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of each annotation of a text
-_SHARED = 0.5  # share of the smaller file's texts; files that share more come from two annotators
+_SHARED = 0.5  # two files with at least this share of the smaller file's texts in common come from two annotators
 # Columns that hold the annotator of a row. "user" is missing because in web data it is the author of the text.
 _COLUMNS = frozenset(
     {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}

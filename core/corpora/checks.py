@@ -30,11 +30,11 @@ ROLE_NAMES: Mapping[str, str] = {
 }
 LABELS = ("train", "dev", "test")
 
-TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C, from which the check is amber
+TASK_INSIDE = 0.5  # the check is amber if at least this share of T_C's sentences also occurs in D_C
 TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not usable
 DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
-UPPER_CASE = 0.9  # share of sentences in capitals, from which the check is amber
-# Tokens, and the share of longer sentences from which the check is amber. Sentences of contracts rarely exceed 100.
+UPPER_CASE = 0.9  # the check is amber if at least this share of the sentences is in capitals
+# The check is amber if at least 10% of the sentences have more than 200 tokens. Those of contracts rarely exceed 100.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
 NAMED = 4  # names listed in one sentence; further names are only counted
 # A sample reads 50 sentences at each of 10 places: one row group per place, so its cost does not grow with the corpus.

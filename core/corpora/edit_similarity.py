@@ -80,8 +80,8 @@ def near_texts(
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:
     """Return a mask (n,) of pairs whose Levenshtein distance is at most `edits`.
 
-    left: shape (n, a); right: shape (n, b), with a <= b. A path of at most `edits` edits strays at most `aside`
-    diagonals from the main ones, so only these are computed (Ukkonen 1985).
+    left: shape (n, a); right: shape (n, b), with a <= b. Of the edit matrix, only the diagonals that a path of at most
+    `edits` edits can reach are computed (Ukkonen 1985).
     """
     (n, a), b = left.shape, right.shape[1]
     hopeful = np.arange(n)
@@ -90,7 +90,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
     width = b - a + 2 * aside + 1
     far = np.int16(edits + 1)
     a_columns, b_columns = np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
-    now = np.full((width + 2, n), far, np.int16)  # row d + 1 is diagonal d - aside; a wall on both sides
+    now = np.full((width + 2, n), far, np.int16)  # row d + 1 holds diagonal d - aside; the outer rows stay `far`
     for d in range(aside, width):
         now[d + 1] = d - aside
     for i in range(1, a + 1):
@@ -187,7 +187,7 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
         key = left.piece(start, stop)
         order = np.argsort(key, kind="stable")
         key = key[order]
-        # There cannot be many edits both before and after the segment (multi-match-aware bounds).
+        # The edits before and after the segment add up to at most `edits`, which limits its shift (multi-match-aware).
         lowest, highest = max(-part, more - (edits - part)), min(part, more + (edits - part))
         for shift in range(max(lowest, -start), min(highest, right.length - stop) + 1):
             pieces = right.piece(start + shift, stop + shift)

@@ -26,10 +26,9 @@ _HINTS = {
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
 }
 SMALL = 5  # a text is small if the domain corpus is at least this many times larger
-# A text becomes the task corpus if its similarity to the labelled text is at least this multiple of the domain corpus's
-# similarity to the labelled text.
+# A text becomes the task corpus if it is at least this many times as similar to the labelled text as the domain corpus.
 CLEARLY = 1.2
-ROUGHLY = 0.8  # the multiple for a small text
+ROUGHLY = 0.8  # the same factor for a small text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,7 +325,10 @@ def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
-    """Join groups that share most of their entity types; a group without types joins the largest family."""
+    """Join each group to a family whose first group has at least half of its entity types.
+
+    A group without types joins the family with the most types.
+    """
     families = list[list[Group]]()
     for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
         # Share of the group's entity types that the family's largest group has.
@@ -344,8 +346,8 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
     """Sort the families, the one that fits the task best first.
 
-    Families with more of the names train, dev and test come first, then larger families. Among equally named families,
-    one that is at least twice as similar to the largest text as the first family moves to the front.
+    Families with more of the names train, dev and test come first, then larger families. Of the families with as many
+    names as the first, the one most similar to the largest text moves to the front if it is at least twice as similar.
     """
 
     def near(family: Sequence[Group]) -> float:

@@ -1,4 +1,4 @@
-"""Read plain text: one paragraph per line, with lines joined that were wrapped at a fixed width."""
+"""Read plain text. Each line is a paragraph, but lines that were wrapped at a fixed width are joined."""
 
 from typing import BinaryIO
 

@@ -37,7 +37,7 @@ _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep further columns
 _WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports with one document per file
-_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # these and exports that are a single JSON object
+_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # `_WHOLE`, and exports that are a single JSON object
 
 
 @dataclass(frozen=True, slots=True)

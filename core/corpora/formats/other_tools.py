@@ -43,8 +43,8 @@ _ENDINGS = {
 def adapted(records: Iterator[Record]) -> Iterator[Record]:
     """Yield the records. Records of a known tool are converted to rows with `text` and `label`, maybe several each.
 
-    Only the first entry of `_ADAPTERS` whose names all occur in a record is used. If its function yields no row, the
-    record stays as it is.
+    Of `_ADAPTERS`, the first entry is used whose names are all in the record. If its function yields no row, the record
+    stays as it is.
     """
     for line, record in records:
         adapter = next((adapt for names, adapt in _ADAPTERS if names <= record.keys()), None)

@@ -437,7 +437,7 @@ def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)
-    # The limit is an eighth of that for other files, because a page of a column is unpacked as a whole, not in blocks.
+    # The limit is an eighth of the usual one, because a page of a column is unpacked as a whole, not in blocks.
     if largest > BOMB_BYTES // 8 and largest > BOMB_RATIO * size:
         raise ReadError(
             path.name,

@@ -24,7 +24,7 @@ _MARKS = 60  # largest number of combining marks on one letter; real scripts hav
 Region = tuple[int, int]  # (start, end) in characters, half-open
 Reading = Callable[[int], int]  # converts a tool's offset to the index of a character, -1 if outside the text
 
-_MOST_MISFITS = 50  # rejected annotations whose place is searched; for further ones the whole text is in doubt
+_MOST_MISFITS = 50  # rejected annotations whose place is searched; each further one puts the whole text in doubt
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes a line break in a quote as the two characters \n
 
 
@@ -253,7 +253,7 @@ def _composed(
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans), []
     moved: dict[int, int] = {}
-    done, length = 0, 0  # characters of `text` composed so far, and of the result
+    done, length = 0, 0  # characters of `text` composed so far, and length of the result
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
         start = at  # start of the letter with a mark at `at`; the text before it is composed separately
         while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
