@@ -167,7 +167,7 @@ def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
 
 
 def again(run: Run) -> dict[str, object]:
-    """Return the options of the same experiment with more replicates; {} if they would not settle what it left open.
+    """Return the options of the same experiment with more replicates; {} if these would not settle its open verdict.
 
     It reuses the replicates of the run.
     """
@@ -185,7 +185,7 @@ def _strategies(config: ExperimentConfig) -> list[str]:
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:
-    """Return True if this machine's speed is known, which estimates of time need."""
+    """Return True if this machine's speed is known, so that times can be estimated."""
     return runs.finished("calibrate", view.calibrations(asked)[0]) is not None
 
 

@@ -213,7 +213,10 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
 
 
 def _is_quick(config: ExperimentConfig) -> bool:
-    """Return True if the claim has a control that a single selection and pre-training cannot show it to beat."""
+    """Return True if the claim has a control, but the plan makes only one selection and one pre-training.
+
+    One of each cannot show that the claim beats its control.
+    """
     cell = config.claimed
     return bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
 
@@ -268,7 +271,10 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Yield lines of the newest finished experiments that swapped halves of these labels, compared with the first."""
+    """Yield the difference of each pre-trained line to the first one, from experiments that swapped these halves.
+
+    Only the newest finished experiments with these train, dev and test sets are read.
+    """
     store = RunStore(home)
     alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
     crossed = (run for run in alike if run.manifest.config.get("cross") and run.state().state == "succeeded")
