@@ -31,8 +31,8 @@ class Answer:
 
     action: `label`: the entities are right, also if there are none; `skip`; `flag`: the sentence needs a second look;
     `reopen`: the sentence has no answer any more. place: number of the sentence in the queue, from 0.
-    seconds: time that it took. client, number: the browser tab and its number of the answer, so that no answer is
-    stored twice.
+    seconds: time that it took. client, number: id of the browser tab, and number of the answer in that tab, so that no
+    answer is stored twice.
     annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a difference.
     time: seconds since 1970. by: the account.
     """
