@@ -156,7 +156,7 @@ def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figur
 
 
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
-    """Draw the share of sentences that the best n of two selections have in common, against n, beside that by chance.
+    """Plot against n the share of sentences that the best n of two selections have in common, and the share by chance.
 
     points: (n, number of shared sentences). of: number of sentences to select from.
     """
