@@ -188,7 +188,7 @@ def _word(row: ArmRow, unsettled: Open) -> Word:
 
 
 def open_word(unsettled: Open) -> Word:
-    """Return the word for an undetected difference. It depends on whether the comparison could have detected the gain."""
+    """Return the word for an undetected difference, by whether the comparison could have detected the gain."""
     return "No clear benefit" if unsettled.ruled_out or unsettled.has_power else "Can't tell yet"
 
 
