@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from core.assisting import assist, skl
 from core.bias import difficulty, rebuild, robustness
+from core.dictionary import dictionary
 from core.encoders import embed, fetch, rank
 from core.experiment import kind as experiment
 from core.experiment import study
@@ -24,6 +25,7 @@ KINDS: Mapping[str, Kind] = {
         assist.KIND,
         audit.KIND,
         calibrate.KIND,
+        dictionary.KIND,
         difficulty.KIND,
         draw.KIND,
         embed.KIND,

@@ -68,6 +68,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             "epochs": 1,
             "vectors": made["task"],
         },
+        "dictionary": {"names": (made["train"],), "test": (made["test"],)},
         "draw": {"task": made["task"], "known": (made["train"],), "n": 4},
         "fetch": {"encoder": fetched(), "allow_download": True},
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},

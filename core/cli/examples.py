@@ -48,6 +48,7 @@ EXAMPLES = {
     "finetune": f"finetune {LABELS} --test loans-test --seeds 1,2,3",
     "evaluate": f"evaluate --model {RUN} --test loans-test",
     "predict": f"predict new.txt --model {RUN} --output tagged.jsonl",
+    "dictionary": "dictionary --list drugs.csv --list diseases.txt=DISEASE --test clinic-test",
     "errors": f"errors {RUN} --kind missed",
     "experiment": f"experiment --task loans --domain contracts {LABELS} --test loans-test --plan-only",
     "study": "study study.yaml --plan-only",

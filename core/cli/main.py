@@ -19,6 +19,7 @@ from core.audit_log import asked_by
 from core.bias.cli import difficulty, frontier, rebuild, robustness
 from core.cli.examples import with_examples
 from core.cli.terminal import echo
+from core.dictionary.cli import dictionary
 from core.encoders.cli import encoders_group
 from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
 from core.experiment.cli import demo, experiment, study, write_report
@@ -52,6 +53,7 @@ COMMANDS = (
     label_group,
     finetune,
     evaluate,
+    dictionary,
     predict,
     list_errors,
     experiment,

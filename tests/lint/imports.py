@@ -28,6 +28,7 @@ CAPABILITIES = {
     "tagging",
     "experiment",
     "bias",
+    "dictionary",
     "assisting",
     "encoders",
     "importing",

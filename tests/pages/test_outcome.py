@@ -10,6 +10,7 @@ import pytest
 
 from core.assisting.skl import SklResult
 from core.bias.result import DifficultyResult, RebuildResult, RobustnessResult
+from core.dictionary.dictionary import DictionaryResult
 from core.encoders.fetch import FetchResult
 from core.encoders.rank import RankResult
 from core.encoders.vectors import EmbedResult, ImportResult
@@ -108,6 +109,16 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
     "review": (
         ReviewResult(sentences=50, of=1200, suspicious=61, reasons={"copies": 4}),
         "61 sentences of 1,200 with a suspicious label",
+    ),
+    "dictionary": (
+        DictionaryResult(
+            names=1200,
+            ambiguous=3,
+            common=0,
+            tests=[OverSeeds(micro_f1=[70.04], mean=70.04, sd=None, by_type={}, decodings={})],
+            seconds=1.0,
+        ),
+        "Score (F1) 70.0 by 1,200 names, without training",
     ),
     "evaluate": (
         EvaluateResult(

@@ -1,0 +1,65 @@
+"""The command `dictionary`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from core.cli.options import config_options, given, several
+from core.cli.terminal import finish, json_option, progress
+from core.dictionary.dictionary import DictionaryResult
+from core.dictionary.lists import read_list
+from core.kinds import KINDS
+from core.projects import runs
+from core.projects.home import library
+from core.runs.result import read
+from core.runs.run import Run
+from core.shown import count
+
+
+@click.command()
+@config_options(KINDS["dictionary"].config)
+@click.option(
+    "--list",
+    "lists",
+    multiple=True,
+    callback=several,
+    metavar="FILE[=TYPE],...",
+    help="Lists of names, added to --names: a .txt, .tsv, .csv or .pkl file. TYPE: type of names without one.",
+)
+@json_option
+def dictionary(lists: Sequence[str], as_json: bool, **values: object) -> None:
+    """Look names up in test sets, and score what is found: how far lists of names lead without a label."""
+    options = given(values, KINDS["dictionary"].config)
+    if lists:
+        known = options.get("names", ())
+        assert isinstance(known, tuple)
+        options["names"] = (*known, *map(_added, lists))
+    run = runs.execute("dictionary", options, progress)
+    finish(run, as_json, plain=lambda _: _lines(run))
+
+
+def _added(typed: str) -> str:
+    """Store a list of names as a labelled corpus, and return its fingerprint. typed: FILE or FILE=TYPE."""
+    path, sign, type = typed.rpartition("=")
+    if not sign or Path(typed).exists():
+        path, type = typed, ""
+    names, origin = read_list(Path(path), type.strip()), {"file": Path(path).name, "format": "names"}
+    return library().seal(names, name=Path(path).name, origin=origin, labelled=True).fingerprint
+
+
+def _lines(run: Run) -> list[str]:
+    result = read(run, DictionaryResult)
+    lines = [f"run         {run.id}", f"names       {result.names:,}, {result.ambiguous:,} of them with several types"]
+    if result.common:
+        lines.append(f"left out    {count(result.common, 'name')}, commoner outside of the domain")
+    for mark, test in zip(run.manifest.config["test"], result.tests, strict=True):
+        lines.append(f"{library().find(mark).name}: score (F1) {test.mean:.2f}, found in {result.seconds:.1f} s")
+        width = max(9, *(len(line.type) for line in test.report)) if test.report else 9
+        lines.append(f"  {'':<{width}} precision  recall      F1  entities  95% interval of F1")
+        for line in test.report:
+            low, high = test.intervals.get(line.type, (None, None))
+            interval = "" if low is None else f"[{low:.1f}, {high:.1f}]"
+            scores = f"{line.precision:9.2f} {line.recall:7.2f} {line.f1:7.2f} {line.support:9,}"
+            lines.append(f"  {line.type:<{width}} {scores}  {interval}".rstrip())
+    return lines

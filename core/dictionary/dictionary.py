@@ -1,0 +1,137 @@
+"""`dictionary`: look the names of lists up in test sets, and score what is found. Nothing is trained.
+
+The result shows how far names alone lead, without a label (SOURCES.md, Dictionary). Artifacts as of `evaluate`, one
+split per test set.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from core.config import Config, option
+from core.corpora.corpus import Corpus
+from core.dictionary.names import Dictionary, Key, commoner_outside, count_names
+from core.errors import ConfigError, CorpusError
+from core.kind import About, Job, Kind
+from core.shown import count
+from core.stats.scoring import chance_f1, evaluate, seqeval_report
+from core.tagging import evaluations
+from core.tagging.evaluations import OverSeeds, SplitScores, labelled, name_of_test_set, over_seeds, types_of
+from core.text.sentence import Prediction, Sentence
+
+
+class DictionaryConfig(Config):
+    """Options: the lists of names, the test sets, and which names are left out."""
+
+    names: tuple[str, ...] = option(
+        (), "Labelled corpora whose names are looked up: imported lists of names, or a training set.", corpus=True
+    )
+    test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
+    inside: str = option("", "Text of the domain, such as T_C. With `outside`: common names are left out.", corpus=True)
+    outside: str = option(
+        "",
+        "Text of other domains. Names that occur there more often per token than in `inside` are left out.",
+        corpus=True,
+    )
+    case_sensitive: bool = option(False, "Match case too: 'lead' is then not 'Lead' in a list.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DictionaryResult:
+    """Result of a `dictionary` run.
+
+    names: number of different names. ambiguous: names with several types, of which the most frequent is used. common:
+    names that were left out because they are commoner outside of the domain. tests: scores on each test set. seconds:
+    time to look the names up in all test sets.
+    """
+
+    names: int
+    ambiguous: int
+    common: int
+    tests: Sequence[OverSeeds]
+    seconds: float
+
+
+def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
+    """Read the names, look them up in the test sets, and score what is found."""
+    if not config.names:
+        raise ConfigError("names: no list is given; give a labelled corpus, or a file of names.")
+    if bool(config.inside) != bool(config.outside):
+        raise ConfigError("inside, outside: common names are found by comparing both; give both or none.")
+    job.context.stage("reading the names")
+    types, ambiguous = resolved([job.corpus(mark) for mark in config.names], case_sensitive=config.case_sensitive)
+    dictionary, common = Dictionary(types, case_sensitive=config.case_sensitive), set[Key]()
+    if config.outside:
+        job.context.stage("looking for common names")
+        inside, outside = (_sentences(job.corpus(mark)) for mark in (config.inside, config.outside))
+        common = commoner_outside(dictionary, inside, outside)
+        kept = {key: type for key, type in types.items() if key not in common}
+        dictionary = Dictionary(kept, case_sensitive=config.case_sensitive)
+    job.context.stage("looking the names up")
+    tests, seconds = [], 0.0
+    for number, mark in enumerate(config.test):
+        gold, began = labelled(job.corpus(mark)), time.monotonic()
+        found = [
+            Prediction(
+                entities=(entities := tuple(match.entity for match in dictionary.find(sentence.tokens))),
+                confidence=(1.0,) * len(entities),
+            )
+            for sentence in gold
+        ]
+        seconds += time.monotonic() - began
+        tests.append(_scored(job, gold, found, name_of_test_set(number)))
+    return DictionaryResult(
+        names=len(types), ambiguous=ambiguous, common=len(common), tests=tests, seconds=round(seconds, 2)
+    )
+
+
+def resolved(corpora: Sequence[Corpus], *, case_sensitive: bool) -> tuple[dict[Key, str], int]:
+    """Return {words of a name: its most frequent type}, and the number of names with several types.
+
+    If two types are equally frequent, the type that was read first is used. Errors: CorpusError if there is no name.
+    """
+    counts = count_names(chain.from_iterable(map(_sentences, corpora)), case_sensitive=case_sensitive)
+    if not counts:
+        names = ", ".join(corpus.name for corpus in corpora)
+        raise CorpusError(f"{names}: no labelled entity, so there is no name to look up; give a list of names.")
+    types = {key: own.most_common(1)[0][0] for key, own in counts.items()}
+    return types, sum(len(own) > 1 for own in counts.values())
+
+
+def _sentences(corpus: Corpus) -> chain[Sentence]:
+    return chain.from_iterable(corpus.batches())
+
+
+def _scored(job: Job, gold: Sequence[Sentence], found: Sequence[Prediction], name: str) -> OverSeeds:
+    """Score what was found in a test set, and write it like the results of a tagger."""
+    types = sorted({*types_of(gold), *(entity.type for each in found for entity in each.entities)})
+    table = evaluate(gold, found, types)
+    evaluations.write(job.context.run, name, table, found)
+    scores = SplitScores(
+        micro_f1=table.f1(),
+        precision=table.precision(),
+        recall=table.recall(),
+        by_type=table.by_type(),
+        decodings={},
+        lot=chance_f1(gold, found),
+        macro_f1=table.macro_f1(),
+        report=seqeval_report(gold, found),
+    )
+    return over_seeds([scores], [table])
+
+
+def _outcome(result: DictionaryResult, _: About) -> str:
+    return f"Score (F1) {result.tests[0].mean:.1f} by {count(result.names, 'name')}, without training"
+
+
+KIND = Kind(
+    "dictionary",
+    DictionaryConfig,
+    run,
+    DictionaryResult,
+    title=lambda run: f"Look the names of {run.corpora(run.config['names'])} up in {run.corpora(run.config['test'])}",
+    outcome=_outcome,
+    page="Results",
+    here=True,
+)

@@ -1,0 +1,164 @@
+"""The dictionary: longest match against an oracle, lists in every format, forged lists, and its command."""
+
+import bz2
+import collections
+import gzip
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.dictionary.dictionary import resolved
+from core.dictionary.lists import MOST_LETTERS, read_list
+from core.dictionary.names import Dictionary, commoner_outside, count_names
+from core.errors import ConfigError, CorpusError, PathError, ReadError
+from core.projects import runs
+from core.tagging import evaluations
+from core.text.sentence import Entity
+from tests.conftest import Command, Seal, sentence
+
+WORD = st.sampled_from(["a", "b", "c"])
+
+
+@given(st.sets(st.lists(WORD, min_size=1, max_size=3).map(tuple), max_size=6), st.lists(WORD, max_size=9))
+def test_names_are_the_longest_ones_from_left_to_right(names: set[tuple[str, ...]], tokens: list[str]) -> None:
+    expected, start = [], 0
+    while start < len(tokens):
+        end = max((start + n for n in (1, 2, 3) if tuple(tokens[start : start + n]) in names), default=start)
+        end = min(end, len(tokens))
+        expected += [(start, end)] if end > start else []
+        start = max(end, start + 1)
+    found = Dictionary(dict.fromkeys(names, "X")).find(tokens)
+    assert [(match.entity.start, match.entity.end) for match in found] == expected
+
+
+def test_names_match_by_text_at_the_borders_of_tokens_and_by_case_only_if_asked() -> None:
+    names = Dictionary({("t", "-", "cell"): "CELL", ("lead",): "METAL"})
+    assert [match.entity for match in names.find(["T-cell", "lines"])] == [Entity(start=0, end=1, type="CELL")]
+    assert [match.entity for match in names.find(["T", "-", "Cell"])] == [Entity(start=0, end=3, type="CELL")]
+    assert not list(names.find(["T-cells", "T-", "x"]))
+    assert not list(names.find(["lead-free"]))  # the name ends inside of a token
+    assert [match.key for match in names.find(["Lead", ""])] == [("lead",)]
+    exact = Dictionary({("Lead",): "METAL"}, case_sensitive=True)
+    assert [len(list(exact.find([word]))) for word in ("Lead", "lead")] == [1, 0]
+
+
+def test_the_most_frequent_type_of_a_name_is_used(seal: Seal) -> None:
+    rows = [sentence("Rome wins", [(0, 1, kind)]) for kind in ("ORG", "LOC", "LOC")]
+    rows.append(sentence("ROME FC wins", [(0, 2, "ORG")]))
+    corpus = seal(rows, "names", labelled=True)
+    assert resolved([corpus], case_sensitive=False) == ({("rome",): "LOC", ("rome", "fc"): "ORG"}, 1)
+    assert set(count_names(rows, case_sensitive=True)) == {("Rome",), ("ROME", "FC")}
+    with pytest.raises(CorpusError, match="no labelled entity"):
+        resolved([seal(["It rains ."], "plain")], case_sensitive=False)
+
+
+def test_names_that_are_commoner_outside_are_found_by_their_rates() -> None:
+    names = Dictionary(dict.fromkeys([("lead",), ("aspirin",), ("gold",)], "DRUG"))
+    inside = [sentence("lead aspirin aspirin gold and so on and so on")]  # 10 words
+    outside = [sentence("they lead"), sentence("aspirin they say is all")]  # 7 words
+    assert commoner_outside(names, inside, outside) == {("lead",)}  # 1 in 10 against 1 in 7; aspirin 2 in 10
+    assert commoner_outside(names, [], outside) == {("lead",), ("aspirin",)}
+
+
+def names_of(path: Path, type: str = "") -> list[tuple[str, str]]:
+    return [(each.text, entity.type) for each in read_list(path, type) for entity in each.entities or ()]
+
+
+def test_lists_are_read_in_every_format(tmp_path: Path) -> None:
+    def written(name: str, data: bytes) -> Path:
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    assert names_of(written("a.txt", "Aspirin\n\n  Zoë  Ltd \nOslo\tLOC\n".encode()), "DRUG") == [
+        ("Aspirin", "DRUG"),
+        ("Zoë Ltd", "DRUG"),
+        ("Oslo", "LOC"),
+    ]
+    assert names_of(written("a.tsv", b'\xef\xbb\xbf"Big" One\tORG\n')) == [('"Big" One', "ORG")]
+    assert names_of(written("a.csv", b'"Acme, Ltd",ORG\nBo,PER\nBo,PER\n')) == [("Acme, Ltd", "ORG"), ("Bo", "PER")]
+    assert names_of(written("a.csv.gz", gzip.compress(b"Bo,PER\n"))) == [("Bo", "PER")]
+    variants = {"first": {"few": 1}, "drug_variants": {"aspirin": ["x"], "ibuprofen": ["y"], 7: []}}
+    assert names_of(written("a.pkl.bz2", bz2.compress(pickle.dumps(variants))), "DRUG") == [
+        ("aspirin", "DRUG"),
+        ("ibuprofen", "DRUG"),
+    ]
+    assert names_of(written("b.pkl", pickle.dumps(["Bo", "Bo", 3], protocol=0)), "PER") == [("Bo", "PER")]
+    assert names_of(written("long.txt", b"x" * (MOST_LETTERS + 1) + b"\nBo\n"), "PER") == [("Bo", "PER")]
+
+
+class Forged:
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (Path("forged"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("a.txt", b"Oslo\tLOC\nBo\n", r"a\.txt line 2: .*FILE=TYPE"),
+        ("a.txt", b"Oslo\ttwo words\n", "line 1"),
+        ("a.txt", b"\n \n", "holds no name"),
+        ("a.txt", b"Bo\tPER\n\xff\n", "line 2: is not UTF-8"),
+        ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV"),
+        ("a.txt.gz", b"no gzip", "cannot be unpacked"),
+        ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "cannot be unpacked"),
+        ("a.pkl", pickle.dumps(Forged()), "no pickle of plain lists"),
+        ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "no pickle of plain lists"),
+        ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "no pickle of plain lists"),
+        ("a.pkl", pickle.dumps({"Bo": 1})[:-5], "no pickle of plain lists"),
+        ("a.pkl", b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.", "no pickle of plain lists"),  # a byte array of 2^63
+        ("a.pkl", b"no pickle", "no pickle of plain lists"),
+        ("a.pkl", pickle.dumps(7), "neither a dictionary"),
+    ],
+)
+def test_a_forged_or_damaged_list_gives_an_error_and_runs_nothing(
+    name: str, data: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ReadError, match=why):
+        read_list(tmp_path / name)
+    assert not Path("forged").exists()
+
+
+def test_too_large_and_missing_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PathError, match="no such file"):
+        read_list(tmp_path / "none.txt")
+    monkeypatch.setattr("core.dictionary.lists.MOST_BYTES", 3)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"Oslo\tLOC\n"))
+    with pytest.raises(ReadError, match="is larger than"):
+        read_list(tmp_path / "a.txt.gz")
+
+
+def test_the_command_scores_lists_and_leaves_common_names_out(seal: Seal, tmp_path: Path, command: Command) -> None:
+    gold = [
+        sentence("Aspirin may lead to pain", [(0, 1, "DRUG"), (4, 5, "DISEASE")]),
+        sentence("No drug helps Bo", [(3, 4, "PER")]),
+    ]
+    seal(gold, "test", labelled=True)
+    seal(["They lead now .", "Who will lead ?"], "news")
+    seal(["Aspirin helps .", "Pain goes ."], "clinic")
+    drugs, diseases = tmp_path / "drugs.csv", tmp_path / "diseases=old.txt"
+    drugs.write_text("aspirin,DRUG\nlead,DRUG\n")
+    diseases.write_text("pain\tDISEASE\n")
+    words = ["dictionary", "--list", str(drugs), "--list", str(diseases), "--test", "test"]
+    code, printed, said = command(*words)
+    assert code == 0, said
+    assert "names       3, 0 of them with several types" in printed
+    assert "test: score (F1) 66.67" in printed  # 2 of 3 found, 2 of 3 right
+    code, printed, said = command(*words, "--inside", "clinic", "--outside", "news", "--json")
+    assert code == 0, said
+    run = runs.get(json.loads(printed)["run"])
+    result = run.result()
+    assert (result["names"], result["common"]) == (3, 1)
+    assert result["tests"][0]["mean"] == pytest.approx(80.0)
+    assert evaluations.read_predictions(run, None)[0] == (
+        Entity(start=0, end=1, type="DRUG"),
+        Entity(start=4, end=5, type="DISEASE"),
+    )
+    assert command(*words, "--inside", "clinic")[0] == 2
+    with pytest.raises(ConfigError, match="no list is given"):
+        runs.execute("dictionary", {"test": (seal(gold, "test", labelled=True).fingerprint,)})
