@@ -66,7 +66,7 @@ def _pick(run_id: str) -> str:
 def _warn(run_id: str) -> None:
     if gone := results.missing(run_id):
         st.caption(
-            f":material/link_off: This run cannot be repeated exactly. No longer here: {plain('; '.join(gone))}."
+            f":material/link_off: This run cannot be repeated exactly. Missing inputs: {plain('; '.join(gone))}."
         )
 
 

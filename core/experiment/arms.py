@@ -57,8 +57,8 @@ _AGAINST: Mapping[str, str] = {
 _LACKS = {
     "task": ("reads the task corpus", "a task corpus"),
     "domain": ("chooses from the domain corpus", "a domain corpus"),
-    "sources": ("begins from a source", "sources"),
-    "words": ("begins from a source", "sources or imported_vectors"),
+    "sources": ("uses a source", "sources"),
+    "words": ("uses a source", "sources or imported_vectors"),
     "assisting": ("borrows sentences", "an assisting corpus"),
 }
 
@@ -218,7 +218,7 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(
             name=SPAN,
-            summary="A tagger of spans of up to four words: what miner must beat.",
+            summary="A tagger of spans of up to four words: the control that miner must beat.",
             control=True,
             without="the usual tagger",
             tagger={"network": SPAN},
@@ -263,7 +263,7 @@ def _skl(name: str, value: str) -> Arm:
 
 def _part(name: str, value: str) -> Arm:
     skl = _skl(name, value)
-    summary = f"As many assisting sentences at random as {skl.name} keeps: what it must beat."
+    summary = f"As many assisting sentences at random as {skl.name} keeps: the control that it must beat."
     return replace(skl, name=f"{PART}:{skl.assisting:g}", summary=summary, control=True)
 
 
@@ -273,7 +273,9 @@ def _copies(name: str, value: str) -> Arm:
         raise ConfigError(
             f"arms: {name!r} names no variant that adds labelled sentences; write copies:dataaug, for example."
         )
-    summary = f"The labels with unchanged copies of the sentences that {arm.name} copies: what it must beat."
+    summary = (
+        f"The labels with unchanged copies of the sentences that {arm.name} copies: the control that it must beat."
+    )
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
 
 
@@ -282,7 +284,7 @@ def _base(name: str, value: str) -> Arm:
     if not value.isascii() or not value.isdigit() or not 0 < int(value) <= 10**9:
         raise ConfigError(f"arms: {name!r} needs a number of sentences; write for example {head}:1000.")
     n = int(value)
-    added = f", and {n:,} more {BINS[bin]}" if bin else ": what a set made of it must beat"
+    added = f", and {n:,} more {BINS[bin]}" if bin else ": the baseline of sets drawn with this size"
     return Arm(
         name=f"{head}:{n}",
         summary=f"{n:,} random sentences of the labels with a name{added}.",

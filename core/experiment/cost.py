@@ -43,7 +43,7 @@ _WORDS = {
     "halves": "splitting the labelled sentences",
     "select": "selecting",
     "skl": "scoring the assisting corpus",
-    "difficulty": "measuring how hard mentions are",
+    "difficulty": "measuring the information of names and contexts",
     "rebuild": "rebuilding the labels",
     "pretrain": "pre-training",
     "finetune": "fine-tuning",

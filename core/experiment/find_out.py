@@ -227,7 +227,8 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
     stronger = next(enough, None) if weak else None
     none = ""
     if weak and within and not stronger:
-        none = f" No plan of up to {duration(max(LIMITS))} does so in 80; more labelled text would help more."
+        longest = duration(max(LIMITS))
+        none = f" No plan of up to {longest} detects it in 80 of 100 cases; more labelled text would help more."
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -236,9 +237,10 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
             time += f" {BUSY}"
     return Plan(
         options=asked,
-        compared=f"Your tagger as it is; pre-trained on {amount} of {corpus_name(config.domain)}, drawn at random; and "
-        f"pre-trained on as much text selected by {strategy}. Each is repeated from the start {len(config.seeds)} "
-        f"times, trained on {corpus_name(config.train)} and tested on {corpus_name(config.test)}.",
+        compared=f"Three taggers are compared: yours as it is; one pre-trained on {amount} of "
+        f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text selected by {strategy}. "
+        f"Each is repeated from the start {len(config.seeds)} times, trained on {corpus_name(config.train)} and tested "
+        f"on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "

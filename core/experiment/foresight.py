@@ -133,7 +133,7 @@ class Foresight:
         test = f"the test set has {self.spread.n_sentences:,} sentences"
         if self.spread.swapped:
             test = f"all {self.spread.n_sentences:,} labelled sentences are tested, half by half"
-        more = "" if self.spread.trainings else ", more after few epochs"
+        more = "" if self.spread.trainings else "; they differ more after few epochs"
         return f"{self.basis}: {moves}{more}; {test}."
 
     def as_json(self) -> dict[str, object]:

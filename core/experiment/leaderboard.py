@@ -303,7 +303,8 @@ def _judgements(
                 judgement = replace(judgement, welch=test, why=why)
             judgements.append(judgement)
         elif cell.arm.name == arms.NONE:
-            judgements.append(Judgement(word="baseline", why="What every other variant is measured against."))
+            why = "Baseline: other variants are compared with it, unless they have a baseline of their own."
+            judgements.append(Judgement(word="baseline", why=why))
         else:
             gap = compare(tables[str(cell)], baselines[cell], seed=seed, same_seeds=True)
             if cell.arm.judged:

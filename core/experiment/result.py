@@ -201,11 +201,12 @@ class Multipliers:
         worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
         if not worths:
             return (
-                f"What choosing by {name} is worth was not measured: it takes two replicates, and more text in "
-                "the domain corpus."
+                f"The worth of the selection by {name} was not measured: this needs at least two replicates, and "
+                "enough text in the domain corpus for larger random selections."
             )
-        together = f" Reading and choosing together were worth {_labels(self.labels_none)}." if self.labels_none else ""
-        return f"Choosing by {name} was worth {', and '.join(worths)}.{together}"
+        none = _labels(self.labels_none)
+        together = f" Pre-training and selection together were worth {none}." if none else ""
+        return f"Selection by {name} was worth {', and '.join(worths)}.{together}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,11 +267,11 @@ class ExperimentResult:
         if not self.train_in_test:
             return ""
         scores = [
-            f"{row.arm} {row.budget}".rstrip() + f" {mean(row.unseen_f1):.1f} (with it {row.mean:.1f})"
+            f"{row.arm} {row.budget}".rstrip() + f" {mean(row.unseen_f1):.1f} (with them {row.mean:.1f})"
             for row in self.leaderboard
             if row.unseen_f1
         ]
-        without = f" Test score without what they share: {', '.join(scores)}." if scores else ""
+        without = f" Test F1 without the shared sentences: {', '.join(scores)}." if scores else ""
         return f"{self.train_in_test.words}{without}"
 
 
@@ -542,12 +543,12 @@ def _text(worth: Worth | None) -> str:
     if worth.below:
         return "less than 1 times as much random text: it did not help"
     if worth.beyond:
-        return f"reading more than {worth.most:.2g} times as much at random (beyond what was run)"
+        return f"more than {worth.most:.2g} times as much random text (beyond what was run)"
     lo = "less than 1" if worth.lo is None else f"{worth.lo:.2g}"
     hi = f"more than {worth.most:.2g}" if worth.hi is None else f"{worth.hi:.2g}"
     about = f"more than {worth.most:.2g}" if worth.times >= worth.most else f"about {worth.times:.2g}"
     estimate = "less than 1" if worth.times <= 1 else about
-    return f"reading {estimate} times as much at random (95% interval {lo} to {hi})"
+    return f"{estimate} times as much random text (95% interval {lo} to {hi})"
 
 
 def _labels(worth: Worth | None) -> str:

@@ -43,7 +43,7 @@ from core.results import FloatArray
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
-from core.shown import gain_in_words
+from core.shown import count, gain_in_words
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.power import power
 from core.stats.sequential import ALPHA, adjusted_interval
@@ -264,7 +264,7 @@ class StudyForesight:
         sort = (
             "which is assumed, as nothing was trained on these labels yet"
             if not known
-            else f"by what was trained on the labels of {known} of {len(self.spreads)} so far, the rest assumed"
+            else f"measured on the taggers of {known} of {count(len(self.spreads), 'task')} so far, otherwise assumed"
         )
         return (
             f"Scores differ by {moves:.1f} points from replicate to replicate (standard deviation), {sort}; the test "
@@ -385,19 +385,18 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
     falling, fixed = float(mean.falling), float(mean.fixed)
     below = these.interval[1] < config.effect
     if below or has_power(config.effect, falling, fixed):
-        why = "the interval ends below it" if below else "so much data would detect it"
+        why = "the interval ends below it" if below else "this much data would have detected it"
         return f"{gain.capitalize()} is unlikely: {why}."
     lacks = lacking(config.effect, falling, fixed, n)
     if lacks.sentences == 1:
-        what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
-        return f"Lacking are {what}: {n} {unit}{each} are too few to detect {gain}."
+        return f"More {unit} are needed: {n} {unit}{each} are too few to detect {gain}."
     sentences = sum(task.sentences for task in tasks)
     wanted = ceil(sentences * lacks.sentences / 100) * 100
-    more = "" if lacks.repetitions == n else f" and about {lacks.repetitions:,} {unit}{each}"
+    more = "" if lacks.repetitions == n else f", with about {lacks.repetitions:,} {unit}{each}"
     corpora = ceil(len(tasks) * lacks.corpora)
     return (
-        f"Lacking are test sentences or task corpora: {sentences:,} test sentences are too few to detect "
-        f"{gain}. It would take about {wanted:,} of them{more}, or the same on {corpora:,} tasks."
+        f"More test sentences or task corpora are needed: {sentences:,} test sentences are too few to detect "
+        f"{gain}. About {wanted:,} would be enough{more}; so would {corpora:,} tasks of this size."
     )
 
 
@@ -414,8 +413,8 @@ def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str
     if enough <= len(deltas):
         return "Settled on these tasks. On similar tasks the true mean gain is probably smaller."
     return (
-        f"Settled on these tasks. For similar tasks, task corpora are lacking: about {enough:,} would detect a true "
-        f"mean gain of {gain_in_words(effect)}, if they differ as these do."
+        f"Settled on these tasks. For similar tasks, more task corpora are needed: about {enough:,} would detect a "
+        f"true mean gain of {gain_in_words(effect)}, if they differ as these do."
     )
 
 

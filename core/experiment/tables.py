@@ -33,7 +33,7 @@ COLUMNS = (
     *("changed", "wanted", "low_share", "mentions", "exploratory", "why"),
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
-ANSWERS = ("helped", "choosing helped", "hours")
+ANSWERS = ("helped", "selection helped", "hours")
 MINUTE = 1 / 60  # hours; no rate is shown for a shorter time
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
 
@@ -192,9 +192,9 @@ def _study_markdown(result: StudyResult) -> str:
     for name, which in _MEANS:
         if getattr(result.reading, which):
             rows.append([name, "", "", "", "", _answered(result.reading, which), _answered(result.choosing, which)])
-    heads = ("task", "test sentences", "test F1", "none", "control", "reading helped", "choosing helped")
+    heads = ("task", "test sentences", "test F1", "none", "control", "pre-training helped", "selection helped")
     lines += _markdown(heads, rows, numbers=(1, 2, 3, 4))
-    asked = (("Reading", result.reading), ("Choosing", result.choosing))
+    asked = (("Pre-training", result.reading), ("Selection", result.choosing))
     lacking = [f"- {name}: {question.lacking}" for name, question in asked if question and question.lacking]
     return "\n".join([*lines, "", *lacking, ""])
 

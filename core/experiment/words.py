@@ -93,7 +93,7 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
 FOUND = ("shown", "worse")  # ends of a plan that found a difference
 _TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."
 REPLICATES = 6  # replicates that, with three looks, can show that the selection helped
-ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
+ONCE = "The uncertainty is unknown, because a single repetition does not show the effect of chance."
 TRAIN_LONGER = "Next: train longer, with more epochs or a higher learning rate, until a tagger learns something."
 IDLE = "No result: no tagger learnt anything, with or without what was tried."
 NOTHING = (
@@ -167,7 +167,7 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     others = [other for other in judged if other is not row]
     further = _others(others, rows)
     if not row:
-        then = "ask for a lower share, or label more sentences" if untested else "name something to try beside none"
+        then = "ask for a lower share, or label more sentences" if untested else "add a variant besides none"
         what = _sentences("No result.", untested or "Nothing was compared.", further)
         return Finding(word="No result", what=what, sure="", next=f"Next: {then}.")
     unsettled = _unsettled(row, result, outlook)

@@ -172,7 +172,7 @@ def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
         lacks = needed(test.gap, arm.unit, effect, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
         return f"{gain}: the interval includes 0. {lacks}"
     side = "above" if test.gap.sign > 0 else "below"
-    return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
+    return f"{gain}: {side} 0, but p = {test.gap.p:.3f}; this test's level is {test.asked:.2g}."
 
 
 def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect: float) -> Verdict:
@@ -195,29 +195,29 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect
         word = "helped"
         why = (
             f"{gain}: above 0. Against {arm.control} {_points(random)}, but each has one selection and one "
-            "pre-training. Such a quick look cannot show that choosing helps; let every seed repeat the whole pipeline."
+            "pre-training. One of each cannot show that the selection helps; let every seed repeat the whole pipeline."
         )
     elif against_random.sign < 0:
         against = f"against {arm.control} {_points(random)}"
-        why = f"{gain}, but {against}: the selection is not shown to help. That does better."
+        why = f"{gain}, but {against}: there is no evidence that the selection helps; the control scores higher."
     elif against_random.sign == 0:
         word = "helped"
         against = _open(against_random, f"Against {arm.control} {_points(random)}", arm, effect)
-        why = f"{gain}: above 0, but the selection is not shown to help. {against}"
+        why = f"{gain}: above 0, but there is no evidence that the selection helps. {against}"
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
         why += few_seeds(none)
     chose = None if against_random is None or arm.single_pretraining else ANSWERS[against_random.sign]
     if random and chose == "worse" and word != "hurts":
         word = "below control"
-        why = why if helped else f"{why} Against {arm.control} {_points(random)}: that does better."
+        why = why if helped else f"{why} The control scores higher: against {arm.control} {_points(random)}."
     return Verdict(verdict=word, why=why, none=none, random=random, helped=ANSWERS[helped], chose=chose)
 
 
 def few_seeds(gap: Difference) -> str:
     """Return a caution for an improvement from few seeds (SOURCES.md, Seeds), else ""."""
     n = min(len(gap.system), len(gap.other))
-    return "" if n >= SEEDS else f" {n} seeds are a quick look: run {SEEDS} or more before you rely on it."
+    return "" if n >= SEEDS else f" {n} seeds are few: run {SEEDS} or more before you rely on this result."
 
 
 def _points(gap: Difference) -> str:
@@ -298,32 +298,31 @@ def needed(
     if unlearnt:
         return f"Train longer first: {unlearnt.words}."
     if n < 2:
-        return "One seed says nothing about the spread between seeds; run at least 3, better 5."
+        return "One seed does not show the spread between seeds; run at least 3, better 5."
     if single_pretraining:
         return (
-            "Lacking are pre-trainings: there is one, and no number of taggers or test sentences tells how far others "
-            "would come out; let every seed repeat the whole pipeline."
+            "More pre-trainings are needed. With one, the variation between pre-trainings stays unknown, however many "
+            "taggers or test sentences there are. Let every seed repeat the whole pipeline."
         )
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
     if gap.hi < effect or has_power(effect, falling, fixed):
-        why = "the interval ends below it" if gap.hi < effect else "so much data would detect it"
+        why = "the interval ends below it" if gap.hi < effect else "this much data would have detected it"
         return f"A true gain of {gain_in_words(effect)} is unlikely: {why}."
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
         if gap.paired:  # what both have in common, such as a seed or a half and its labels, cancels
             sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
-        what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         # The number is only given by the finding, from the spread of all taggers on these labels.
         return (
-            f"Lacking are {what}: {n} {unit} per variant, which differ by {sd:.2f} points (sd), are too few to detect "
-            f"a true gain of {gain_in_words(effect)}."
+            f"More {unit} are needed: {n} {unit} per variant, which differ by {sd:.2f} points (sd), cannot detect a "
+            f"true gain of {gain_in_words(effect)}."
         )
     more = lacks.repetitions
     sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
-    more_runs = "" if more == n else f" and about {more:,} {unit} a variant"
+    more_runs = "" if more == n else f", with about {more:,} {unit} per variant"
     return (
-        f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to detect a true gain of "
-        f"{gain_in_words(effect)}. It would take about {sentences:,} of them{more_runs}, or the same on "
-        f"{ceil(lacks.corpora):,} corpora."
+        f"More test sentences are needed: {gap.n_sentences:,} test sentences are too few to detect a true gain of "
+        f"{gain_in_words(effect)}. About {sentences:,} would be enough{more_runs}; so would {gap.n_sentences:,} on "
+        f"each of {ceil(lacks.corpora):,} corpora."
     )

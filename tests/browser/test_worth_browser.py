@@ -62,7 +62,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     assert page.locator("body > .word + .answer").inner_text() == finding.sentence
     rows = page.locator("body > svg + dl")
     questions = rows.locator("dt").all_inner_texts()
-    assert [each for each in questions if each != "Weak point"] == ["Asked", "What to do", "How sure", "Cost"]
+    assert [each for each in questions if each != "Weak point"] == ["Question", "What to do", "How sure", "Cost"]
     [_, *next_and_sure] = rows.locator("dd").all_inner_texts()
     assert next_and_sure[:2] == [finding.next, finding.sure]
     assert bottom(rows) < HALF

@@ -350,18 +350,18 @@ OPEN, ALL, NONE = (
         (
             ONE,
             ONE,
-            "reading about 2.1 times as much at random (95% interval 1.3 to 3.2), and 28 more labelled sentences ",
+            "about 2.1 times as much random text (95% interval 1.3 to 3.2), and 28 more labelled sentences ",
         ),
         (replace(ONE, lo=None), None, "(95% interval less than 1 to 3.2)."),
         (replace(ONE, hi=None), replace(ONE, hi=None), "(95% interval 8 to more than 75)"),
         (OPEN, None, "an unknown amount of random text: 6 replicates are too few to estimate it"),
-        (ALL, None, "more than 4 times as much at random (beyond what was run)"),
+        (ALL, None, "more than 4 times as much random text (beyond what was run)"),
         (NONE, None, "less than 1 times as much random text: it did not help"),
-        (replace(ONE, lo=None, times=1), None, "reading less than 1 times as much at random (95%"),
+        (replace(ONE, lo=None, times=1), None, "worth less than 1 times as much random text (95%"),
         (None, NONE, "worth no more labelled sentences than 25 (less than 0)"),
         (None, ALL, "more than 75 more labelled sentences than 25 (beyond what was run)"),
         (None, OPEN, "an unknown number of more labelled sentences than 25: 6 replicates are too few"),
-        (None, None, "was not measured: it takes two replicates"),
+        (None, None, "was not measured: this needs at least two replicates"),
     ],
 )
 def test_the_words(text: Worth | None, labels: Worth | None, words: str) -> None:

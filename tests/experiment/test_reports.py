@@ -145,7 +145,7 @@ def test_the_first_half_page_answers_every_question_and_only_title_and_word_are_
         word = results.finding(one.run).word
         assert texts[: 2 + len(answer)] == [(larger, TITLE), (largest, word), *((large, text) for text in answer)]
         assert " ".join(" ".join(answer).split()) == answer_of(one.run)
-        for words in (answer_of(one.run), "Asked", "How sure", "What to do", "Cost", *COVER.line.split(" · ")):
+        for words in (answer_of(one.run), "Question", "How sure", "What to do", "Cost", *COVER.line.split(" · ")):
             assert words in half
         assert not re.search(r"\b(T_C|D_C|S_C|L_C|F1|Holm|arm)\b", half)
 

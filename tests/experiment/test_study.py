@@ -206,16 +206,20 @@ FEW = ("no evidence", "no evidence")
         (
             [task(0.2, n=6), task(2.8, n=6)],
             ("yes", "no evidence"),
-            "For similar tasks, task corpora are lacking: about",
+            "For similar tasks, more task corpora are needed: about",
         ),
         ([task(delta, n=6) for delta in (0.6, 0.65, 0.7)], ("yes", "yes"), ""),
         ([task(delta, n=6) for delta in (-2.0, -2.2, -2.1)], ("worse", "worse"), ""),
-        ([task(0.3), task(0.4)], FEW, "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few"),
-        ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "Lacking are test sent"),
+        ([task(0.3), task(0.4)], FEW, "More replicates are needed: 6 replicates on each of 2 tasks are too few"),
+        ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.5)], FEW, "More test sentences or task corpora are"),
         ([task(-0.7), task(-0.8)], FEW, "A true mean gain of 1 point is unlikely"),
         # The tasks only seem alike because each is uncertain. Without evidence on them, nothing is claimed about
         # others.
-        ([task(delta, fixed=0.5, n=6) for delta in (0.3, 0.301, 0.299)], FEW, "Lacking are test sent"),
+        (
+            [task(delta, fixed=0.5, n=6) for delta in (0.3, 0.301, 0.299)],
+            FEW,
+            "More test sentences or task corpora are",
+        ),
     ],
 )
 def test_a_study_gives_two_answers_and_says_what_is_lacking(

@@ -54,7 +54,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
-        ("Can't tell yet", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
+        ("Can't tell yet", "The uncertainty is unknown", "Next: 5 repetitions in place of 1, about 1.6 h more."),
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
@@ -104,7 +104,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
         line("hurts", "vectors:law", delta=-2.0, interval=(-3.0, -1.0)),
         ("No: the tagger with word vectors of law does worse", "-2.0 points of 100", "Next: leave it; the tagger without"),
     ),
-    "nothing compared": (line("control", "random"), ("Nothing was compared.", "", "Next: name something")),
+    "nothing compared": (line("control", "random"), ("Nothing was compared.", "", "Next: add a variant besides none")),
 }  # fmt: skip
 
 

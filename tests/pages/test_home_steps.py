@@ -165,8 +165,8 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
     store().remove(run)
     assert not home_steps.steps()[1].run
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
-    monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like your task.")
-    assert home_steps.steps()[1].known.endswith("About 9 are like your task.")
+    monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like the task corpus.")
+    assert home_steps.steps()[1].known.endswith("About 9 are like the task corpus.")
 
 
 def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal, home: Path) -> None:
@@ -225,10 +225,10 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
         assert "home.find.start" not in keys(app)
         assert begun == []  # the calibration is already running
     timed(asked, home, busy=True)
-    monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {options['budgets']}.")
+    monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; your budget takes {options['budgets']}.")
     plan = find_out.plan(asked)
     assert find_out.is_timed(asked)
-    assert plan.alike == "About 9; you ask for ('10%',)."
+    assert plan.alike == "About 9; your budget takes ('10%',)."
     for effect in (1.0, 2.5):  # a repeated experiment keeps its planned effect
         wanted = {**asked, "effect": effect}
         chance = experiments.foresight(wanted).plans[0].chance
@@ -292,7 +292,7 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     assert "10 min is too short. The shortest plan takes about 5 min" in seen(app)
     assert "home.find.start" not in keys(app)
     assert find_out.plan(asked, times[:3]).stronger is None
-    words = "No plan of up to 10.0 h does so in 80; more labelled text would help more."
+    words = "No plan of up to 10.0 h detects it in 80 of 100 cases; more labelled text would help more."
     assert words in find_out.plan(asked, times[:3]).shows
     chances[0] = 0.4
     assert words not in find_out.plan(asked, times[:3]).shows

@@ -284,9 +284,15 @@ def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(m
     [
         pytest.param(1.0, 0.0, "improves", "both above 0", "yes", "yes", id="above both"),
         pytest.param(
-            1.0, 1.0, "helped", "the selection is not shown to help", "yes", "no evidence", id="no better than random"
+            1.0,
+            1.0,
+            "helped",
+            "there is no evidence that the selection helps.",
+            "yes",
+            "no evidence",
+            id="no better than random",
         ),
-        pytest.param(1.0, 2.0, "below control", "That does better", "yes", "worse", id="worse than random"),
+        pytest.param(1.0, 2.0, "below control", "the control scores higher", "yes", "worse", id="worse than random"),
         pytest.param(1.0, None, "helped", "add the variant random", "yes", None, id="no control"),
         pytest.param(-1.0, -2.0, "hurts", "below 0", "worse", "yes", id="below none, above random"),
         pytest.param(-1.0, 0.0, "hurts", "below 0", "worse", "worse", id="below none and random"),
@@ -294,7 +300,13 @@ def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(m
             0.0, 0.0, "no evidence", "the interval includes 0", "no evidence", "no evidence", id="nothing in it"
         ),
         pytest.param(
-            0.0, 2.0, "below control", "that does better", "no evidence", "worse", id="level, worse than random"
+            0.0,
+            2.0,
+            "below control",
+            "The control scores higher: against a random",
+            "no evidence",
+            "worse",
+            id="level, worse than random",
         ),
     ],
 )
@@ -306,7 +318,7 @@ def test_the_verdict_and_its_two_answers(
     found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
     assert (found.verdict, found.helped, found.chose) == (word, helped, chose)
     assert said in found.why
-    assert "quick look" not in found.why
+    assert "One of each" not in found.why
 
 
 def test_few_seeds_and_a_stricter_bound_are_said() -> None:
@@ -314,7 +326,7 @@ def test_few_seeds_and_a_stricter_bound_are_said() -> None:
     system, none, random = (world.arm(skill, 3) for skill in (1.0, 0.0, 0.0))
     few = verdict(system, none, random, draws=2000)
     assert few.verdict == "improves"
-    assert "3 seeds are a quick look" in few.why
+    assert "3 seeds are few" in few.why
     one = verdict(system[:1], none[:1], none[:1])
     assert (one.none.lo, one.none.hi, one.verdict) == (-100.0, 100.0, "no evidence")
     assert "one seed" in one.why.lower()
@@ -323,7 +335,7 @@ def test_few_seeds_and_a_stricter_bound_are_said() -> None:
     assert points(-0.001, (-49.0, 49.994)) == "+0.00 [-49.00, +49.99]"
     strict = verdicts({"it": Arm(system=system, random=None)}, none, claim="it", bound=1e-300, draws=2000)["it"]
     assert (strict.none.sign, strict.helped, strict.verdict) == (1, "no evidence", "no evidence")
-    assert "above 0, but p = 0.000 where the test asks for 1e-300" in strict.why
+    assert "above 0, but p = 0.000; this test's level is 1e-300" in strict.why
 
 
 def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
@@ -331,7 +343,7 @@ def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
     none, random, system = (world.arm(skill, 5) for skill in (0.0, 0.5, 1.5))
     found = verdicts({"it": Arm(system=system, random=random, single_pretraining=True)}, none, draws=2000)["it"]
     assert (found.verdict, found.helped, found.chose) == ("helped", "yes", None)
-    assert "quick look" in found.why
+    assert "One of each cannot show that the selection helps" in found.why
     worse = verdicts({"it": Arm(system=random, random=system, single_pretraining=True)}, none, draws=2000)["it"]
     assert (worse.verdict, worse.chose) == ("helped", None)
 
@@ -343,8 +355,8 @@ def test_what_one_lot_lacks_is_pre_trainings() -> None:
     for single in (True, False):
         found = verdicts({"it": Arm(system=system, random=None, single_pretraining=single)}, none, draws=2000)["it"]
         assert found.verdict == "no evidence"
-        assert ("Lacking are pre-trainings: there is one, " in found.why) == single
-        assert ("Lacking are test sentences" in found.why) != single
+        assert ("More pre-trainings are needed. With one, " in found.why) == single
+        assert ("More test sentences are needed" in found.why) != single
 
 
 @pytest.mark.parametrize("n", [6, *(pytest.param(n, marks=pytest.mark.full) for n in (2, 3, 10))])
@@ -493,13 +505,11 @@ def test_the_seeds_that_are_said_to_settle_it_do() -> None:
 def test_what_is_needed_is_seeds_or_sentences() -> None:
     world = World(np.random.default_rng(9), 400, seed=0.25, sentence=0.3, both=0.0)
     gap = compare(world.arm(0.5, 4), world.arm(0.2, 4))
-    assert "Lacking are taggers' seeds" in needed(gap)
+    assert "More seeds are needed" in needed(gap)
     assert "4 seeds per variant, which differ by" in needed(gap)
-    assert "Lacking are pre-trainings" in needed(gap, "replicates")
+    assert "More replicates are needed" in needed(gap, "replicates")
     assert "4 replicates per variant" in needed(gap, "replicates")
-    assert needed(gap, single_pretraining=True).startswith(
-        "Lacking are pre-trainings: there is one, and no number of taggers"
-    )
+    assert needed(gap, single_pretraining=True).startswith("More pre-trainings are needed. With one, the variation")
     small = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     assert "40 test sentences are too few" in needed(compare(small.arm(0.15, 4), small.arm(0.1, 4)))
 
@@ -507,13 +517,13 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
 @pytest.mark.parametrize(
     ("seeds", "both", "sentences", "lacking"),
     [
-        (0.4, 0.3, 0.0, "are too few to detect a true gain of 1 point"),
-        (0.0, 0.1, 0.5, "It would take about 1,000 of them, or the same on 3 corpora"),
+        (0.4, 0.3, 0.0, "cannot detect a true gain of 1 point"),
+        (0.0, 0.1, 0.5, "About 1,000 would be enough; so would 465 on each of 3 corpora"),
         (
             0.6,
             0.0,
             0.5,
-            "It would take about 1,900 of them and about 17 replicates a variant, or the same on 5 corpora",
+            "About 1,900 would be enough, with about 17 replicates per variant; so would 465 on each of 5 corpora",
         ),
     ],
 )

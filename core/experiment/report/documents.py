@@ -46,7 +46,7 @@ from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
 
 TITLE = "Was it worth it?"
-OVERRULED = Text("The data check had objections, which were overruled for this run: see “Data check”.", strong=True)
+OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 KINDS = 8  # number of entity types on the first page
 SHOWN, WORDS = 3, 40  # number of example sentences; most tokens of a short sentence
 
@@ -142,9 +142,9 @@ def experiment_document(report: Report, cover: Cover) -> Document:
     second: list[Part] = [
         Heading("What was compared"),
         *_compared(report),
-        Heading("On what"),
+        Heading("Data"),
         *_corpora(report.corpora, report.missing),
-        Heading("What came out"),
+        Heading("Results"),
         *_results(report),
         Heading("How sure"),
         *_how_sure(report),
@@ -181,7 +181,7 @@ def _document(
     """
     finding = report.finding
     rows = [
-        ("Asked", asked),
+        ("Question", asked),
         ("What to do", finding.next),
         ("How sure", finding.sure),
         ("Weak point", weakest),
@@ -217,7 +217,7 @@ def _asked(report: Report) -> str:
     more = f" and {others} more kind{'s' * (others > 1)}" if others > 0 else ""
     sought = f"finds {', '.join(kinds)}{more}" if kinds else "finds names, parties, places and the like"
     name = name_of(report.main, report.rows) if report.main else "what was tried"
-    by = f"after it has read {name}" if report.main and reads(report.main) else f"with {name}"
+    by = f"after pre-training on {name}" if report.main and reads(report.main) else f"with {name}"
     return f"Does a tagger, a program that {sought} in text, do better on “{report.task}” {by}?"
 
 
@@ -311,7 +311,7 @@ def _compared(report: Report) -> list[Part]:
 def _corpora(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
     """Return the table of a run's corpora, and a warning if inputs are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
-    gone = Text(f"This cannot be repeated exactly. No longer here: {'; '.join(missing)}.", strong=True)
+    gone = Text(f"This cannot be repeated exactly. Missing inputs: {'; '.join(missing)}.", strong=True)
     return [Table(("Role", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
 
 
@@ -417,7 +417,7 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
         Text(_study_compared(report)),
         Heading("How sure"),
         *_study_how_sure(result),
-        Heading("On what"),
+        Heading("Data"),
         *_corpora(report.corpora, report.missing),
     ]
     return _document(report, cover, question_asked, sum(result.hours.values()), first=first, second=second)
