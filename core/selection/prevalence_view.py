@@ -50,10 +50,10 @@ def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
     """Return the estimate as a sentence. asked: number of sentences that the budget takes."""
     of = f"of the domain corpus's {count.domain:,} distinct sentences"
     if not count.about:
-        words = f"Next to none {of}, {count.high:,} at most, are like your task's"
+        words = f"At most {count.high:,} {of} are like the task corpus (estimate: 0)"
     else:
-        words = f"About {count.about:,} {of} are like your task's ({count.low:,} to {count.high:,})"
-    return words + ("." if asked is None else f"; you ask for {asked:,}.")
+        words = f"About {count.about:,} {of} are like the task corpus ({count.low:,} to {count.high:,})"
+    return words + ("." if asked is None else f"; your budget takes {asked:,}.")
 
 
 def before(options: Mapping[str, object]) -> str:

@@ -130,7 +130,7 @@ def _rule(rule: Rule | None) -> list[str]:
     if rule is None:
         return []
     wide = max(len(f"{row.target} {row.source}") for row in rule.rows)
-    lines = ["", f"{'':<{wide}} {'closeness':>11} {'LM less vectors':>24} {'the rule':>16}"]
+    lines = ["", f"{'':<{wide}} {'closeness':>11} {'LM minus vectors':>24} {'the rule':>16}"]
     for row in rule.rows:
         gap = f"{row.f1[0] - row.f1[1]:+z.2f} " + (
             f"[{row.interval[0]:+z.2f}, {row.interval[1]:+z.2f}]" if row.interval else "(no interval)"

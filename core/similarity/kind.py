@@ -21,7 +21,7 @@ from core.errors import ConfigError, CorpusError
 from core.files import read_json, write_atomic
 from core.kind import Job, Kind
 from core.runs.context import Parts, RunContext
-from core.shown import count
+from core.shown import count, listed
 from core.similarity.agreement import agreement
 from core.similarity.base import Measure, Sample, draw
 from core.similarity.grid import FEWEST, Grid, Lead, leads, number
@@ -453,15 +453,19 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
         )
     whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
-        names = ", ".join(dict.fromkeys(whole))
+        names = listed(list(dict.fromkeys(whole)))
         # Draws of the other sources change the shared vocabulary, so perplexity still varies a little.
-        warnings.append(f"Used whole in every draw, so the ranges do not show how other text would vary: {names}.")
+        warnings.append(
+            f"Every draw used the whole text of {names}, so the ranges do not show how other text would vary."
+        )
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
-        warnings.append(f"Both a source and a target, so necessarily the closest: {', '.join(both)}.")
+        are, it_is = ("is both a source and a target", "it is") if len(both) == 1 else ("are also targets", "they are")
+        warnings.append(f"{listed(both)} {are}, so {it_is} necessarily the closest.")
     derived = [party.name for party in study.sources if _derived_from(party, study.targets)]
     if derived:
-        warnings.append(f"Drawn from the target's own sentences, so necessarily close: {', '.join(derived)}.")
+        was, it_is = ("was", "it is") if len(derived) == 1 else ("were", "they are")
+        warnings.append(f"{listed(derived)} {was} drawn from a target's own sentences, so {it_is} necessarily close.")
     for target in study.targets:
         warnings += _ppl_readings([row for row in rows if row.target == target.name and row.measure == "ppl"])
     problems = dict.fromkeys(f"{title(row.measure)}: {row.problem}" for row in rows if row.problem)

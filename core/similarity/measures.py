@@ -71,7 +71,7 @@ class Ppl:
                 "perplexity; give a larger source."
             )
         if oov == 100:
-            report.note(f"perplexity: the source knows no word of {target.name}, so the value means nothing else.")
+            report.note(f"perplexity: the source contains no word of {target.name}, so the value shows only that.")
         # Sentences without a known word have no perplexity here. They are left out, because the mean would be NaN.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {

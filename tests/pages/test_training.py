@@ -294,9 +294,9 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
 def test_swapped_halves_need_no_task_corpus_and_the_plan_states_the_detectable_gain(
     parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {list(options['budgets'])}.")
+    monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; your budget takes {list(options['budgets'])}.")
     app = opened(PAGE, {**EXPERIMENT, "training.experiment.seeds": "1, 2"})
-    assert plain("About 9; you ask for ['10%'].") in [caption.value for caption in app.caption]
+    assert plain("About 9; your budget takes ['10%'].") in [caption.value for caption in app.caption]
     points = in_points(experiments.foresight({**parts, "seeds": (1, 2)}).points)
     assert [points in warning.value for warning in app.warning if "seeds per variant" in warning.value] == [True]
     choose(app, ("training.experiment.cross", True))

@@ -97,10 +97,10 @@ def test_prevalence_is_shown_before_an_experiment(seal: Seal, monkeypatch: pytes
         words = prevalence.before({"task": "t", "domain": domain, "budgets": budgets})
         assert words == prevalence.in_words(found, asked), budgets
     assert prevalence.before({"train": "l", "domain": domain, "cross": True, "budgets": ("20",)}) == ""
-    words = "About 900 of the domain corpus's 40,000 distinct sentences are like your task's (800 to 1,100); "
-    assert prevalence.in_words(found, 5000) == f"{words}you ask for 5,000."
+    words = "About 900 of the domain corpus's 40,000 distinct sentences are like the task corpus (800 to 1,100); "
+    assert prevalence.in_words(found, 5000) == f"{words}your budget takes 5,000."
     assert prevalence.budget(found) == "900"
     none = replace(found, low=0, about=0, high=7)
-    words = "Next to none of the domain corpus's 40,000 distinct sentences, 7 at most,"
-    assert prevalence.in_words(none).startswith(words)
+    words = "At most 7 of the domain corpus's 40,000 distinct sentences are like the task corpus (estimate: 0)."
+    assert prevalence.in_words(none) == words
     assert prevalence.budget(none) is None

@@ -190,7 +190,7 @@ def test_source_without_any_target_word_is_noted() -> None:
     found = each.compare(each.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), ear)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
-    assert ear.notes == ["perplexity: the source knows no word of latin, so the value means nothing else."]
+    assert ear.notes == ["perplexity: the source contains no word of latin, so the value shows only that."]
 
 
 @given(ENGLISH, ENGLISH)
