@@ -266,4 +266,4 @@ def test_training_warns_of_text_that_its_encoder_cannot_represent(seal: Seal) ->
             assert len(warned) == (not known)
             fit = " ".join(note for note in run.state().notes if note.startswith(f"tiny on {name}: "))
             assert ("pieces on average" in fit) == known
-            assert "that its vocabulary lacks" not in fit  # reported once, by the other warning
+            assert "that its vocabulary does not cover" not in fit  # reported once, by the other warning

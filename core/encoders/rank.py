@@ -311,7 +311,9 @@ def _title(run: About) -> str:
 
 def _outcome(result: RankResult, run: About) -> str:
     best = result.encoders[0]
-    return f"{run.encoder(best.encoder)} fits best: a linear probe scores {best.mean.f1:.1f} (F1) from its layers' mean"
+    return (
+        f"{run.encoder(best.encoder)} fits best: a linear probe on the mean of its layers reaches F1 {best.mean.f1:.1f}"
+    )
 
 
 KIND = Kind(

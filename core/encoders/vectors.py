@@ -252,6 +252,6 @@ def find_import(option: str, reference: str, store: RunStore) -> tuple[str, Impo
         raise Unfinished(f"{option}: {reference} has not finished; wait until it ends, or resume it.")
     names = ", ".join(sorted(imported.name for imported in here.values())[:20]) or "none"
     raise ConfigError(
-        f"{option}: {reference[:80]!r} names no imported word vectors; here are {names}. Import them by "
-        "`python -m core vectors add FILE --name NAME`."
+        f"{option}: {reference[:80]!r} is not the name of imported word vectors (imported: {names}). Import "
+        "them with `python -m core vectors add FILE --name NAME`."
     )

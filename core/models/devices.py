@@ -95,7 +95,7 @@ def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
     if device.type != "cuda":
         return f"{device} ({torch.get_num_threads()} threads), {precision}"
     text = f"cuda:{device.index or 0} {name_of(device)}, {precision}"
-    return text if _has_bf16(device) else f"{text} (it has no bf16: training is in fp32)"
+    return text if _has_bf16(device) else f"{text} (no bf16 support, so training uses fp32)"
 
 
 def name_of(device: "torch.device") -> str:

@@ -205,7 +205,7 @@ def _reason(error: Exception) -> str:
     """Describe the error in our own words. torch's message is left out, because it explains how to run the pickle."""
     if isinstance(error, _NotWeights):
         return str(error)
-    return f"it is damaged, or more than tensors: {type(error).__name__}"
+    return f"it is damaged or holds more than tensors: {type(error).__name__}"
 
 
 class _NotWeights(Exception):

@@ -176,7 +176,7 @@ def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tu
     fallback = tuple(n for n, discounts in enumerate(formed, 1) if discounts is None)
     if fallback:
         orders = ", ".join(map(str, fallback))
-        report.note(f"The corpus is too small to estimate the discounts of order {orders}; 0.5, 1, 1.5 were taken.")
+        report.note(f"The corpus is too small to estimate the discounts of order {orders}; 0.5, 1 and 1.5 are used.")
     return fallback
 
 

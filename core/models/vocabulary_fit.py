@@ -146,7 +146,7 @@ def remarks(name: str, fit: VocabularyFit) -> list[str]:
     elif fit.case_lost > OFTEN:
         texts.append(f"Uncased: {fit.case_lost:.0%} of the words with a capital letter are lower-cased.")
     if fit.unknown >= UNKNOWN:
-        texts.append(f"{fit.unknown:.1%} of the words hold a piece that its vocabulary lacks.")
+        texts.append(f"{fit.unknown:.1%} of the words contain text that its vocabulary does not cover.")
     if fit.pieces >= MANY:
         texts.append(
             f"Its vocabulary cuts a word into {fit.pieces:.1f} pieces on average, so it knows few of these words "

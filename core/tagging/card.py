@@ -29,14 +29,15 @@ tag = pipeline("token-classification", model="this folder", aggregation_strategy
 needs no remote code. It decodes each word alone ({argmax}) and ignores the tagger's CRF (`crf.transitions`,
 `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`);
 transformers reports that these three are unused. Only the first piece of a word was trained. `first` reads this piece,
-`simple` every piece. The scores under `constrained` are those of
+`simple` every piece. This command predicts as for the scores under `constrained`, and with `--no-constrained` as for
+those under `viterbi`:
 
 ```
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
-and with `--no-constrained` those under `viterbi`. It cuts raw text into words like the training set (`cut` of `winnow`
-in `config.json`; by default runs of letters and single marks); the pipeline cuts it by the tokenizer's own rule.
+It cuts raw text into words like the training set (`cut` of `winnow` in `config.json`; by default runs of letters and
+single marks); the pipeline cuts it by the tokenizer's own rule.
 """
 
 _MIXED = """

@@ -27,6 +27,7 @@ from core.kind import Job
 from core.models.networks import MOST, beyond
 from core.results import BoolArray, Evaluation
 from core.runs.run import Run
+from core.shown import listed
 from core.stats.bootstrap import intervals_by_type
 from core.stats.calibration import Abstaining, Calibration, abstaining, calibration, confidences
 from core.stats.scoring import MICRO, TypeReport, chance_f1, cited_spans, evaluate, learnt, seqeval_report
@@ -175,9 +176,9 @@ class WithVector:
     @property
     def words(self) -> str:
         """Sentence with the shares."""
-        tests = ", ".join(f"{share:.1%}" for share in self.tests)
-        return f"{self.train:.1%} of the labels' different words have a vector" + (
-            f", and of the tokens of the test {'sets' if len(self.tests) > 1 else 'set'} {tests}." if tests else "."
+        tests = listed([f"{share:.1%}" for share in self.tests])
+        return f"{self.train:.1%} of the distinct words of the training set have a vector" + (
+            f", and {tests} of the tokens of the test set{'s' * (len(self.tests) > 1)}." if self.tests else "."
         )
 
 
@@ -216,7 +217,7 @@ class FinetuneResult:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
         without = (
-            f" Test score without what they share: {mean(unseen):.1f}; with it {self.test.mean:.1f}."
+            f" Test F1 without the shared sentences: {mean(unseen):.1f}; with them {self.test.mean:.1f}."
             if unseen and self.test
             else ""
         )

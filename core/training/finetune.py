@@ -436,7 +436,7 @@ def lpft(
             )
         seconds = first.seconds
         _write_head(tagger, done, seconds)
-        report.stage(f"training all of it, seed {seed}")
+        report.stage(f"training the whole tagger, seed {seed}")
     epochs = finetune(
         tagger, train, dev, settings, seed=seed, folder=folder / "whole", report=report, stopped=stopped, **options
     )

@@ -345,14 +345,14 @@ def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Impo
     share = sum(token in lower for token in tokens) / len(tokens)
     result = run.result()["with_vector"]
     assert (result["train"], result["tests"]) == (len(lower) / len(WORDS), [share])
-    says = f"{len(lower) / len(WORDS):.1%} of the labels' different words have a vector, and of the tokens of the test set "
+    says = f"{len(lower) / len(WORDS):.1%} of the distinct words of the training set have a vector, and "
     notes = [event.data["text"] for event in run.events()[0] if event.kind == "note"]
-    [note] = [note for note in notes if note.startswith(f"{says}{share:.1%}.")]
+    [note] = [note for note in notes if note.startswith(f"{says}{share:.1%} of the tokens of the test set.")]
     assert ("nearly all alike" in note) is (result["mean_cosine"] > vectors.ALIKE)
 
     wide = imported("wide", "und 1 2")
     for wrong, reason in (
-        ({"imported_vectors": "gone"}, "imported_vectors: 'gone' names no imported word vectors; here are other, own"),
+        ({"imported_vectors": "gone"}, r"'gone' is not the name of imported word vectors \(imported: other, own\)"),
         ({"vectors": train}, "vectors, imported_vectors: a word starts from one vector; choose one of the two"),
         ({"network": "encoder", "hidden": None, "init": "tiny"}, "are for bilstm and charcnn"),
         ({"imported_vectors": ""}, "need assisting and vectors too"),

@@ -195,7 +195,7 @@ def test_run_can_ask_for_the_cpu(
     assert state.notes == ()
     seen_by_torch(monkeypatch, ["Tesla T4"])
     words = devices.in_words(torch.device("cuda"), torch.float16)
-    assert words == "cuda:0 Tesla T4, fp16 (it has no bf16: training is in fp32)"
+    assert words == "cuda:0 Tesla T4, fp16 (no bf16 support, so training uses fp32)"
     driver.shows(V100, T4)  # torch would name the V100 cuda:0, which it cannot use
     monkeypatch.setenv("WINNOW_DEVICE", "auto")
     seen_by_torch(monkeypatch)
