@@ -354,7 +354,7 @@ _VERDICTS: dict[Word, str] = {
     "improves": "it helps",
     "no evidence": "no evidence of a difference",
     "hurts": "it hurts",
-    "nothing learnt": "no tagger learnt anything, so this shows nothing",
+    "nothing learnt": "no tagger learnt anything, so there is no result",
 }
 
 

@@ -184,8 +184,8 @@ def frontier(points: Sequence[TaggerPoint], *, x: str, y: str) -> go.Figure:
     means = [float(np.mean(point.plain)) for point in points]
     middle = (min(means) + max(means)) / 2  # labels extend inwards, so that none is cut off
     looks = (
-        (False, COLOURS["filtered"], "circle-open", "another tagger is better on both"),
-        (True, COLOURS["S_C"], "diamond", "no other tagger is better on both"),
+        (False, COLOURS["filtered"], "circle-open", "another tagger is at least as good on both and better on one"),
+        (True, COLOURS["S_C"], "diamond", "no other tagger is at least as good on both and better on one"),
     )
     for best, colour, symbol, label in looks:
         members = sorted(

@@ -124,7 +124,9 @@ def _parse(threshold: str) -> tuple[float, bool]:
             return share, True
     elif re.fullmatch(r"[+-]?\d+(\.\d+)?", threshold):
         return float(threshold), False
-    raise ConfigError(f"threshold: {threshold!r} cannot be read; give bits (0.5) or a share of the type (50%).")
+    raise ConfigError(
+        f"threshold: {threshold!r} cannot be read; give bits (0.5) or a quantile of the type (50%: the median)."
+    )
 
 
 class Mark(NamedTuple):

@@ -297,7 +297,7 @@ def _notes(outcome: Rebuilt) -> list[str]:
     if outcome.reached:
         sentences.append(
             "The given thresholds leave too few mentions, so the thresholds of high names and contexts were lowered to"
-            f" {outcome.reached} of their type. Low names stay low."
+            f" the {outcome.reached} quantile of their type. Low names stay low."
         )
     if len(outcome.edits) < outcome.wanted:
         sentences.append(

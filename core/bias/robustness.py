@@ -454,7 +454,7 @@ KIND = Kind(
     RobustnessConfig,
     run,
     RobustnessResult,
-    title=lambda run: f"Make {run.config['kind']} of {run.corpus(run.config['test'])}",
+    title=lambda run: f"Make a robustness set ({run.config['kind']}) from {run.corpus(run.config['test'])}",
     outcome=lambda result, _: f"{result.changed:,} of {count(result.mentions, 'mention')} renamed",
     page="Bias",
 )

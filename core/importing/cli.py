@@ -202,12 +202,12 @@ def _parts(result: Mapping[str, object]) -> list[str]:
     split = read_result(runs.get(str(result["run"])), SplitResult)
     lines = [
         f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
-        f" {sum(part.types.values()):>9,} entities {part.left_out:>7,} copies left out"
+        f" {sum(part.types.values()):>9,} entities {part.left_out:>7,} duplicates left out"
         for part in split.parts
     ]
     return [
         *lines,
-        f"{count(split.units, 'unit')}; {count(split.copies, 'sentence')} with copies, "
+        f"{count(split.units, 'unit')}; {count(split.copies, 'sentence')} with duplicates, "
         f"{count(split.divided, 'group')} of them divided",
     ]
 

@@ -81,9 +81,9 @@ def encoder_fits(corpora: Mapping[str, Corpus], encoder: str) -> Check:
         return replace(
             found, sentence=f"The vocabulary of {encoder} was not checked, because it has no tokenizer.json."
         )
-    lost = [f"{name} ({one.unknown:.0%})" for name, one in known.items() if one.unknown > BARELY]
+    lost = [f"{one.unknown:.0%} in the {name}" for name, one in known.items() if one.unknown > BARELY]
     if lost:
-        sentence = f"The vocabulary of {encoder} does not know the pieces of the {checks.listed(lost)}."
+        sentence = f"The vocabulary of {encoder} cannot represent all text. Unknown pieces: {checks.listed(lost)}."
         red = any(one.unknown >= HARDLY for one in known.values())
         return replace(found, level="red" if red else "amber", sentence=sentence)
     if cut := [name for name, one in known.items() if one.pieces > BYTES]:

@@ -97,7 +97,7 @@ def _lost(n: int) -> str:
     were = "s were" if n > 1 else " was"
     return (
         f"{n:,} labelled sentence{were} left out because of a lost annotation: a span that overlaps another, has a gap,"
-        " or does not fit the text. To keep these sentences, import with keep-lost."
+        " or does not fit the text. To keep these sentences, import with --keep-lost."
     )
 
 
@@ -105,7 +105,7 @@ def _partial(n: int) -> str:
     have = "s have" if n > 1 else " has"
     return (
         f"{n:,} text{have} only binary answers, so the labels of all other words are unknown, not O. These texts are"
-        " left out unless you import with keep-lost. Label them in full before you train or test on them."
+        " left out unless you import with --keep-lost. Label them in full before you train or test on them."
     )
 
 

@@ -126,7 +126,8 @@ def label_agreement(run_id: str, as_json: bool) -> None:
             f1, kappa = ("-" if value is None else f"{value:.{n}f}" for value, n in ((row.f1, 1), (row.kappa, 2)))
             echo(f"  {row.type or 'all types':<20} {row.a:>5} {row.b:>5}  F1 {f1:>5}  kappa {kappa}")
     if found.unsettled:
-        echo(f"{count(len(found.unsettled), 'sentence')} with differences that are not settled.")
+        n = len(found.unsettled)
+        echo(f"Annotators differ on {count(n, 'sentence')} that {'is' if n == 1 else 'are'} not settled yet.")
 
 
 @label_group.command("seal")

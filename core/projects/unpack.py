@@ -81,7 +81,7 @@ def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Ma
     listed = archive.getinfo(LIST)
     longest = min(_LONGEST_LIST, max(_SMALL_JSON, _LIST_RATIO * listed.compress_size))
     if len(names) > _MOST_FILES or listed.file_size > longest:
-        raise _no_project(label, f"lists more than {_MOST_FILES:,} files")
+        raise _no_project(label, f"has more than {_MOST_FILES:,} files, or a list of files that is too large")
     if len(set(names)) < len(names):
         raise _no_project(label, "has two files with the same name")
     about, entries = _parsed(archive.read(LIST), label)

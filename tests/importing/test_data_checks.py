@@ -106,7 +106,8 @@ def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
     known, other = seal(contracts(5, seed=1), "known"), seal(["ქართული ენა", "ენა ქართული"], "other")
     assert data_checks.encoder_fits({"task": known}, BUNDLED).level == "green"
     found = data_checks.encoder_fits({"task": known, "domain": other}, BUNDLED)
-    assert found.sentence.startswith("The vocabulary of minilm does not know the pieces of the domain corpus (D_C)")
+    assert found.sentence.startswith("The vocabulary of minilm cannot represent all text. Unknown pieces: ")
+    assert found.sentence.endswith("% in the domain corpus (D_C).")
     assert "was not checked" in data_checks.encoder_fits({"task": known}, "nobody/nowhere").sentence
 
 

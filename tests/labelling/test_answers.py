@@ -298,7 +298,7 @@ def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str
     assert len(view.training_set(queued)) == 1 + 2
     code, printed, _ = command("label", "agreement", queued)
     assert code == 0
-    assert "1 sentence with differences" in printed
+    assert "Annotators differ on 1 sentence that is not settled yet." in printed
     with pytest.raises(ConfigError, match="has not labelled sentence 3"):
         view.settle(queued, 2, "Bo")
     view.settle(queued, 1, "Bo")
