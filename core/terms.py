@@ -63,8 +63,8 @@ TEST = Term(
 LEAK = Term(
     "test leak",
     "",
-    "A sentence of the dev or test set that also occurs in the text for pre-training. It is left out there, because "
-    "the test would be too easy otherwise. The word does not mean that data has left this machine.",
+    "A sentence of the dev or test set that also occurs in the text for pre-training. It is left out of that text, "
+    "because the test would be too easy otherwise. The word does not mean that data has left this machine.",
 )
 TAGGER = Term("tagger", "", "A model that finds the entities in a sentence and names the type of each.")
 ENCODER = Term(

@@ -19,10 +19,13 @@ from pages.ui.widgets import same_command
 
 RUN = "label.run"
 WHAT = (
-    "Label sentences: for training those that are expected to help most, for measuring random ones. And check labels "
-    "that may be wrong."
+    "Label the sentences that are expected to help training most, or random ones for measuring. You can also check "
+    "labels that may be wrong."
 )
-NEEDS = "Labelling needs a task corpus: sentences like those that your tagger will read. To queue, add a domain corpus."
+NEEDS = (
+    "Labelling needs a task corpus: sentences like those that your tagger will read. To queue sentences, add a domain "
+    "corpus."
+)
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.DEV, terms.TEST, terms.TAGGER)
 
 

@@ -30,8 +30,10 @@ NOTES = {
     "task": "Required.",
     "domain": "Required.",
     "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner; the others ignore it.",
-    "dev": "Stops training in ner-selected and cos-mlm-ner. Copies of its sentences in the domain corpus are kept out.",
-    "test": "Copies of its sentences in the domain corpus are kept out, so that no encoder trains on test sentences.",
+    "dev": "Stops training in ner-selected and cos-mlm-ner. Domain sentences that also occur in it are test leaks and "
+    "are left out.",
+    "test": "Domain sentences that also occur in it are test leaks and are left out, so that no encoder trains on test "
+    "sentences.",
 }
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
 TRAINED = ("encoder", "allow_download")
