@@ -72,13 +72,7 @@ def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
     tests, seconds = [], 0.0
     for number, mark in enumerate(config.test):
         gold, began = labelled(job.corpus(mark)), time.monotonic()
-        found = [
-            Prediction(
-                entities=(entities := tuple(match.entity for match in dictionary.find(sentence.tokens))),
-                confidence=(1.0,) * len(entities),
-            )
-            for sentence in gold
-        ]
+        found = [dictionary.predict(sentence) for sentence in gold]
         seconds += time.monotonic() - began
         tests.append(_scored(job, gold, found, name_of_test_set(number)))
     return DictionaryResult(
@@ -86,7 +80,7 @@ def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
     )
 
 
-def resolved(corpora: Sequence[Corpus], *, case_sensitive: bool) -> tuple[dict[Key, str], int]:
+def resolved(corpora: Sequence[Corpus], *, case_sensitive: bool = False) -> tuple[dict[Key, str], int]:
     """Return {words of a name: its most frequent type}, and the number of names with several types.
 
     If two types are equally frequent, the type that was read first is used. Errors: CorpusError if there is no name.

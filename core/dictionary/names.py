@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from core.text.sentence import Entity, Sentence
+from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import tokenize
 
 Key = tuple[str, ...]  # words of a name, tokenised by our rule
@@ -47,6 +47,11 @@ class Dictionary:
                 key = tuple(words[starts[start] : starts[end]])
                 yield Match(entity=Entity(start=start, end=end, type=self.types[key]), key=key)
             start = max(end, start + 1)
+
+    def predict(self, sentence: Sentence) -> Prediction:
+        """Return the names in a sentence, each with confidence 1."""
+        entities = tuple(match.entity for match in self.find(sentence.tokens))
+        return Prediction(entities=entities, confidence=(1.0,) * len(entities))
 
     def _end(self, words: Sequence[str], starts: Sequence[int], start: int) -> int:
         """Return the end of the longest name that starts at a token; `start` if none does."""

@@ -21,6 +21,8 @@ from core.config import option
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
+from core.dictionary.dictionary import resolved
+from core.dictionary.names import Dictionary
 from core.encoders import vectors
 from core.errors import CorpusError
 from core.files import write_atomic
@@ -53,6 +55,11 @@ class QueueConfig(ScoreConfig):
     """Options: corpora and strategy as for scores, the tagger, and how many sentences."""
 
     model: str = option("", "Tagger whose uncertainty counts: a fine-tuning run, or the folder of its model.")
+    names: tuple[str, ...] = option(
+        (),
+        "Without a tagger: labelled corpora whose names are suggested, such as lists of names or the training set.",
+        corpus=True,
+    )
     n: int = option(25, "Sentences to label.", unit="sentences", ge=1, le=1000)
     answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
 
@@ -71,7 +78,7 @@ class Queued:
     """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
 
     uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: what the
-    tagger finds. why: reasons that the labels may be wrong, only in a `review`.
+    tagger finds, or the names of `names` without one. why: reasons that the labels may be wrong, only in a `review`.
     """
 
     row: int
@@ -139,6 +146,9 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
         chosen = without_repeats(best[spread].tolist(), sentences, found)[: config.n]
     else:
         chosen = centres(rows[: CLUSTERED * config.n], config.n, seed=config.seed)
+        if config.names:
+            known = Dictionary(resolved([job.corpus(mark) for mark in config.names])[0])
+            found, types = [known.predict(sentence) for sentence in sentences], tuple(sorted({*known.types.values()}))
     queued = [
         Queued(
             row=int(pool[i]),

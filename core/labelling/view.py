@@ -415,13 +415,18 @@ def effect_of_corrections(run_id: str) -> Effect | None:
 
 
 def queue_options(n: int) -> dict[str, object]:
-    """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here."""
+    """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here.
+
+    Without a tagger, the names of the training set are suggested.
+    """
     held = roles()
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
     if "test" in held:
         options["holdout"] = (held["test"],)
     if tagger := next(iter(taggers.here()), None):
         options["model"] = tagger
+    elif "train" in held and library().find(held["train"]).types:
+        options["names"] = (held["train"],)
     return {**options, "n": n}
 
 

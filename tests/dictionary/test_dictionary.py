@@ -95,25 +95,25 @@ class Forged:
         return Path.touch, (Path("forged"),)
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "why"),
-    [
-        ("a.txt", b"Oslo\tLOC\nBo\n", r"a\.txt line 2: .*FILE=TYPE"),
-        ("a.txt", b"Oslo\ttwo words\n", "line 1"),
-        ("a.txt", b"\n \n", "holds no name"),
-        ("a.txt", b"Bo\tPER\n\xff\n", "line 2: is not UTF-8"),
-        ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV"),
-        ("a.txt.gz", b"no gzip", "cannot be unpacked"),
-        ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "cannot be unpacked"),
-        ("a.pkl", pickle.dumps(Forged()), "no pickle of plain lists"),
-        ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "no pickle of plain lists"),
-        ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "no pickle of plain lists"),
-        ("a.pkl", pickle.dumps({"Bo": 1})[:-5], "no pickle of plain lists"),
-        ("a.pkl", b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.", "no pickle of plain lists"),  # a byte array of 2^63
-        ("a.pkl", b"no pickle", "no pickle of plain lists"),
-        ("a.pkl", pickle.dumps(7), "neither a dictionary"),
-    ],
+FORGED = (  # (file, its bytes, words of the error)
+    ("a.txt", b"Oslo\tLOC\nBo\n", r"a\.txt line 2: .*FILE=TYPE"),
+    ("a.txt", b"Oslo\ttwo words\n", "line 1"),
+    ("a.txt", b"\n \n", "holds no name"),
+    ("a.txt", b"Bo\tPER\n\xff\n", "line 2: is not UTF-8"),
+    ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV"),
+    ("a.txt.gz", b"no gzip", "cannot be unpacked"),
+    ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "cannot be unpacked"),
+    ("a.pkl", pickle.dumps(Forged()), "no pickle of plain lists"),
+    ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "no pickle of plain lists"),
+    ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "no pickle of plain lists"),
+    ("a.pkl", pickle.dumps({"Bo": 1})[:-5], "no pickle of plain lists"),
+    ("a.pkl", b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.", "no pickle of plain lists"),  # a byte array of 2^63
+    ("a.pkl", b"no pickle", "no pickle of plain lists"),
+    ("a.pkl", pickle.dumps(7), "neither a dictionary"),
 )
+
+
+@pytest.mark.parametrize(("name", "data", "why"), FORGED, ids=range(len(FORGED)))
 def test_a_forged_or_damaged_list_gives_an_error_and_runs_nothing(
     name: str, data: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

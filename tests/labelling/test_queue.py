@@ -14,6 +14,7 @@ from core.corpora.hygiene import FLAGS
 from core.errors import CorpusError
 from core.importing import view as corpora
 from core.labelling import queue, tasks
+from core.labelling import view as labelling
 from core.labelling.queue import centres, standardised, unlabelled, without_repeats
 from core.models.taggers import load_tagger, new_tagger
 from core.projects import runs
@@ -102,6 +103,19 @@ def test_queue_has_similar_sentences_once_and_none_that_is_labelled(roles: dict[
     (run.artifacts / queue.FILE).write_text('{"row": 1}\n')
     with pytest.raises(CorpusError, match="its queue cannot be read"):
         list(queue.read(run))
+
+
+def test_without_a_tagger_the_names_of_lists_are_suggested(roles: dict[str, Any], seal: Seal) -> None:
+    rows = [sentence("landlord 7 pays", [(0, 2, "PARTY")]), sentence("rent", [(0, 1, "SUM")])]
+    names = seal(rows, "names", labelled=True).fingerprint
+    corpora.set_role("train", names)
+    options = {**roles, "encoder": "tiny", "n": 6, "names": labelling.queue_options(6)["names"]}
+    assert options["names"] == (names,)
+    tasks = labelling.to_label(runs.execute("queue", options).id)
+    found = {(" ".join(t.sentence.tokens[e.start : e.end]), e.type) for t in tasks for e in t.sentence.entities or ()}
+    assert found <= {("rent", "SUM"), ("landlord 7", "PARTY")}
+    assert ("rent", "SUM") in found
+    assert all(each.queued.uncertainty == 0 for each in tasks)
 
 
 def test_copies_of_training_sentences_are_replaced_by_the_next_best_rows(seal: Seal) -> None:

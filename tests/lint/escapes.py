@@ -116,7 +116,7 @@ OWN_WORDS: Mapping[str, set[str]] = {
     "pages/ui/home_steps.py": {"find_out.LIMITS[asked.limit].capitalize()", "words"},
     "pages/ui/label/editor.py": {"types"},
     "pages/ui/label/outcome.py": {"gains", "kept", "known", "use", "words"},
-    "pages/ui/label/setup.py": {"checks", "role", "takes"},
+    "pages/ui/label/setup.py": {"checks", "role", "suggested", "takes"},
     "pages/ui/middleware.py": {"problem"},
     "pages/ui/removal.py": {"goes.in_words", "span_words(kept.chosen, kept.unit, kept.prefer)", "used.in_words"},
     "pages/ui/results/board.py": {

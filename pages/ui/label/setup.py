@@ -70,7 +70,8 @@ def _said(options: dict[str, object], purpose: str) -> None:
         name = taggers.here().get(model, model)
         st.caption(f"Suggestions and uncertainty are those of the tagger {plain(name)}.")
     else:
-        st.caption("There is no tagger yet, so the queue has typical sentences of the most similar text.")
+        suggested = " Names of the training set are suggested." if "names" in options else ""
+        st.caption(f"There is no tagger yet, so the queue has typical sentences of the most similar text.{suggested}")
 
 
 def _review(key: str) -> None:
