@@ -1,1 +1,1 @@
-"""Thousands of spoilt inputs for all that reads a file; see `python -m tests.lab.fuzz --help`."""
+"""Corrupted inputs for all code that reads a file; see `python -m tests.lab.fuzz --help`."""

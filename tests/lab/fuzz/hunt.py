@@ -1,6 +1,6 @@
-"""Inputs one after another in a child process, which may die of any of them: what came of each, and what was wrong.
+"""Run inputs in a child process, which any of them may kill. Record the outcome and the faults of each.
 
-An input is made of its number, its reader and the seed alone, so that each can be made again.
+An input depends only on its number, its reader and the seed, so each can be repeated.
 """
 
 import faulthandler
@@ -18,11 +18,11 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-SECONDS = 10  # of processor time for one small input; SIGPROF then ends the child
-MEMORY = 900 << 20  # bytes of addresses beyond those of the imports
+SECONDS = 10  # CPU time of one small input; SIGPROF then ends the child
+MEMORY = 900 << 20  # bytes of address space beyond that of the imports
 GROWTH = 300 << 10  # KB of memory that one small input may add
 MEMORY_DISK = "/dev/shm"
-EACH = 1000  # inputs before the child is made anew
+EACH = 1000  # inputs per child process
 
 
 class Target(Protocol):
@@ -32,21 +32,21 @@ class Target(Protocol):
     def name(self) -> str: ...
 
     def prepare(self) -> None:
-        """Make, or import, what all inputs need, before time and memory are measured."""
+        """Create or import what all inputs need, before time and memory are measured."""
         ...
 
     def attempt(self, random: Random, folder: Path) -> str:
-        """Make an input, read it in the empty `folder`, look at what came of it: "taken" or "refused"."""
+        """Make an input, read it in the empty `folder` and check the outcome. Return "taken" or "refused"."""
         ...
 
     def attempt_apart(self, random: Random, folder: Path) -> str:
-        """The same, of an input that killed its process, as the project reads what may do that."""
+        """Do the same for an input that killed its process, with the isolation that the app uses for such files."""
         ...
 
 
 @dataclass
 class Find:
-    """Something wrong, by its place in the code. first: the number of an input that shows it, of `target`."""
+    """A fault, identified by its place in the code. first: number of the first input of `target` that shows it."""
 
     target: str
     what: str
@@ -56,7 +56,7 @@ class Find:
 
 @dataclass
 class Report:
-    """What came of all inputs. outcomes: {(target, "taken" | "refused" | "found"): inputs}."""
+    """Outcomes of all inputs. outcomes: {(target, "taken" | "refused" | "found"): number of inputs}."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     finds: dict[str, Find] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Report:
 
 
 def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: int) -> Report:
-    """Give each target its turn. targets: made in the child, with all the threads that this may start."""
+    """Run the inputs, each with the next target in turn. targets: called in each child, as it may start threads."""
     report, at = Report(), 0
     names = [target.name for target in targets()]
     while at < len(numbers):
@@ -80,7 +80,7 @@ def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: 
             report.add(names[numbers[at] % len(names)], numbers[at], outcome, what.replace("\x1f", "\n"))
             at += 1
         if status > 0 or (status and at in (begun + EACH, len(numbers))):
-            raise RuntimeError(f"the child ended with {status}, and not by an input")
+            raise RuntimeError(f"the child process exited with {status}, but not because of an input")
         if status:
             number = numbers[at]
             target = number % len(names)
@@ -97,7 +97,7 @@ def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: 
 def _child(
     targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: int, *, apart: bool = False
 ) -> tuple[int, list[str]]:
-    """(its exit status, below 0 the signal; a line for each input that it got through)."""
+    """Return (exit status, negative for a signal; one line per input that it finished)."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -107,7 +107,7 @@ def _child(
             with os.fdopen(writing, "w", encoding="utf-8", buffering=1) as out:
                 out.writelines(line + "\n" for line in _lines(targets(), numbers, seed, apart))
             status = 0
-        except BaseException:  # noqa: BLE001  the parent is told by the status
+        except BaseException:  # noqa: BLE001  the parent reads the status
             traceback.print_exc()
         finally:
             os._exit(status)
@@ -118,7 +118,7 @@ def _child(
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder, in memory where that can be."""
+    """Return a temporary folder, in memory if possible."""
     return tempfile.TemporaryDirectory(
         dir=MEMORY_DISK if os.access(MEMORY_DISK, os.W_OK) else None, prefix="winnow-fuzz-"
     )
@@ -132,7 +132,7 @@ def _lines(targets: Sequence[Target], numbers: Sequence[int], seed: int, apart: 
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    faulthandler.disable()  # the report says which signal it was
+    faulthandler.disable()  # the report names the signal
     with folder() as name:
         for number in numbers:
             place = Path(name) / str(number)
@@ -148,7 +148,7 @@ def _one(attempt: Callable[[Random, Path], str], random: Random, folder: Path) -
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         outcome = attempt(random, folder)
-    except Exception as error:  # noqa: BLE001  that is what is looked for
+    except Exception as error:  # noqa: BLE001  any error is a find
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/core/" in frame.filename]
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "after reading"
         text = "\x1f".join(traceback.format_exc().splitlines()[-14:])
@@ -161,7 +161,7 @@ def _one(attempt: Callable[[Random, Path], str], random: Random, folder: Path) -
 
 
 def _peak() -> int:
-    """KB of the largest this process was since the last look."""
+    """Return the peak resident memory in KB since the last call."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

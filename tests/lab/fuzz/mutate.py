@@ -1,4 +1,4 @@
-"""Bytes changed as failing disks, careless programs and hostile hands change them, by what they are."""
+"""Corrupt bytes as failing disks, faulty programs and attackers do, depending on the type of file."""
 
 import io
 import json
@@ -102,7 +102,7 @@ def flip(random: Random, data: bytes) -> bytes:
 
 
 def cut(random: Random, data: bytes) -> bytes:
-    """A part taken out, as often the end."""
+    """Remove a part; in half of the cases, everything after a random position."""
     start = random.randint(0, len(data))
     end = random.choice((len(data), min(len(data), start + random.randint(1, 40))))
     return data[:start] + data[end:]
@@ -114,7 +114,7 @@ def insert(random: Random, data: bytes) -> bytes:
 
 
 def number(random: Random, data: bytes) -> bytes:
-    """A length or an offset that says something else."""
+    """Overwrite one to eight bytes with an extreme number, in case they hold a length or an offset."""
     size = random.choice((1, 2, 4, 8))
     at = random.randint(0, max(len(data) - size, 0))
     return (
@@ -131,7 +131,7 @@ def again(random: Random, data: bytes) -> bytes:
 
 
 def shuffled(random: Random, data: bytes) -> bytes:
-    """Lines in another order, twice, joined or gone."""
+    """Swap two lines, insert a copy of one, join two, or delete one."""
     lines = data.splitlines(keepends=True) or [b""]
     at, other = random.randrange(len(lines)), random.randrange(len(lines))
     match random.randrange(4):
@@ -147,7 +147,7 @@ def shuffled(random: Random, data: bytes) -> bytes:
 
 
 def cell(random: Random, data: bytes) -> bytes:
-    """One cell of one line is another."""
+    """Replace one cell of one line."""
     lines = data.split(b"\n")
     at = random.randrange(len(lines))
     separator = random.choice([mark for mark in (b"\t", b",", b";", b" ", b": ") if mark in lines[at]] or [b" "])
@@ -157,7 +157,7 @@ def cell(random: Random, data: bytes) -> bytes:
 
 
 def value(random: Random, data: bytes) -> bytes:
-    """One node of the JSON, of the file or of one line, is another; as bytes where it is no JSON (any more)."""
+    """Change one node of the file's JSON, or of one line's. If neither is JSON (any more), replace a cell."""
     lines = data.split(b"\n")
     at = random.randrange(len(lines))
     for part, before, after in ((data, [], []), (lines[at], lines[:at], lines[at + 1 :])):
@@ -171,7 +171,7 @@ def value(random: Random, data: bytes) -> bytes:
 
 
 def node(random: Random, document: Any) -> Any:
-    """`document` with one of its nodes replaced, taken out, doubled or wrapped, by lot which."""
+    """Return `document` with one random node replaced, deleted, duplicated, renamed or wrapped."""
     places = list(_places(document))
     if not places or random.random() < 0.03:
         return random.choice(VALUES)
@@ -203,7 +203,7 @@ def _places(value: Any) -> Any:
 
 
 def packed(random: Random, data: bytes) -> bytes:
-    """What is in a packed file is another, or there is more of it."""
+    """Corrupt the content of a compressed file, and sometimes append 3 MB of blanks."""
     codec = "gzip" if data[:2] == b"\x1f\x8b" else "zstd"
     try:
         inside = pa.CompressedInputStream(pa.BufferReader(data), codec).read()
@@ -214,10 +214,11 @@ def packed(random: Random, data: bytes) -> bytes:
 
 
 def table(random: Random, data: bytes) -> bytes:
-    """A Parquet or Arrow file whose cells, types or metadata are others."""
+    """Change the cells, types or metadata of a Parquet or Arrow file."""
     write = seeds.parquet if data[:4] == b"PAR1" else seeds.stream
     try:
-        few = partial(pq.read_table, thrift_container_size_limit=10_000)  # a spoilt one may say that it holds millions
+        # A corrupted file may claim millions of elements.
+        few = partial(pq.read_table, thrift_container_size_limit=10_000)
         rows = few(pa.BufferReader(data)) if write is seeds.parquet else pa.ipc.open_stream(data).read_all()
         rows.validate(full=True)
         about = dict(rows.schema.metadata or {})
@@ -259,7 +260,7 @@ JSON: Sequence[Change] = (value, value, value, value, *TEXT)
 
 
 def member(random: Random, data: bytes) -> bytes:
-    """A zip archive one of whose members is another, or bears another name."""
+    """Corrupt one member of a zip archive, and sometimes rename it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {each.filename: archive.read(each) for each in archive.infolist()}
@@ -278,7 +279,7 @@ def member(random: Random, data: bytes) -> bytes:
 
 
 def changes_of(name: str) -> Sequence[Change]:
-    """The changes that suit a file of this name."""
+    """Return the changes that suit a file of this name."""
     if name.endswith((".gz", ".zst")):
         return (*RAW, *[packed] * 8)
     if name.endswith((".parquet", ".arrow")):
@@ -291,7 +292,7 @@ def changes_of(name: str) -> Sequence[Change]:
 
 
 def mutated(random: Random, name: str, data: bytes) -> bytes:
-    """`data` changed one to four times."""
+    """Return `data` changed one to four times."""
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         data = random.choice(changes_of(name))(random, data)
         if len(data) > 3_000_000:

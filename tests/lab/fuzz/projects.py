@@ -1,4 +1,4 @@
-"""Spoilt projects: their folders, the word that chooses one, the file that one travels in, and piles of files."""
+"""Corrupted projects: their folders, names that select one, exported project files, and folders of files to import."""
 
 import io
 import json
@@ -44,7 +44,7 @@ PROJECTS = ("projects/*/project.json", "projects/*/roles.json", "projects/*/corp
 
 
 def make_projects(folder: Path) -> None:
-    """Two projects, and one that is archived."""
+    """Create two projects and an archived one."""
     for name in ("Leases", "Zo\u00eb's wills", "Old"):
         project = projects.new(name)
         use(project.folder)
@@ -54,7 +54,7 @@ def make_projects(folder: Path) -> None:
 
 
 def read_projects(folder: Path) -> None:
-    """What the switch, its page and the command line ask of them."""
+    """Read what the project switch, the project page and the command line need."""
     listed = projects.listed()
     assert len(listed) == 3
     assert len({project.slug for project in listed}) == 3
@@ -72,7 +72,7 @@ def read_projects(folder: Path) -> None:
 
 
 class Projects(Stored):
-    """Projects of a home, one of whose files is spoilt; then one is chosen by words that somebody mistyped."""
+    """Projects of a home with one corrupted file; afterwards mistyped names are looked up and used for new projects."""
 
     def __init__(self, shared: Path) -> None:
         super().__init__("projects", shared, make_projects, read_projects, *PROJECTS)
@@ -92,7 +92,7 @@ class Projects(Stored):
 
 
 def chosen(word: str) -> None:
-    """Ask what a project's word leads to, from a window and from the environment."""
+    """Look up a project by name, as a browser window and as the environment variable do."""
     with suppress(WinnowError), within(word):
         project_home()
     os.environ["WINNOW_PROJECT"] = word
@@ -103,7 +103,7 @@ def chosen(word: str) -> None:
 
 
 class Archive:
-    """A project's file that was damaged, or forged so that its own sums fit: brought in wholly, or not at all."""
+    """An exported project, damaged or forged with matching checksums: it is imported completely or not at all."""
 
     name = "archive"
 
@@ -111,7 +111,7 @@ class Archive:
         self._file = shared / "archive" / "project.zip"
 
     def prepare(self) -> None:
-        """Make the sound file where no child before this one has, and read it; its tables are read in this process."""
+        """Create the intact file unless an earlier child has. Make imports read tables in this process."""
         vars(unpack)["refuse_forged"] = _looked_through
         if not self._file.exists():
             sound = project_in(self._file.with_name("home"))
@@ -126,7 +126,7 @@ class Archive:
             projects.export(projects.current(), self._file)
 
     def attempt(self, random: Random, folder: Path) -> str:
-        """Errors: AssertionError where something is left of one that was refused, or lies outside of the project."""
+        """Import a corrupted file. Errors: AssertionError if a refused import leaves files, or one lies elsewhere."""
         root = folder / "home"
         use(root)
         data = spoilt_archive(random, self._file.read_bytes())
@@ -155,7 +155,7 @@ class Archive:
 
 
 def _looked_through(folder: Path, label: str) -> None:
-    """What `unpack.refuse_forged` asks of another process, asked of this one."""
+    """Do in this process what `unpack.refuse_forged` does in a separate one."""
     try:
         unpack.answer([str(path) for path in sorted(folder.rglob("*.parquet"))])
     except ReadError as error:
@@ -163,7 +163,7 @@ def _looked_through(folder: Path, label: str) -> None:
 
 
 def read_project(folder: Path) -> None:
-    """What pages show of a project that was brought in."""
+    """Read what pages show of an imported project."""
     each(
         projects.unreadable,
         corpora.roles,
@@ -174,7 +174,7 @@ def read_project(folder: Path) -> None:
 
 
 def spoilt_archive(random: Random, data: bytes) -> bytes:
-    """The file changed as a whole, or one of what it holds, in which case its list says so by lot."""
+    """Corrupt the whole file or one member. The list gets the member's new checksum, and is sometimes corrupted too."""
     if random.random() < 0.3:
         return mutated(random, ARCHIVE, data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -198,17 +198,17 @@ def spoilt_archive(random: Random, data: bytes) -> bytes:
 
 
 class Intake:
-    """A folder of a few files, some spoilt, for which parts are proposed and which then are imported so."""
+    """A folder of a few files, some corrupted. A role is proposed for each; some folders are imported as proposed."""
 
     name = "intake"
 
     def prepare(self) -> None:
-        """Everything is read in this child."""
+        """Read everything in this child process."""
         isolated._isolated.set()
         use(Path("/nowhere"))
 
     def attempt(self, random: Random, folder: Path) -> str:
-        """Errors: AssertionError for a file that has no part or two, or a corpus without a role of its own."""
+        """Errors: AssertionError if a file has no role or two, or if roles differ from the result of the import."""
         use(folder / "home")
         (folder / "home").mkdir()
         pile = folder / "in"

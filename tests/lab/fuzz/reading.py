@@ -1,4 +1,4 @@
-"""One spoilt file for a reader, and what must hold whatever came of it."""
+"""Read one corrupted file, and check what must hold for every outcome."""
 
 import importlib
 import json
@@ -64,23 +64,23 @@ _OTHERS: Mapping[str, Sequence[Any]] = {
 
 
 class Reading:
-    """The reader of one format: `attempt` says whether it took an input or refused it."""
+    """The reader of one format. `attempt` returns "taken" or "refused"."""
 
     def __init__(self, name: str) -> None:
         self.name, self._seeds = name, SEEDS[name]
 
     def prepare(self) -> None:
-        """Documents are read here, in this child; `attempt_apart` reads them where an import would."""
+        """Read documents in this child process; `attempt_apart` isolates them as an import does."""
         isolated._isolated.set()
         for reader in ("openpyxl", "pypdfium2.raw", "striprtf.striprtf"):
             importlib.import_module(reader)
 
     def attempt(self, random: Random, folder: Path) -> str:
-        """Errors: AssertionError for what must not be; whatever else is no WinnowError."""
+        """Read one input. Any exception, such as AssertionError for a failed check, is a fault."""
         return self._attempt(random, folder, apart=False)
 
     def attempt_apart(self, random: Random, folder: Path) -> str:
-        """As an import does: native code is tried in a process of its own first."""
+        """Run native code in a separate process first, as an import does."""
         isolated._isolated.clear()
         return self._attempt(random, folder, apart=True)
 
@@ -102,15 +102,15 @@ class Reading:
 
 
 class Vectors:
-    """The reader of word vectors in text."""
+    """The reader of word vectors in text format."""
 
     name = "vectors"
 
     def prepare(self) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
     def attempt(self, random: Random, folder: Path) -> str:
-        """Errors: AssertionError for what must not be; whatever else is no WinnowError."""
+        """Read one input. Any exception, such as AssertionError for a failed check, is a fault."""
         path = put(random.choice(VECTORS), random, folder / "in")
         with (folder / "rows").open("w+b") as rows:
             try:
@@ -129,7 +129,7 @@ class Vectors:
 
 
 def put(seed: Seed, random: Random, folder: Path) -> Path:
-    """Write a seed's files, one of them spoilt, perhaps under another ending: the path to read."""
+    """Write a seed's files, one of them corrupted, sometimes under another extension. Return the path to read."""
     folder.mkdir()
     spoilt = random.choice(list(seed.files))
     for name, data in seed.files.items():
@@ -142,7 +142,7 @@ def put(seed: Seed, random: Random, folder: Path) -> Path:
 
 
 def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
-    """Read and seal as an import does, and look at all that is left: "taken" or "refused"."""
+    """Read and seal as an import does, and check all files that are left. Return "taken" or "refused"."""
     library, rejects, report = Library(project_in(folder / "home")), folder / "rejects.jsonl", ReadReport()
     seen: list[Sentence] = []
     try:
@@ -154,13 +154,13 @@ def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
         corpus = library.seal(sentences, name="x", origin={}, labelled=kind, tokens=cut, describe=report.as_dict)
     except WinnowError as error:
         said(error, path)
-        assert not list(library.folder.glob("*")) if library.folder.exists() else True, "left in the library"
+        assert not list(library.folder.glob("*")) if library.folder.exists() else True, "files left in the library"
         return "refused"
     finally:
         uploads.forget_unpacked(path)
-        assert not list((library.folder.parent).glob("unpacked/*")), "left of an archive"
+        assert not list((library.folder.parent).glob("unpacked/*")), "files left of an archive"
         _accounted(report, rejects)
-    assert [file.name for file in library.folder.iterdir()] == [corpus.fingerprint], "more than a corpus is left"
+    assert [file.name for file in library.folder.iterdir()] == [corpus.fingerprint], "more than the corpus is left"
     assert (report.sentences, len(corpus)) == (len(seen), len(seen))
     assert report.kept <= report.sentences or options.split or report.pages
     _stored(corpus, seen)
@@ -176,7 +176,7 @@ def _kept(sentences: Iterator[Sentence], seen: list[Sentence]) -> Iterator[Sente
 
 
 def said(error: WinnowError, path: Path) -> None:
-    """A sentence that any terminal can write and that is not as long as a file; a ReadError says where."""
+    """Check an error: any terminal can print its message, which is short. A ReadError names an existing place."""
     message = str(error)
     message.encode()
     assert message.strip()
@@ -187,8 +187,8 @@ def said(error: WinnowError, path: Path) -> None:
 
 
 def _placed(file: str, line: int | None, path: Path) -> None:
-    """The file is one of those given, and has the line."""
-    if path.suffix == ".zip":  # one of its members
+    """Check that the file is one of those given, and has this line."""
+    if path.suffix == ".zip":  # the error names a member of the archive
         return
     folder = path if path.is_dir() else path.parent
     assert file in {path.name, *(each.name for each in folder.iterdir())}, file
@@ -211,7 +211,7 @@ def _accounted(report: ReadReport, rejects: Path) -> None:
 
 
 def _stored(corpus: Corpus, seen: Sequence[Sentence]) -> None:
-    """What is read back is what was given, and every entity lies within its sentence."""
+    """Check that the stored sentences equal those given, and that every entity lies within its sentence."""
     back = [sentence for block in corpus.batches() for sentence in block]
     assert [(s.id, s.text, s.tokens) for s in back] == [(s.id, s.text, s.tokens) for s in seen]
     assert not corpus.labelled or [s.entities for s in back] == [s.entities for s in seen]

@@ -1,4 +1,4 @@
-"""Sound small inputs of every reader, from which the fuzzer makes unsound ones."""
+"""Small valid inputs of every reader, which the fuzzer corrupts."""
 
 import io
 import json
@@ -30,7 +30,7 @@ TEXT = "Acme Ltd. pays Zo\u00eb .\nIt rains ."
 
 @dataclass(frozen=True)
 class Seed:
-    """An input that is taken as it is. files: by name, `path` the one (or the folder, "") that is read."""
+    """A valid input. files: content by name. path: name of the file to read; "" for the whole folder."""
 
     files: Mapping[str, bytes]
     path: str
@@ -159,7 +159,7 @@ _PLAIN = "\n".join(LINES) + "\n\nA last one .\n"
 _COLUMN = ["one line of this column", "another line of it here", "a third line of it here", "and a fourth line of it"]
 _TABLE = 'id,doc,text\n1,a,"The buyer, pays"\n2,a,"He said ""no"" .\nAnd left ."\n3,b,Plain text here .\n'
 
-# By format as `ReadOptions` names it; a test sees that every format is here, packed and in each container.
+# Keys are formats of `ReadOptions`, compressions and archives. A test reads every seed and checks its detected format.
 SEEDS: Mapping[str, Sequence[Seed]] = {
     "txt": [
         _one("plain.txt", _PLAIN),

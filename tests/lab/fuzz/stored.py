@@ -1,4 +1,4 @@
-"""One spoilt file among those that the app reads back: homes, plans, tables and models."""
+"""Corrupt one of the files that the app stores and reads: homes, plans, tables and models."""
 
 import json
 import os
@@ -61,9 +61,9 @@ LASSO: regions.Region = {"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}
 
 
 class Stored:
-    """A folder that `make` fills once for all inputs, and what `read` reads of a copy in which one file is spoilt.
+    """A folder that `make` fills once for all inputs. `read` reads a copy of it in which one file is corrupted.
 
-    spoilt: patterns of the files that are spoilt, each as often as another.
+    spoilt: patterns of the files to corrupt; each pattern is equally likely.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Stored:
         self._sound = shared / name
 
     def prepare(self) -> None:
-        """Make the sound folder where no child before this one has, and read it."""
+        """Create the intact folder unless an earlier child has, and read it."""
         if not self._sound.exists():
             draft = self._sound.with_suffix(".draft")
             draft.mkdir()
@@ -106,13 +106,13 @@ class Stored:
 
 
 def use(folder: Path) -> None:
-    """Make `folder` this process's home, with nothing remembered of another."""
+    """Make `folder` this process's home, and clear the cache of the previous home."""
     os.environ["WINNOW_HOME"] = str(folder)
     home.store_of.cache_clear()
 
 
 def each(*calls: Callable[[], object]) -> None:
-    """Call all of them, then raise the first error of ours that any raised: one refusal hides no bug of another."""
+    """Call all of them, then raise their first WinnowError, so that a refusal cannot hide a bug in a later call."""
     errors = []
     for call in calls:
         try:
@@ -124,7 +124,7 @@ def each(*calls: Callable[[], object]) -> None:
 
 
 def make_home(folder: Path) -> None:
-    """Two corpora with parts, two finished runs, and beside them all that a person's clicks leave."""
+    """Create two corpora with parts, two finished runs, and all files that a user's actions leave."""
     from tests import finished
 
     made = finished.corpora(folder)
@@ -152,7 +152,7 @@ def make_home(folder: Path) -> None:
 
 
 def read_home(folder: Path) -> None:
-    """All that lists, pages and commands ask of it."""
+    """Read all that lists, pages and commands need of a project's home."""
     projects.unreadable()
     each(
         *(lambda corpus=corpus: read_corpus(folder, corpus.fingerprint) for corpus in corpora.listed()),
@@ -170,7 +170,7 @@ def read_home(folder: Path) -> None:
 
 
 def read_runs(folder: Path) -> None:
-    """What pages show of finished runs of `folder`, this process's home."""
+    """Read what pages show of the finished runs in `folder`, this process's home."""
     assert runs.listed(), folder
     each(*(lambda run=run: read_run(run) for run in runs.listed()))
 
@@ -205,7 +205,7 @@ def read_run(run: Run) -> None:
 
 
 def scored(run_id: str) -> bool:
-    """Whether the scores of a selection are here, which a home without artifacts has not."""
+    """Return True if a selection has scores; in a home without artifacts it has none."""
     return bool(selections.result(run_id).score_run) and bool(selections.scored(run_id))
 
 
@@ -218,7 +218,7 @@ def of_map(run_id: str) -> None:
 
 
 def another_choice(run_id: str) -> None:
-    """What was kept beside a selection, where something was."""
+    """Read the further selections that are saved in a selection run, if any."""
     for kept in (runs.get(run_id).path / "choices").glob("*"):
         selections.kept_budget(f"{run_id}.{kept.name}")
         selections.edits(f"{run_id}.{kept.name}")
@@ -273,7 +273,7 @@ def make_furnished(folder: Path) -> None:
 
 
 def make_models(folder: Path) -> None:
-    """An encoder, a recurrent tagger and one of spans."""
+    """Create an encoder, a recurrent tagger and a span tagger."""
     from tests.models.test_bilstm import tagger
 
     tagger().write(folder / "recurrent")
@@ -299,7 +299,7 @@ def in_project(function: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def stored(shared: Path) -> Iterator[Target]:
-    """All of them. shared: a folder for what they make once."""
+    """Yield all targets. shared: folder for the files that they create once."""
     from tests.lab.fuzz.projects import Archive, Intake, Projects
 
     yield Stored("home", shared, in_project(make_home), in_project(read_home), *HOME)

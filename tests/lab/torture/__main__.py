@@ -1,8 +1,9 @@
-"""python -m tests.lab.torture: disturb runs of every kind until the time is up; a line of JSON a trial, a table in the end.
+"""python -m tests.lab.torture: disturb runs of every kind until the time is up. Each trial prints a JSON line.
 
-A trial disturbs one run up to three times in one way, then ends it undisturbed. It is played again by its seed:
---kinds KIND --ways WAY --seed SEED --trials 1. With the --out of an earlier call it goes on behind what is there; with
-the --log of one, perhaps on another machine, its trials are counted too, and what was tried least comes first.
+A trial disturbs one run one to three times in one way, then lets it finish. To repeat a trial, give its seed:
+--kinds KIND --ways WAY --seed SEED --trials 1. With the --out of an earlier call, the command continues after its
+trials. With the --log of an earlier call, even from another machine, the trials in it count too, and the least tried
+pairs of kind and way come first. At the end, the command prints a table.
 """
 
 import argparse
@@ -28,14 +29,14 @@ from tests.lab.torture.trial import Calm, Stuck, Trial, undisturbed
 from tests.lab.torture.ways import WAYS
 
 MACHINE = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-MOST = 3  # disturbances of one run
+MOST = 3  # disturbances per trial
 BAD = ("lost", "different", "stuck")
-KILLS = {"kill", "kill-loaded", "kill-writing", "torn", "clock-back", "app-killed", "server-killed"}  # ways by SIGKILL
+KILLS = {"kill", "kill-loaded", "kill-writing", "torn", "clock-back", "app-killed", "server-killed"}  # by SIGKILL
 Record = dict[str, Any]
 
 
 class Torture:
-    """Trials of some kinds in some ways, in one folder. log: a file of its own that they are added to."""
+    """Trials of some kinds in some ways, in one folder. log: file for the records; default: log.jsonl in the folder."""
 
     def __init__(
         self, folder: Path, fork_server: ForkServer, names: Sequence[str], ways: Sequence[str], log: Path | None = None
@@ -49,11 +50,11 @@ class Torture:
         kinds.made_in(folder, names)
 
     def records(self) -> list[Record]:
-        """What was tried so far."""
+        """Return the records of all trials so far."""
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
     def trial(self, seed: int, kind: str, way: str) -> Record:
-        """Disturb a run and see what becomes of it; written down."""
+        """Disturb a run, see how it ends, and append a record to the log."""
         if kind not in self.calm:
             self.calm[kind] = undisturbed(self.fork_server, self.folder, kind)
             self._calm_file.write_text(json.dumps({kind: asdict(calm) for kind, calm in self.calm.items()}))
@@ -73,7 +74,7 @@ class Torture:
         return record
 
     def until(self, deadline: float, trials: int, seed: int) -> None:
-        """Trials until the time is up: always of what was tried least."""
+        """Run trials until the time is up, always of the least tried pair of kind and way."""
         records = self.records()
         tried = Counter((record["kind"], record["way"]) for record in records)
         seed = max((record["seed"] + 1 for record in records), default=seed)
@@ -94,7 +95,7 @@ class Torture:
 
 
 def table(records: Iterable[Record]) -> str:
-    """Disturbances that struck, by kind and way, as Markdown; whatever was not alike stands behind them."""
+    """Return a Markdown table of the disturbances that took effect, by kind and way, with bad trials in brackets."""
     struck, bad = defaultdict(Counter), Counter[tuple[str, str]]()  # type: ignore[var-annotated]
     total = Counter[str]()
     for record in records:
@@ -113,16 +114,16 @@ def table(records: Iterable[Record]) -> str:
 
 
 def main() -> int:
-    """The whole of the command; 1 where a run was lost, different or stuck."""
+    """Run the command. Return 1 if a run was lost, different or stuck."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
-    parser.add_argument("--trials", type=int, default=1 << 30, help="at most so many")
+    parser.add_argument("--trials", type=int, default=1 << 30, help="largest number of trials")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("/tmp/winnow-torture"))
     parser.add_argument(
-        "--log", type=Path, help="its trials are added to this file, a line each, and not to one in --out"
+        "--log", type=Path, help="append the trials to this file, a line each, instead of to log.jsonl in --out"
     )
     options = parser.parse_args()
     with ForkServer("tests.lab.torture.warm") as fork_server:

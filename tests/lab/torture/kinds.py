@@ -1,4 +1,4 @@
-"""A home from which one run of each kind can be begun, as often as one likes: everything it needs, and its manifest."""
+"""Create a home from which one run of each kind can be started repeatedly: all that it needs, and its manifest."""
 
 import os
 import shutil
@@ -27,12 +27,12 @@ ALONE = (
     "split",
     "vectors",
     "vectors-import",
-)  # kinds for which nothing is trained: their home is made at once
+)  # kinds that need no trained model; a home for only these needs no training
 PARTS = ("chunks", "checkpoints", "artifacts")
 
 
 def furnish(home: Path, kinds: Collection[str]) -> None:
-    """Finished runs of `kinds`, and of all that they need, in a WINNOW_HOME that is `home`."""
+    """Create finished runs of `kinds`, and all that they need. home: folder of the first project in WINNOW_HOME."""
     calibrate.SECONDS = 0.0
     library = Library(home)
     made = dict[str, str]()
@@ -58,14 +58,14 @@ def furnish(home: Path, kinds: Collection[str]) -> None:
 
 
 def begun(source: Path, kind: str, home: Path) -> Run:
-    """A copy of a furnished home in which a run of `kind` has yet to begin; without what it and its parts had left."""
+    """Copy a furnished home and return a run of `kind` in it, reset to its manifest. Its child runs are removed."""
     root = shared_home(home)
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(source, root, copy_function=link)
     store = RunStore(home)
     found = store.list(kind)
     assert found, (
-        f"{kind}: has no run in {source}; give it options in tests/smallest_options.py, and begin in a new folder"
+        f"{kind}: no run in {source}; add its options to tests/smallest_options.py, and use a new --out folder"
     )
     run = found[0]
     gone = {run.id, *_below(run.id, store)}
@@ -88,13 +88,13 @@ def begun(source: Path, kind: str, home: Path) -> Run:
 
 
 def _below(run_id: str, store: RunStore) -> set[str]:
-    """The runs that were made for a run."""
+    """Return the ids of all runs that a run started, directly or not."""
     children = {run.id for run in store.list() if run.manifest.parent == run_id}
     return children.union(*(_below(child, store) for child in children))
 
 
 def made_in(folder: Path, kinds: Collection[str]) -> Path:
-    """The furnished home of a folder, made by a process of its own where it is not there yet."""
+    """Return the furnished home of a folder. If it does not exist, a separate process creates it."""
     home, done = folder / "home", folder / "furnished"
     if not done.exists():
         shutil.rmtree(home, ignore_errors=True)

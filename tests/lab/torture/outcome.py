@@ -1,4 +1,4 @@
-"""What a home holds when a run is over, apart from the clock and from names that are drawn: equal for equal work."""
+"""Hashes of a home's content after a run, without times and random names: equal for equal work."""
 
 import csv
 import json
@@ -12,14 +12,14 @@ from core.files import TEMPORARY
 from core.runs.store import RunStore
 
 CLOCK = {"seconds", "tokens_per_second", "time", "created"}
-TIMED = {"calibrate"}  # whose result is what the clock said
+TIMED = {"calibrate"}  # kinds whose result is a measured time
 HOURS = {"leaderboard.csv": ",", "leaderboard.md": "|"}
 RUN_ID = re.compile(rb"\d{8}-\d{6}-([a-z][a-z0-9-]*)-[0-9a-f]{4}")
 Outcome = Mapping[str, str]
 
 
 def outcome(home: Path, before: frozenset[str]) -> Outcome:
-    """{what: hash of it} of every run and corpus that is not among `before`; two with equal names are counted."""
+    """Return {name: hash} of every run and corpus that is not in `before`. Runs of the same kind are numbered."""
     seen = dict[str, str]()
     runs = sorted((run for run in RunStore(home).list() if run.id not in before), key=lambda run: run.manifest.created)
     for run in runs:
@@ -37,7 +37,7 @@ def outcome(home: Path, before: frozenset[str]) -> Outcome:
 
 
 def here(home: Path) -> frozenset[str]:
-    """Names of the runs and corpora of a home."""
+    """Return the names of the runs and corpora of a home."""
     return frozenset(path.name for room in ("runs", "corpora") for path in (home / room).iterdir())
 
 
@@ -53,9 +53,9 @@ def _hash(file: Path, home: Path) -> str:
 
 
 def _without_hours(table: str, mark: str) -> bytes:
-    """A table in text without the columns that say what an arm took."""
+    """Return the cells of a text table as JSON, without the columns of hours."""
     rows = list(csv.reader(table.splitlines(), delimiter=mark))
-    head = next(row for row in rows if len(row) > 2)  # a sentence may stand before it
+    head = next(row for row in rows if len(row) > 2)  # a sentence may precede the table
     hours = [i for i, name in enumerate(head) if "hour" in name.lower()]
     return json.dumps([[cell for i, cell in enumerate(row) if i not in hours] for row in rows]).encode()
 
@@ -67,5 +67,5 @@ def _timeless(value: Any) -> Any:
 
 
 def differences(calm: Outcome, stormy: Outcome) -> list[str]:
-    """What is not as it was undisturbed."""
+    """Return the names whose hashes differ from those of the undisturbed run."""
     return sorted(name for name in calm.keys() | stormy.keys() if calm.get(name) != stormy.get(name))

@@ -1,4 +1,4 @@
-"""The app's server on a home, and a visit to its first page without a browser: the same script, asked for the same way."""
+"""Run the app's server on a home, and visit its first page without a browser, by the messages that a browser sends."""
 
 import http.client
 import os
@@ -21,11 +21,11 @@ from websockets.typing import Origin
 from tests.browser.forge import Forge, Forked
 
 PATIENCE = 120.0  # seconds
-PORTS = range(12_000, 32_000)  # below those that the system gives to whoever connects to somewhere
+PORTS = range(12_000, 32_000)  # below the ports that the system assigns to outgoing connections
 
 
 class Servers:
-    """Servers with one environment, one after the other, on one port. As a context the last one ends with its block."""
+    """Servers with one environment, one at a time, on one port. As a context manager, kill the last one at the end."""
 
     def __init__(self, log: Path, environment: Mapping[str, str]) -> None:
         self._log, self._environment = log, environment
@@ -39,7 +39,7 @@ class Servers:
         self.kill()
 
     def start(self) -> None:
-        """Return when it answers. Errors: AssertionError where it does not."""
+        """Start a server and return when it answers. Errors: AssertionError if it does not within `PATIENCE`."""
         words = ["app.py", "--port", str(self._port), "--no-browser"]
         self._process = self._forge.server(words, {**os.environ, **self._environment}, self._log)
         deadline = time.monotonic() + PATIENCE
@@ -50,10 +50,10 @@ class Servers:
                         return
             except (OSError, http.client.HTTPException):
                 time.sleep(0.05)
-        raise AssertionError("the server did not come up")
+        raise AssertionError("the server did not start")
 
     def kill(self) -> None:
-        """SIGKILL; nothing where there is none."""
+        """Send SIGKILL to the server, if one is running."""
         if self._process and self._process.is_running():
             self._process.send_signal(SIGKILL)
             while self._process.is_running():
@@ -61,13 +61,13 @@ class Servers:
 
     @contextmanager
     def visit(self) -> Iterator[None]:
-        """Somebody who has asked for the first page, and gets it while the block lasts."""
+        """Request the first page, and stay connected during the block."""
         with self._line() as line:
             line.send(_ask())
             yield
 
     def page(self) -> None:
-        """The first page, drawn whole. Errors: AssertionError where it shows a bug."""
+        """Load the first page completely. Errors: AssertionError if it shows a bug."""
         with self._line() as line:
             line.send(_ask())
             while True:
@@ -79,14 +79,14 @@ class Servers:
                     return
 
     def _line(self) -> ClientConnection:
-        """What a page of this server speaks to it by."""
+        """Connect to the server as a page does."""
         origin, address = Origin(f"http://localhost:{self._port}"), f"ws://localhost:{self._port}/_stcore/stream"
         return connect(address, origin=origin, max_size=None, open_timeout=PATIENCE)
 
 
 @cache
 def _forge() -> Forge:
-    """One for all servers; it ends with this process."""
+    """Return the forge of all servers; it ends with this process."""
     return Forge()
 
 
@@ -104,4 +104,4 @@ def _free_port() -> int:
             except OSError:
                 continue
             return port
-    raise AssertionError("a hundred ports are all taken")
+    raise AssertionError("100 random ports are all in use")

@@ -1,4 +1,4 @@
-"""One run of a kind, disturbed some times and then ended: what came of it."""
+"""Disturb one run of a kind several times, let it finish, and compare the outcome."""
 
 import json
 import os
@@ -21,13 +21,13 @@ from tests.lab.torture import kinds
 from tests.lab.torture.outcome import Outcome, differences, here, outcome
 
 VICTIM = "tests.lab.torture.victim"
-PATIENCE = 300.0  # seconds after which a run that has not ended is stuck
+PATIENCE = 300.0  # seconds; a run that has not ended by then is stuck
 POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calm:
-    """A run that nobody disturbed. seconds: that it took; operations: on files of the home."""
+    """An undisturbed run. seconds: its duration. operations: number of its operations on files of the home."""
 
     outcome: Outcome
     seconds: float
@@ -35,11 +35,11 @@ class Calm:
 
 
 class Stuck(Exception):
-    """A run that does not end, or is said to be at work when nobody works on it."""
+    """A run does not end, its state is active although no process works on it, or its error is reported as a bug."""
 
 
 class Trial:
-    """A run that has yet to begin, in a home of its own, and processes that work on it."""
+    """A run that has not started, in its own home, and the processes that work on it."""
 
     def __init__(
         self, fork_server: ForkServer, folder: Path, kind: str, calm: Calm | None, lots: random.Random
@@ -55,19 +55,19 @@ class Trial:
         return self._calm
 
     def again(self) -> Run:
-        """The run as a process that has just come sees it."""
+        """Return the run as a new process sees it."""
         return RunStore(self.home).get(self.run.id)
 
     def operation(self) -> int:
-        """The number of one of the operations on files that the undisturbed run did."""
+        """Return the number of a random file operation of the undisturbed run."""
         return self.lots.randint(1, self.calm.operations)
 
     def worker(self, **order: Any) -> ForkedProcess:
-        """A worker on the run. order: what happens to it; see `victim`."""
+        """Start a worker on the run. order: its disturbance; see `victim`."""
         return self._process(["work", self.run.id, "--home", str(self.home)], order)
 
     def app(self, *words: str, **order: Any) -> ForkedProcess:
-        """A process that does what a page does."""
+        """Start a process that does what a page does. order: its disturbance."""
         return self._process([words[0], str(self.home), *words[1:]], order)
 
     def _process(self, words: list[str], order: Mapping[str, Any]) -> ForkedProcess:
@@ -76,7 +76,7 @@ class Trial:
             return self.fork_server.begin(command, stdout=out, stderr=out, env=_surroundings(self.home, order))
 
     def over(self, process: ForkedProcess) -> int:
-        """Its exit status. Errors: Stuck, and then it is killed."""
+        """Wait for a process and return its exit status. Errors: Stuck after `PATIENCE`; the process is killed."""
         try:
             return process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -85,23 +85,24 @@ class Trial:
             raise Stuck(f"a process did not end: {self._last_words()}") from None
 
     def rest(self) -> None:
-        """Wait until nobody works on the run, which is then not said to be at work."""
+        """Wait until no process works on the run. Errors: Stuck if its state stays active."""
         deadline = time.monotonic() + PATIENCE
         while (run := self.again()).worker() and time.monotonic() < deadline:
             time.sleep(POLL)
-        deadline = time.monotonic() + 15  # a run that was never begun is waited for so long
+        deadline = time.monotonic() + 15  # longer than LAUNCH_PATIENCE, in which a run may still get its worker
         while (state := self.again().state()).active:
             if time.monotonic() > deadline:
-                raise Stuck(f"is {state.state} when nobody works on it (held: {run.lock.held()})")
+                raise Stuck(f"is {state.state}, but no process works on it (lock held: {run.lock.held()})")
             time.sleep(POLL)
 
     def ended(self) -> tuple[str, str]:
-        """What came of it once it was resumed: alike, different or lost, and why."""
+        """Resume the run. Return "alike", "different" or "lost", and the reason."""
         state = self.again().state()
         if state.state == "failed" and state.permanent:
             return "lost", f"cannot be resumed: {state.error}"
         if state.state != "succeeded" and (status := self.over(self.worker())):
-            self.rest()  # whom an app began the moment it was killed is known to nobody until it works, and may be first
+            # An app that was killed right after it started a worker left no record of it. That worker may hold the run.
+            self.rest()
             if (state := self.again().state()).state != "succeeded":
                 return "lost", f"{status}: {state.error} {self._last_words()}"
         if missing := self.before - here(self.home):
@@ -127,9 +128,9 @@ def _surroundings(home: Path, order: Mapping[str, Any]) -> dict[str, str]:
 
 
 def undisturbed(fork_server: ForkServer, folder: Path, kind: str, *, fresh: bool = True) -> Calm:
-    """What a run of a kind leaves, timed. fresh: one of a process that was not forked leaves the same.
+    """Run a kind undisturbed, and time it. fresh: also run it in a new process, which must give the same outcome.
 
-    Errors: AssertionError where these two differ, or one fails.
+    Errors: AssertionError if the two outcomes differ, or if a run fails.
     """
     trial, count, since = Trial(fork_server, folder, kind, None, random.Random(0)), folder / "count", time.monotonic()
     status = trial.over(trial.worker(count=str(count)))
@@ -140,13 +141,13 @@ def undisturbed(fork_server: ForkServer, folder: Path, kind: str, *, fresh: bool
         command = [sys.executable, "-m", VICTIM, "work", trial.run.id, "--home", str(trial.home)]
         subprocess.run(command, cwd=ROOT, env=_surroundings(trial.home, {}), check=True)
         changed = differences(first, outcome(trial.home, trial.before))
-        assert not changed, f"{kind}: is not reproduced: {changed}"
+        assert not changed, f"{kind}: not reproducible: {changed}"
     return Calm(outcome=first, seconds=seconds, operations=int(count.read_text()))
 
 
 @contextmanager
 def loaded() -> Iterator[None]:
-    """Two processes beside that compute and write without pause."""
+    """Keep two processes computing and writing without pause during the block."""
     burn = (
         "import os, sys\nwhile True:\n f = open(sys.argv[1], 'wb'); f.write(os.urandom(1 << 20)); os.fsync(f.fileno())"
     )

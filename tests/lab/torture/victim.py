@@ -1,14 +1,14 @@
-"""A worker, or an app, to which something happens at its n-th file operation: what TORTURE says, as JSON.
+"""A worker or an app that is disturbed at its n-th file operation. TORTURE holds the disturbance as JSON:
 
     {"die": n}                  SIGKILL before that operation on a file of the home
     {"halt": n}                 SIGSTOP before that operation
-    {"fail": errno, "at": n}    from then on no file can be written: a full disk, one that became read-only
+    {"fail": errno, "at": n}    from then on no file can be written: a full disk, or one that became read-only
     {"back": seconds, "at": n}  the clock is set back
-    {"count": path}             nothing; how many operations there were is written to `path` in the end
-    {"drop": path}              what was written and never synced is listed there: a power cut would take it
+    {"count": path}             no disturbance; the number of operations is written to `path` at the end
+    {"drop": path}              files that were written but never synced are listed there; a power cut loses them
 
-python -m tests.lab.torture.victim work RUN --home HOME     a worker, as core.kinds begins one
-python -m tests.lab.torture.victim start HOME KIND OPTIONS  an app that begins a run, and ends
+python -m tests.lab.torture.victim work RUN --home HOME     a worker, as core.runs.launch starts one
+python -m tests.lab.torture.victim start HOME KIND OPTIONS  an app that starts a run, and ends
 python -m tests.lab.torture.victim resume HOME RUN
 """
 
@@ -29,7 +29,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Fate:
-    """Counts the operations on files below `home`, and acts at the one that was chosen."""
+    """Count the operations on files below `home`, and act at the chosen one."""
 
     def __init__(self, home: Path, order: dict[str, Any]) -> None:
         self.home, self.order, self.n, self.pid = f"{home}/", order, 0, os.getpid()
@@ -37,7 +37,7 @@ class Fate:
         self.synced: set[int] = set()
 
     def heard(self, event: str, args: tuple[Any, ...]) -> None:
-        """The audit hook of this process."""
+        """Count an event of the audit hook if it changes a file of the home."""
         if event == "open":
             path, _, flags = args
             if not (isinstance(path, str | os.PathLike) and flags & _WRITES):
@@ -51,8 +51,8 @@ class Fate:
             self.step()
 
     def step(self) -> None:
-        """One operation more."""
-        if os.getpid() != self.pid:  # a helper that was forked
+        """Count one operation."""
+        if os.getpid() != self.pid:  # a forked helper process
             return
         self.n += 1
         if self.n == self.order.get("die"):
@@ -68,7 +68,7 @@ class Fate:
                 time.time = lambda: now() - back
 
     def leave(self) -> None:
-        """Write down what was asked for."""
+        """Write the number of operations, or the list of unsynced files, if ordered."""
         if count := self.order.get("count"):
             Path(count).write_text(str(self.n))
         if drop := self.order.get("drop"):
@@ -79,7 +79,7 @@ class Fate:
 
 
 def doomed(home: Path) -> Fate | None:
-    """The fate of this process, from now on."""
+    """Install the disturbance that TORTURE orders in this process; return None if it orders none."""
     if not (text := os.environ.pop("TORTURE", "")):
         return None
     fate = Fate(home, json.loads(text))
@@ -100,7 +100,7 @@ def doomed(home: Path) -> Fate | None:
 
 
 class Spawned:
-    """A worker in place of `subprocess.Popen`'s, without the seconds of its imports: this process, forked."""
+    """A replacement for `subprocess.Popen` that forks this process, which saves the seconds of the imports."""
 
     def __init__(self, command: list[str], *, stdout: Any, env: dict[str, str], **_: object) -> None:
         self.pid = os.fork()
@@ -118,7 +118,7 @@ class Spawned:
 
 
 def _leave(act: Callable[[], int]) -> NoReturn:
-    """End as a process does whose `main` is `act`."""
+    """Exit as a process does whose `main` is `act`."""
     status = 1
     try:
         status = act()
@@ -128,7 +128,7 @@ def _leave(act: Callable[[], int]) -> NoReturn:
 
 
 def work() -> int:
-    """A worker with a checkpoint ten times a second, and no second of measurements."""
+    """Run a worker that writes ten checkpoints per second and shortens the measurements of `calibrate` to 0 seconds."""
     from core.tagging import calibrate
     from core.training.events import EventCallback
     from core.training.finetune import finetune
@@ -142,7 +142,7 @@ def work() -> int:
 
 
 def app(act: str, what: str, options: str = "{}") -> int:
-    """What a page does when its button is pressed."""
+    """Do what a page does when its button is pressed."""
     from core.projects import runs
     from core.runs import launch
 
@@ -155,7 +155,7 @@ def app(act: str, what: str, options: str = "{}") -> int:
 
 
 def main() -> int:
-    """What the words of the command line ask for."""
+    """Run the command."""
     from core.errors import WinnowError
 
     act, *words = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""A fork server that has imported what a run of any kind imports."""
+"""Run a fork server that has imported everything that runs of any kind import."""
 
 from tests import fork_server
 

@@ -1,4 +1,4 @@
-"""Ways to disturb a run: each does it once, and says whether it struck."""
+"""Ways to disturb a run. Each disturbs it once, and returns True if the disturbance took effect."""
 
 import errno
 import json
@@ -16,11 +16,11 @@ from tests.lab.torture.trial import Stuck, Trial, loaded
 
 Way = Callable[[Trial], bool]
 HOUR = 3600
-APP_OPERATIONS = 14  # on files, of an app that begins a run
+APP_OPERATIONS = 14  # file operations of an app that starts a run
 
 
 def kill(trial: Trial) -> bool:
-    """SIGKILL at any moment."""
+    """Send SIGKILL at a random moment."""
     process = trial.worker()
     time.sleep(trial.lots.uniform(0, 1.05 * trial.calm.seconds))
     process.send_signal(SIGKILL)
@@ -28,21 +28,21 @@ def kill(trial: Trial) -> bool:
 
 
 def kill_loaded(trial: Trial) -> bool:
-    """The same on a machine that has much to do."""
+    """Do the same on a busy machine."""
     with loaded():
         return kill(trial)
 
 
 def kill_writing(trial: Trial) -> bool:
-    """SIGKILL right before an operation on a file: between a write and its rename, between two files."""
+    """Send SIGKILL right before a file operation: between a write and its rename, or between two files."""
     return trial.over(trial.worker(die=trial.operation())) == -SIGKILL
 
 
 def torn(trial: Trial) -> bool:
-    """A power cut: what was never synced is cut short or empty, logs end in half a line or in zeros."""
+    """Simulate a power cut: truncate files that were never synced; end logs in half a line or in zeros."""
     drop = trial.folder / "drop"
     drop.unlink(missing_ok=True)
-    moment = trial.lots.randint(1, trial.calm.operations + 5)  # it may also come when all is over
+    moment = trial.lots.randint(1, trial.calm.operations + 5)  # may also come after the last operation
     trial.over(trial.worker(die=moment, drop=str(drop)))
     for name in json.loads(drop.read_text()):
         _tear(trial, Path(name))
@@ -64,7 +64,7 @@ def _tear(trial: Trial, file: Path) -> None:
 
 
 def full(trial: Trial) -> bool:
-    """A disk that runs full: a small one where that may be made, else files that do not grow."""
+    """Fill the disk: a small file system if one can be mounted, otherwise let writes fail with ENOSPC."""
     if not _small_disk(trial):
         return _refused(trial, errno.ENOSPC)
     try:
@@ -76,7 +76,7 @@ def full(trial: Trial) -> bool:
 
 
 def _small_disk(trial: Trial) -> bool:
-    """Move the home to a file system of its own with little room."""
+    """Move the home to a small file system of its own. Return False if none can be mounted."""
     if os.geteuid() != 0 or trial.home.is_mount():
         return False
     aside = trial.home.with_name("aside")
@@ -93,7 +93,7 @@ def _small_disk(trial: Trial) -> bool:
 
 
 def _back_from(trial: Trial) -> None:
-    """The home on the large disk again, with what was left on the small one."""
+    """Move the home back to the large disk, with the files on the small one."""
     aside = trial.home.with_name("aside")
     subprocess.run(["rm", "-rf", str(aside)], check=True)
     subprocess.run(["cp", "-a", f"{trial.home}/.", str(aside)], check=True)
@@ -103,7 +103,7 @@ def _back_from(trial: Trial) -> None:
 
 
 def read_only(trial: Trial) -> bool:
-    """A file system that from some moment on takes nothing more, as one that has met an error."""
+    """Make the file system read-only from some moment on, as it becomes after an I/O error."""
     return _refused(trial, errno.EROFS)
 
 
@@ -114,15 +114,15 @@ def _refused(trial: Trial, number: int) -> bool:
 
 
 def _polite(trial: Trial) -> None:
-    """Whatever the disk does is told in a sentence. Errors: Stuck."""
+    """Check that the app does not report the disk's error as a bug. Errors: Stuck."""
     said = trial.again().state().error or ""
     log = trial.run.log_file.read_text(errors="replace") if trial.run.log_file.exists() else ""
     if "bug in Winnow" in said:
-        raise Stuck(f"calls it a bug: {log[-1500:]}")
+        raise Stuck(f"reported as a bug: {log[-1500:]}")
 
 
 def clock_back(trial: Trial) -> bool:
-    """The clock is set back by an hour in the middle; killed after that, so that the attempt before lies ahead."""
+    """Set the clock back by an hour in the middle, then kill, so that the first attempt lies in the future."""
     at = trial.operation()
     die = trial.lots.randint(at, trial.calm.operations)
     struck = trial.over(trial.worker(back=HOUR, at=at, die=die)) == -SIGKILL
@@ -134,14 +134,14 @@ def clock_back(trial: Trial) -> bool:
 
 
 def two_workers(trial: Trial) -> bool:
-    """Two workers on one run at the same instant, of which one is refused; now and then one is killed."""
+    """Start two workers on one run at the same instant; one must be refused. In half of the trials, kill one."""
     pair = [trial.worker(), trial.worker()]
     if trial.lots.random() < 0.5:
         time.sleep(trial.lots.uniform(0, trial.calm.seconds))
         trial.lots.choice(pair).send_signal(SIGKILL)
     statuses = [trial.over(process) for process in pair]
     if statuses == [0, 0] and _attempts(trial) > 1:
-        raise Stuck("two workers did the work of one")
+        raise Stuck("two workers both completed the run")
     return True
 
 
@@ -151,15 +151,14 @@ def _attempts(trial: Trial) -> int:
 
 
 def app_killed(trial: Trial) -> bool:
-    """The app is killed while it begins a run; a worker that it has begun goes on."""
+    """Kill the app while it starts a run. A worker that it has started continues."""
     struck = trial.over(trial.app("resume", trial.run.id, die=trial.lots.randint(1, APP_OPERATIONS))) == -SIGKILL
     trial.rest()
     return struck
 
 
 def server_killed(trial: Trial) -> bool:
-    """The app's server is killed while it draws a page and a run is at work: that goes on, and the next server shows
-    the home as ever."""
+    """Kill the app's server while it draws a page and a run is running. The run continues, and a new server works."""
     environment = {"WINNOW_HOME": str(trial.home), "WINNOW_DATA_DIRS": str(trial.folder)}
     with Servers(trial.folder / "server.log", environment) as servers:
         try:
@@ -178,7 +177,7 @@ def server_killed(trial: Trial) -> bool:
 
 
 def two_apps(trial: Trial) -> bool:
-    """Two apps on one home begin the same work at the same instant."""
+    """Let two apps on one home start the same work at the same instant."""
     words: tuple[str, ...] = ("resume", trial.run.id)
     if KINDS[trial.kind].reuse:
         words = ("start", trial.kind, json.dumps(dict(trial.run.manifest.config)))
