@@ -37,11 +37,11 @@ from tests.lab.durations import VARIABLE
 from tests.lab.touched import ROOT, TESTS, existing, importing, package
 
 KINDS = ("lock", "escape", "comparison", "condition", "argument", "off by one")
-RARE = {"lock": 10, "escape": 10}  # at most one of so many faults has this kind: few lines can have it
+RARE = {"lock": 10, "escape": 10}  # at most one of so many faults is of this kind, because few lines allow it
 HANGS = 300.0  # seconds without a finished test
 LIMIT = 1800.0  # seconds for all tests of one fault
 
-# Faults that leave behaviour equal: path, the faulty line without its indentation, why nobody can notice it.
+# Faults that do not change behaviour: path, the faulty line without its indentation, and the reason.
 EQUAL: dict[tuple[str, str], str] = {
     (
         "core/models/bilstm.py",
@@ -505,7 +505,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--only", nargs="+", choices=sorted(TESTS), help="packages that faults are drawn from")
     parser.add_argument("--full", action="store_true", help="run tests marked `full` too")
-    parser.add_argument("--processes", type=int, default=1, help="of pytest, for tests that need not run alone")
+    parser.add_argument("--processes", type=int, default=1, help="pytest processes for tests not marked `alone`")
     parser.add_argument("--list", action="store_true", help="print the faults without running a test")
     parser.add_argument(
         "--to", type=Path, default=ROOT / "build" / "faults.jsonl", help="file that results are added to"

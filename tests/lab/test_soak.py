@@ -1,4 +1,4 @@
-"""What a soak's lines are judged by; the soak itself takes an hour and is no part of this."""
+"""Tests of the rules that judge the lines of a soak. The soak itself takes an hour and is not run here."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ SOUND = Line(
 
 
 def test_an_hour_in_which_nothing_grows_is_right() -> None:
-    """What the first pages take, and what goes up and down, is no growth."""
+    """Memory of the first pages, and values that go up and down, do not count as growth."""
     lines = [replace(SOUND, memory=(300 + 100 * (i > 5) + i % 3) << 20, handles=60 + i % 4) for i in range(60)]
     assert judged(lines) == []
 
@@ -49,7 +49,7 @@ def test_what_grows_is_named(name: str, a_minute: float, words: str) -> None:
 
 
 def test_a_load_in_the_middle_hides_no_slowdown() -> None:
-    """Somebody else was at work on the machine from the twentieth minute to the fortieth."""
+    """Other load slows the machine down from minute 20 to minute 40."""
     lines = [replace(SOUND, seconds=0.8 if i < 20 else 2.0 if i < 40 else 1.6) for i in range(60)]
     assert judged(lines) == ["pages took 0.80 s (80 times the gauge), and 1.60 s (160 times) at the end"]
 

@@ -1,4 +1,4 @@
-"""Which tests cover which package: read by `make quick` and by tests.lab.faults."""
+"""Map packages to the tests that cover them, for `make quick` and tests.lab.faults."""
 
 import ast
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Tests of a package of `core` beside those in the folder of its name.
+# Further tests of a package of `core`, besides the test folder of the same name.
 ALSO: dict[str, tuple[str, ...]] = {
     "bias": ("tests/pages",),
     "cli": ("tests/test_papers.py", "tests/test_audit_log.py"),

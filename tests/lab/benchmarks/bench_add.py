@@ -1,10 +1,10 @@
-"""Add five million sentences of real text: rows a second, and the peak memory of the process that adds them.
+"""Add five million sentences of real text; measure rows per second, and the peak memory of the process that adds them.
 
     python tests/lab/benchmarks/bench_add.py [--sentences 5000000] [--split]
 
-The real sentences of ../shared/data/unlabeled (818,000) are repeated, each time with a number of its own in
-them, so that neither the packing nor the columns find a row twice. The reader runs in a process of its own:
-what `ru_maxrss` says is the adding's alone. Goals: 60,000 rows/s, under 1 GiB.
+The real sentences of ../shared/data/unlabeled (818,000) are repeated. Each repetition contains different numbers, so
+that neither the compression nor the columns meet a row twice. The reader runs in its own process, so that `ru_maxrss`
+is the memory of adding alone. Goals: 60,000 rows/s, under 1 GiB.
 """
 
 import argparse
@@ -24,7 +24,7 @@ DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
 
 
 def generate(path: Path, n: int) -> None:
-    """`n` lines, no two alike, as .txt.gz."""
+    """Write `n` different lines to a .txt.gz file."""
     written = 0
     with gzip.open(path, "wt", compresslevel=1, encoding="utf-8") as out:
         for turn in itertools.count():
@@ -38,7 +38,7 @@ def generate(path: Path, n: int) -> None:
 
 
 def add(path: Path, home: Path, split: bool) -> dict[str, float]:
-    """Read, clean, tokenize, hash and seal `path`; what it took."""
+    """Read, clean, tokenise, hash and seal `path`; return the measurements."""
     sys.path.insert(0, str(ROOT))
     from core.corpora.library import Library
     from core.corpora.readers import ReadOptions, ReadReport, read

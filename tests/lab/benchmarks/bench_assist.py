@@ -1,10 +1,11 @@
-"""Does borrowing labels help? A tagger alone, with all of another language's sentences, with what SKL keeps of them.
+"""Does an assisting corpus help? A tagger alone, with all sentences of another language, with those that SKL keeps.
 
     python -m tests.lab.benchmarks.bench_assist [--pairs PRIMARY:ASSISTING ...] [--seeds 1 2 3] [--home DIR]
 
-The recipe `assist` with the network of Murthy et al. 2018, sized for a CPU: fewer units and epochs, the first 1,000 training
-sentences of every corpus, a low-resource case; half an hour a pair on one core, so start two with pairs and homes of
-their own. The threshold is chosen on dev. Killed and begun again with the same --home it goes on.
+Runs the recipe `assist` with the network of Murthy et al. 2018, sized for a CPU: fewer units and epochs, and the first
+1,000 training sentences of every corpus (a low-resource case). A pair takes half an hour on one core; to use two cores,
+start two processes with different pairs and homes. The threshold is chosen on dev. After a kill, the same command with
+the same --home resumes.
 """
 
 import argparse
@@ -26,7 +27,7 @@ DEV = 300  # sentences
 
 
 def added(data: Path, name: str, split: str, first: int, folder: Path) -> str:
-    """The first sentences of a labelled corpus (0: all), sealed; its fingerprint."""
+    """Import the first sentences of a labelled corpus (0: all); return its fingerprint."""
     label = f"{name} {split}{f' first {first}' if first else ''}"
     here = {corpus.name: corpus.fingerprint for corpus in corpora.listed()}
     if label in here:
@@ -39,7 +40,7 @@ def added(data: Path, name: str, split: str, first: int, folder: Path) -> str:
 
 
 def show(pair: str, result: Mapping[str, Any], seconds: float) -> None:
-    """One line an arm, then what dev chose against the two other ways."""
+    """Print one line per arm, then the threshold chosen on dev against `all` and `monolingual`."""
     alone = mean(result["rows"][0]["test"])
     for row in result["rows"]:
         seeds = " ".join(f"{f1:.2f}" for f1 in row["test"])
@@ -71,11 +72,13 @@ def main() -> None:
     parser.add_argument("--pairs", nargs="+", default=PAIRS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--thresholds", nargs="+", type=float, default=[1, 4])
-    parser.add_argument("--alone", action="store_true", help="Only the primary, for twice the epochs: as many steps.")
+    parser.add_argument(
+        "--alone", action="store_true", help="Train on the primary alone for twice the epochs (as many steps)."
+    )
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument(
-        "--batch-size", type=int, default=10, help="This SGD needs many steps, and the corpora are small."
+        "--batch-size", type=int, default=10, help="Small, because this SGD needs many steps and the corpora are small."
     )
     parser.add_argument("--primary", type=int, default=1000, help="Training sentences of the primary corpus; 0: all.")
     parser.add_argument("--assisting", type=int, default=1000, help="Sentences of the assisting corpus; 0: all.")
@@ -85,7 +88,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
         print(
-            "| pair | arm | borrowed | dev F1 | test F1 a seed | mean ± sd | against alone |\n|---|---|---:|---:|---|---:|---:|"
+            "| pair | arm | borrowed | dev F1 | test F1 per seed | mean ± sd | against alone |\n|---|---|---:|---:|---|---:|---:|"
         )
         for pair in given.pairs:
             primary, assisting = pair.split(":")

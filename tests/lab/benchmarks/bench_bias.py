@@ -1,10 +1,10 @@
-"""Do labels teach names or contexts? V-information of both, CEIM's bins and the time they take, on real corpora.
+"""Do labels teach names or contexts? Measure the V-information of both, CEIM's bins and the time, on real corpora.
 
     python -m tests.lab.benchmarks.bench_bias [--corpora crossner-literature ...] [--preset quick] [--mentions N] [--home DIR]
 
-`crossner-literature` is its train and dev splits joined; of `conll2003`'s training split a seeded sample of whole
-sentences with about 4,000 mentions is taken. --mentions N cuts every corpus to about so many. Killed and begun again
-with the same --home it goes on.
+`crossner-literature` is its train and dev splits joined. `conll2003` is a seeded sample of whole training sentences
+with about 4,000 mentions. --mentions N limits every corpus to about N mentions. After a kill, the same command with
+the same --home resumes.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from typing import Any
 from core.projects import runs
 from tests.lab.benchmarks.data import DATA
 
-SPLITS = {"crossner-literature": ("train", "dev")}  # others: the training split alone
+SPLITS = {"crossner-literature": ("train", "dev")}  # other corpora: only the training split
 SAMPLE = {"conll2003": 4000}
 
 
 def joined(data: Path, name: str, folder: Path) -> str:
-    """The fingerprint of a labelled corpus, its splits one behind the other."""
+    """Join the splits of a labelled corpus and import it; return its fingerprint."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = [(data / name / f"{split}.conll").read_text(encoding="utf-8") for split in SPLITS.get(name, ("train",))]
     path = folder / f"{name}.conll"
@@ -31,7 +31,7 @@ def joined(data: Path, name: str, folder: Path) -> str:
 
 
 def row(name: str, told: dict[str, Any]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     n = told["mentions"]
     views = [
         f"{told['v_information'][view]:.3f} [{told['intervals'][view][0]:.3f}, {told['intervals'][view][1]:.3f}]"
@@ -57,9 +57,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
-        print(
-            "Bits; in brackets the 95% interval over sentences. Bins: share of mentions (their mean PVI of the name).\n"
-        )
+        print("Values in bits, with 95% intervals over sentences. Bins: share of mentions (mean PVI of their names).\n")
         print("| corpus | mentions | H(Y) | V entity | V context | CEIM low | near zero | high | seconds |")
         print("|---|---:|---:|---|---|---:|---:|---:|---:|", flush=True)
         for name in given.corpora:

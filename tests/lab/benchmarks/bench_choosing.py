@@ -1,22 +1,24 @@
-"""Does choosing beat reading? One claim a ground: the default strategy against random text of as many tokens.
+"""Does selection beat random text? One claim per ground: the default strategy against as many random tokens.
 
     python -m tests.lab.benchmarks.bench_choosing [--ground crossner|bio|news] [--home DIR] [--only crossner-music ...]
         [--pair 1|3|5] [--table] [--origins]
 
-Grounds. crossner: CrossNER's AI, literature and music; every replicate has a choice, a pre-training and a tagger of its
-own in both arms, and `none` a tagger; halves of each L_C are swapped (a half's text is T_C, 100 sentences of it are
-labelled for training and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences,
-5,000 of them. bio and news, where choosing has much to find: the first 100 sentences of bc5cdr, of conll2003, are T_C
-and the training set, 50 of dev those to decide by, the test split the test; D_C is 20,000 sentences of PubMed
-among 425,754 others, 10,000 of newswire among 616,212; S_C 20,000.
+Ground crossner: CrossNER's AI, literature and music. Every replicate has its own selection, pre-training and tagger in
+both arms; in `none` it has its own tagger. Halves of each L_C are swapped: the text of one half is T_C, 100 of its
+sentences are the training set and 50 the dev set; the other half is the test set. D_C (109,482 sentences) and S_C
+(5,000 of them) are those of bench_worth.
 
-One test over all of a ground, looked at after 2, 4 and 6 replicates: it ends where it knows. Two replicates, which swap
-one pair of halves, are two lines of choosing.jsonl as soon as they are known, with their counts sentence by sentence,
-so that all that is said at the end is said by the lines. Begun again it goes on behind them, on another machine too
-(`--only` or `--pair` there), and with the same --home inside a training. A corpus and pair of crossner takes about 35
-minutes on two cores: never in a test. Two processes with a host name of their own (`unshare -u`), WINNOW_SHARE=0/2 and
-1/2 and one --home share a pair's trainings, a core each; each writes its --lines. So bio took 14 minutes to embed D_C
-on a fast machine with bf16, and 50 a pair. `--table` trains nothing.
+Grounds bio and news, in which D_C has many in-domain sentences: T_C and the training set are the first 100 sentences of
+bc5cdr (bio) or conll2003 (news). The dev set is 50 sentences of dev, the test set is the test split. D_C is 20,000
+sentences of PubMed among 425,754 others (bio), or 10,000 of newswire among 616,212 (news). S_C is 20,000 sentences.
+
+Each ground has one test with interim analyses after 2 and 4 replicates and the last after 6. It ends as soon as it has
+an answer. The two replicates that swap one pair of halves append two lines with counts per sentence to choosing.jsonl.
+The summary is computed from these lines alone. The command continues after them, also on another machine (with `--only`
+or `--pair`), and with the same --home inside a training. A corpus and pair of crossner takes about 35 minutes on two
+cores, so never run this in a test. bio took 14 minutes to embed D_C on a fast machine with bf16, and 50 minutes per
+pair: two processes with different host names (`unshare -u`), WINNOW_SHARE=0/2 and 1/2, and one --home shared the
+trainings of a pair, one core each, and each wrote its own --lines. `--table` trains nothing.
 """
 
 import argparse
@@ -58,8 +60,10 @@ CORPORA = ("crossner-ai", "crossner-literature", "crossner-music")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Where it is asked. corpora: of labels, a task each. domain: D_C's texts and how many sentences of each are drawn,
-    0 for all; empty for bench_worth's. swapped: whether halves of the labels are."""
+    """The data of one claim. corpora: labelled corpora, one task each. swapped: True if halves of L_C are swapped.
+
+    domain: texts of D_C, and the number of sentences drawn from each (0: all); empty for the D_C of bench_worth.
+    """
 
     corpora: tuple[str, ...]
     budget: str
@@ -76,13 +80,13 @@ GROUNDS = {
 CLAIM, CONTROL, NONE = "classifier", "random", "none"
 LOOKS = (2, 4, 6)
 LINES = Path(__file__).with_name("choosing.jsonl")
-ZERO = ord("0")  # a sentence's count in one letter from there on; - where it was not tested
+ZERO = ord("0")  # one character per sentence encodes its count, starting at "0"; "-" if it was not tested
 
 Line = dict[str, Any]
 
 
 def settings(given: argparse.Namespace) -> dict[str, Any]:
-    """What all replicates have alike: lines of other settings are not counted with these."""
+    """Return the settings that all replicates share. Lines with other settings are ignored."""
     labels = {"cross": True, "cross_train": given.train, "cross_dev": given.train // 2}
     if not GROUNDS[given.ground].swapped:
         labels = {"ground": given.ground, "train": given.train, "dev": given.train // 2}
@@ -99,18 +103,18 @@ def settings(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def options(alike: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as an experiment and a study take them."""
+    """Return the settings that are options of an experiment and of a study."""
     return {name: value for name, value in alike.items() if name not in ("first", "ground", "train", "dev")}
 
 
 def packed(counts: Any, tested: Any) -> str:
-    """Counts of the sentences, a letter each. tested: of which of them; None: of all."""
+    """Encode counts as one character per sentence. tested: which sentences were tested; None: all."""
     there = [True] * len(counts) if tested is None else tested
     return "".join(chr(ZERO + n) if at else "-" for n, at in zip(counts.sum(axis=1), there, strict=True))
 
 
 def unpacked(line: Line, arm: str) -> Evaluation:
-    """What a replicate's tagger got right, sentence by sentence."""
+    """Decode the counts of an arm's tagger in one replicate, per sentence."""
     told = {"gold": line["gold"], **{part: line["arms"][arm][part] for part in ("tp", "predicted")}}
     columns = {
         name: np.array([[max(ord(letter) - ZERO, 0)] for letter in text], dtype=np.int32) for name, text in told.items()
@@ -120,7 +124,7 @@ def unpacked(line: Line, arm: str) -> Evaluation:
 
 
 def lines_of(run: Run, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> Iterator[Line]:
-    """A line for each replicate of a finished experiment."""
+    """Yield a line for each replicate of a finished experiment."""
     rows = {row.arm: row for row in leaderboard.read(run).leaderboard}
     by_test = {half.test: each for each in runs.listed("halves", state="succeeded") for half in _halves(each)}
     for number, seed in enumerate(seeds):
@@ -128,7 +132,7 @@ def lines_of(run: Run, name: str, seeds: Sequence[int], alike: Mapping[str, Any]
         for arm, row in rows.items():
             finetune = runs.get(
                 row.finetunes[min(number, len(row.finetunes) - 1)]
-            )  # without halves `none` has one for all
+            )  # without halves, `none` has one fine-tuning for all replicates
             evaluations = halves.evaluations_of_replicate(finetune, by_test.get(finetune.manifest.config["test"][0]))
             table = evaluations[list(finetune.manifest.config["seeds"]).index(seed)]
             gold = packed(table.gold, table.tested)
@@ -145,7 +149,7 @@ def _halves(run: Run) -> Sequence[halves.Half]:
 
 
 def _figures(row: ArmRow, number: int, finetune: Run) -> dict[str, Any]:
-    """One arm of a replicate: F1, what it read, seconds by kind of run."""
+    """Return the figures of one arm of a replicate: F1, sentences and tokens pre-trained on, seconds by kind of run."""
     here = store()
     seconds = {kind: round(each, 1) for kind, each in durations.by_kind([finetune], here).items()}
     read = {"sentences": 0, "tokens": 0}
@@ -158,7 +162,7 @@ def _figures(row: ArmRow, number: int, finetune: Run) -> dict[str, Any]:
 
 
 def read(path: Path, alike: Mapping[str, Any]) -> dict[tuple[str, int], Line]:
-    """The lines so far of these settings, by corpus and replicate; one that was cut off by a death is made again."""
+    """Return the lines with these settings by corpus and replicate. Skip lines that a crash cut off."""
     known = {}
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -171,7 +175,7 @@ def read(path: Path, alike: Mapping[str, Any]) -> dict[tuple[str, int], Line]:
 
 
 def task(name: str, known: Mapping[tuple[str, int], Line], n: int) -> TaskRow:
-    """A domain by its first n replicates."""
+    """Return the result of one corpus, computed from its first n replicates."""
     lines = [known[name, seed] for seed in range(1, n + 1)]
     evaluations = {arm: [unpacked(line, arm) for line in lines] for arm in (CLAIM, CONTROL, NONE)}
     f1s = {arm: float(np.mean([line["arms"][arm]["f1"] for line in lines])) for arm in evaluations}
@@ -192,7 +196,7 @@ def task(name: str, known: Mapping[tuple[str, int], Line], n: int) -> TaskRow:
 
 
 def judged(alike: Mapping[str, Any], known: Mapping[tuple[str, int], Line], number: int) -> StudyResult | None:
-    """The study at a look, by its lines; None where some of them are lacking. number: of the look, from 0."""
+    """Return the study at an analysis, or None if lines are missing. number: index of the analysis in `LOOKS`."""
     n, corpora = LOOKS[number], GROUNDS[alike.get("ground", "crossner")].corpora
     if any((name, seed) not in known for name in corpora for seed in range(1, n + 1)):
         return None
@@ -214,7 +218,7 @@ def judged(alike: Mapping[str, Any], known: Mapping[tuple[str, int], Line], numb
 
 
 def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> None:
-    """Every replicate's figures, then what all together say."""
+    """Print the figures of every replicate, then the result of the study."""
     print(f"| corpus | replicate | {NONE} | {CONTROL} | {CLAIM} | difference | tokens | minutes |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for (name, seed), line in sorted(known.items()):
@@ -226,11 +230,11 @@ def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> No
     if study:
         print(f"\n{tables.as_markdown(study)}{_by_chance(known, study)}", flush=True)
     else:
-        print("\nNothing can be said yet: lines of a look are lacking.", flush=True)
+        print("\nNo result yet: the first interim analysis lacks lines.", flush=True)
 
 
 def _by_chance(known: Mapping[tuple[str, int], Line], study: StudyResult) -> str:
-    """Mean scores over the tasks; what as much random text came to over none, of which no claim was planned."""
+    """Return mean scores over the tasks, and the difference of random text to none, which was not a planned claim."""
     estimates = []
     for row in study.tasks:
         lines = [known[row.name, seed] for seed in range(1, study.replicates + 1)]
@@ -249,7 +253,7 @@ def _by_chance(known: Mapping[tuple[str, int], Line], study: StudyResult) -> str
 
 
 def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> None:
-    """Two replicates of a corpus, and their lines."""
+    """Run two replicates of a corpus and append their lines."""
     ground, data = GROUNDS[given.ground], given.data
     files = given.home / ("files" if ground.swapped else f"files-{given.ground}")
     if not (files / "domain.txt").exists():
@@ -284,7 +288,7 @@ def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapp
 
 
 def write_domain(data: Path, shares: Mapping[str, int], folder: Path) -> None:
-    """domain.txt: so many sentences of each text, drawn by seed 0, all of it where that is 0; then shuffled."""
+    """Write domain.txt, shuffled. shares: number of sentences to draw from each text with seed 0; 0: all."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for name, n in shares.items():
@@ -296,7 +300,7 @@ def write_domain(data: Path, shares: Mapping[str, int], folder: Path) -> None:
 
 
 def origins(given: argparse.Namespace) -> None:
-    """Print of which texts the choices are that a home holds, a line a selection."""
+    """Print one line per selection in a home: how many of its sentences come from each text."""
     text_of = dict[str, str]()
     for name in GROUNDS[given.ground].domain:
         with gzip.open(given.data / "unlabeled" / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
@@ -308,7 +312,7 @@ def origins(given: argparse.Namespace) -> None:
 
 
 def _few(data: Path, name: str, given: argparse.Namespace) -> Path:
-    """A folder with the first labelled sentences to learn from and to decide by, and the whole test split."""
+    """Write the first sentences of train and dev, and the whole test split, to a folder; return it."""
     folder: Path = given.home / "few"
     (folder / name).mkdir(parents=True, exist_ok=True)
     for split, n in (("train", given.train), ("dev", given.train // 2), ("test", None)):
@@ -318,7 +322,7 @@ def _few(data: Path, name: str, given: argparse.Namespace) -> Path:
 
 
 def _shorten(source: Path, target: Path, between: str, n: int | None) -> None:
-    """The first n sentences of a file, None for all. between: two of them."""
+    """Copy the first n sentences of a file (None: all). between: separator of sentences."""
     rows = source.read_text(encoding="utf-8").strip().split(between)[:n]
     target.write_text(between.join(rows) + "\n", encoding="utf-8")
 
@@ -329,7 +333,7 @@ def _progress(event: Event) -> None:
 
 
 def work(given: argparse.Namespace) -> None:
-    """Make what is missing, look by look, and say what it comes to."""
+    """Run the missing replicates, one analysis after the other, and print the result."""
     alike, study = settings(given), None
     for number, n in enumerate(LOOKS):
         for first in given.pair or range(1, n, 2) if not given.table else ():
@@ -345,21 +349,21 @@ def work(given: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--home", type=Path, help="Home of the runs; default: a temporary folder.")
     parser.add_argument("--lines", type=Path, default=LINES)
     parser.add_argument("--ground", default="crossner", choices=GROUNDS)
-    parser.add_argument("--only", nargs="+", choices=CORPORA, help="Of crossner: make replicates of these alone.")
+    parser.add_argument("--only", nargs="+", choices=CORPORA, help="On crossner: only these corpora.")
     parser.add_argument(
-        "--pair", type=int, nargs=1, choices=range(1, LOOKS[-1], 2), help="Make the two from this one on."
+        "--pair", type=int, nargs=1, choices=range(1, LOOKS[-1], 2), help="Run only this replicate and the next."
     )
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--budget", help="Of S_C, where it is not the ground's own.")
-    parser.add_argument("--epochs", type=int, default=20, help="Of fine-tuning; quick alone would take 40.")
-    parser.add_argument("--train", type=int, default=100, help="Labelled sentences; half as many to choose by.")
-    parser.add_argument("--first", type=int, default=0, help="A rehearsal: so many sentences of every split.")
-    parser.add_argument("--table", action="store_true", help="Train nothing, print what is known.")
+    parser.add_argument("--budget", help="Size of S_C; default: that of the ground.")
+    parser.add_argument("--epochs", type=int, default=20, help="Epochs of fine-tuning; `quick` has 40.")
+    parser.add_argument("--train", type=int, default=100, help="Training sentences; the dev set has half as many.")
+    parser.add_argument("--first", type=int, default=0, help="Rehearsal: use only the first sentences of every split.")
+    parser.add_argument("--table", action="store_true", help="Train nothing; print the result of the stored lines.")
     parser.add_argument(
-        "--origins", action="store_true", help="Of bio or news, with its home: of which texts choices are."
+        "--origins", action="store_true", help="On bio or news, with --home: print the texts that selections come from."
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,10 @@
-"""The chain of a tagger: a training step and a decoded batch, by pytorch-crf's own loops and by ours.
+"""Time a tagger's CRF: a training step and a decoded batch, with the loops of pytorch-crf and with `LinearChain`.
 
     python -m tests.lab.benchmarks.bench_crf [--threads 1] [--repeats 30]
 
-A step is the loss and its gradients. A decoded batch is the best sequences and the probability of every word's tag:
-before by pytorch-crf's Viterbi and sums of logarithms, read word by word; after as `LinearChain` does it.
+A step computes the loss and its gradients. Decoding a batch gives the best sequences and the probability of every
+word's tag. "before" uses pytorch-crf's Viterbi and log-sum-exp, and reads each word separately. "after" uses
+`LinearChain`.
 """
 
 import argparse
@@ -20,7 +21,7 @@ SENTENCES, WORDS = 32, 40
 
 
 def least(work: Callable[[], object], repeats: int) -> float:
-    """Milliseconds of the quickest of several; others may use the machine too."""
+    """Return the milliseconds of the fastest repetition, because other processes may use the machine too."""
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
@@ -30,7 +31,7 @@ def least(work: Callable[[], object], repeats: int) -> float:
 
 
 def looped(chain: LinearChain, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-    """Decoding as it was: pytorch-crf's Viterbi, sums of logarithms in both directions, a read a word."""
+    """Decode as before: pytorch-crf's Viterbi, log-sum-exp in both directions, one read per word."""
     emissions = emissions.double()
     begin, follow, end = (part.detach().double() for part in chain._learnt())
     ahead, behind = [begin + emissions[:, 0]], [end.expand(len(emissions), -1)]
@@ -49,7 +50,7 @@ def looped(chain: LinearChain, emissions: Tensor, mask: Tensor) -> list[list[int
 
 
 def figures(types: int, repeats: int) -> list[float]:
-    """Milliseconds of a step before and after, of a decoded batch before and after."""
+    """Return the milliseconds of a step before and after, and of a decoded batch before and after."""
     torch.manual_seed(0)
     chain = LinearChain(bioes_tags([f"t{i}" for i in range(types)]))
     emissions = 3 * torch.randn(SENTENCES, WORDS, chain.num_tags)
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=30)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    print("| tags | ms a step, before | after | ms a decoded batch, before | after |\n|---:|---:|---:|---:|---:|")
+    print("| tags | ms per step, before | after | ms per decoded batch, before | after |\n|---:|---:|---:|---:|---:|")
     for types in (2, 14):
         print(f"| {4 * types + 1} |", " | ".join(f"{ms:.1f}" for ms in figures(types, given.repeats)), "|", flush=True)
 

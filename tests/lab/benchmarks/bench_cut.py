@@ -1,11 +1,10 @@
-"""What it costs to cut raw text otherwise than L_C was cut, and how much of it is regained.
+"""Measure the cost of tokenising raw text differently from L_C, and how much of it a learnt tokenisation avoids.
 
-The tokens of public corpora are written as text again (`written`, a rule of its own, which nothing in core shares), and
-cut anew.
+The tokens of public corpora are joined to text (by `written`, which shares nothing with core) and tokenised again.
 
-    python -m tests.lab.benchmarks.bench_cut cuts       tokens regained, F1: our rule, and the cut learnt from train
-    python -m tests.lab.benchmarks.bench_cut tagger     F1 of one tagger on its test text, by every way to cut it
-    python -m tests.lab.benchmarks.bench_cut vectors    the share of test tokens that a raw corpus has a vector for
+    python -m tests.lab.benchmarks.bench_cut cuts       F1 of the tokens, by our rule and by the rules learnt from train
+    python -m tests.lab.benchmarks.bench_cut tagger     F1 of one tagger on its test text, by each tokenisation
+    python -m tests.lab.benchmarks.bench_cut vectors    share of test tokens for which a raw corpus has a vector
     ... [--data DIR] [--dataset conll2003] [--train 800] [--epochs 12] [--source reviews --sentences 60000]
 """
 
@@ -26,7 +25,7 @@ from core.text.words import cutter, tokenize
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 SETS = ("conll2003", "conll2002-es", "conll2002-nl", "german-ep", "lener-br", "inlegalner", "bc5cdr", "crossner-music")
 CLOSERS, OPENERS = ".,;:!?)]}%…»”’", "([{$£€#«“‘¿¡"
-HYPHENS = ("bc5cdr",)  # whose tokenizer cuts at them; elsewhere one that stands alone is a dash
+HYPHENS = ("bc5cdr",)  # its tokenizer splits at hyphens; in other corpora a separate hyphen is a dash
 Spans = set[tuple[int, int, str]]
 
 
@@ -46,14 +45,14 @@ def main() -> None:
 
 
 def sentences(path: Path) -> list[Sentence]:
-    """Labelled sentences of a file, in its own tokens."""
+    """Read labelled sentences, in the tokens of the file."""
     from core.corpora.readers import ReadOptions, read
 
     return list(read(path, ReadOptions(scheme="io" if path.parent.name == "german-ep" else "iob2")))
 
 
 def written(tokens: Sequence[str], *, hyphens: bool = False) -> str:
-    """Tokens as text: marks and clitics at the words they belong to, every second quotation mark behind one."""
+    """Join tokens to text. Attach punctuation and clitics to their words, and closing quotation marks to the left."""
     text, before, quoted = "", "", False
     for token in tokens:
         quote = token in ('"', "``", "''")
@@ -68,7 +67,7 @@ def written(tokens: Sequence[str], *, hyphens: bool = False) -> str:
 
 
 def spans(tokens: Sequence[str]) -> Spans:
-    """Tokens by their letters, blanks left out."""
+    """Return the tokens as spans of characters, without counting blanks."""
     return {(start, end, "") for start, end in pairwise(accumulate(map(len, tokens), initial=0))}
 
 
@@ -114,9 +113,10 @@ def tagger(options: argparse.Namespace) -> None:
         ways.append((f"{of}, as train was cut", [network.cut(text) for text in texts]))
     differ = {i for i, (one, text) in enumerate(zip(test, raw, strict=True)) if tokenize(text) != one.tokens}
     print(
-        f"{options.dataset}, {options.train} training sentences; test sentences that our rule cuts otherwise: ", end=""
+        f"{options.dataset}, {options.train} training sentences; test sentences that our rule tokenises differently: ",
+        end="",
     )
-    print(f"{len(differ) / len(test):.0%}\n| test text | F1 | where our rule cuts otherwise |\n|---|---:|---:|")
+    print(f"{len(differ) / len(test):.0%}\n| test text | F1 | F1 on these sentences |\n|---|---:|---:|")
     for name, tokens in ways:
         read = [replace(one, tokens=tuple(own), entities=None) for one, own in zip(test, tokens, strict=True)]
         predictions = network.predict(read)
@@ -128,7 +128,7 @@ def tagger(options: argparse.Namespace) -> None:
 
 
 def entities(tokens: Sequence[str], of: Sequence[Entity]) -> Spans:
-    """Entities by their letters, blanks left out."""
+    """Return the entities as spans of characters, without counting blanks."""
     at = list(accumulate(map(len, tokens), initial=0))
     return {(at[entity.start], at[entity.end], entity.type) for entity in of}
 

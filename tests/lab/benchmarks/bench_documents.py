@@ -1,12 +1,13 @@
-"""Documents and sentences: what each library reads of typeset contracts, and where sentences are cut.
+"""Documents and sentences: what each library reads of typeset contracts, and where sentences are split.
 
     python -m tests.lab.benchmarks.bench_documents [--pages N]
 
-Sentences of contracts (unlabeled/legal) are typeset as PDF in one column and in two, with running heads, page numbers, words divided at
-line ends and tables of rents; once more with both columns written line by line across the page, as some programs do.
-What was typeset is known, so what is read can be counted. Each library reads in a process of its own: seconds are of
-its CPU, memory is its peak. Word documents hold what lawyers' drafts do: tracked changes, footnotes, a text box.
-Sentences: tests/corpora/sentences_cut.txt, beside pySBD, whose pieces are sought in the text again.
+Sentences of contracts (unlabeled/legal) are typeset as PDF in one column and in two, with running heads, page numbers,
+words hyphenated at line ends, and tables of rents. A third layout writes both columns line by line across the page, as
+some programs do. The typeset text is known, so that what is read can be counted. Each library reads in its own process;
+seconds are CPU time, memory is the peak. Word documents contain what lawyers' drafts contain: tracked changes,
+footnotes, a text box. Sentences of tests/corpora/sentences_cut.txt are split by us and by pySBD, whose pieces are
+located in the text.
 """
 
 import argparse
@@ -38,7 +39,7 @@ CUT = Path(__file__).resolve().parents[2] / "corpora" / "sentences_cut.txt"
 
 
 def texts() -> Iterator[str]:
-    """Sentences of contracts, joined as they are written."""
+    """Yield sentences of contracts, with punctuation attached to words."""
     with gzip.open(DATA / "unlabeled" / "legal.txt.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             text = re.sub(r" ([.,;:)!?%])", r"\1", line.strip()).replace("( ", "(")
@@ -47,12 +48,12 @@ def texts() -> Iterator[str]:
 
 
 def rents(page: int) -> list[tuple[str, str, str]]:
-    """A table's rows on a page."""
+    """Return the rows of the table on a page."""
     return [(f"Flat {page}.{i}", f"{700 + 35 * i},00 EUR", f"{i} May 2021") for i in range(1, 6)]
 
 
 def typeset(path: Path, layout: str, pages: int) -> dict[str, list[str]]:
-    """Write a PDF: {sentences: each once, divided: words that a line's end divides}."""
+    """Write a PDF. Return {sentences: each once, divided: words that are hyphenated at a line end}."""
     from reportlab.pdfbase.pdfmetrics import stringWidth
     from reportlab.pdfgen.canvas import Canvas
 
@@ -63,7 +64,7 @@ def typeset(path: Path, layout: str, pages: int) -> dict[str, list[str]]:
     width = columns[0][1]
 
     def broken() -> Iterator[str]:
-        """Lines of paragraphs of four sentences, the last of each short."""
+        """Yield the lines of paragraphs with four sentences each."""
         while True:
             some = [next(source) for _ in range(4)]
             known["sentences"] += some
@@ -103,7 +104,7 @@ def typeset(path: Path, layout: str, pages: int) -> dict[str, list[str]]:
                 canvas.drawString(x, 140 - LEADING * i, cell)
         canvas.showPage()
     canvas.save()
-    return {name: words[:-8] for name, words in known.items()}  # the last ones may stand on no page
+    return {name: words[:-8] for name, words in known.items()}  # the last ones may not be on any page
 
 
 def ours(path: Path) -> str:
@@ -150,7 +151,7 @@ READERS: dict[str, Callable[[Path], str]] = {
 
 
 class Reading(TypedDict):
-    """seconds: of CPU. peak: megabytes."""
+    """The text that a library read. seconds: CPU time. peak: memory in MB."""
 
     text: str
     seconds: float
@@ -158,25 +159,25 @@ class Reading(TypedDict):
 
 
 def one(name: str, path: Path) -> None:
-    """Read in this process, which does nothing else: text, seconds, peak."""
-    READERS[name](path)  # imports, and the first page's fonts
+    """Read in this process, which does nothing else; print text, seconds and peak memory."""
+    READERS[name](path)  # warm up: imports and fonts
     began = time.process_time()
     text = READERS[name](path)
-    # Not getrusage's, which begins with what the process had that began this one.
+    # Not from getrusage, whose peak includes the memory of the parent process.
     peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1e3
     print(json.dumps({"text": text, "seconds": time.process_time() - began, "peak": peak}))
 
 
 def apart(name: str, path: Path) -> Reading:
-    """Read in a process of its own."""
+    """Read in a separate process."""
     words = [sys.executable, "-W", "ignore", "-m", "tests.lab.benchmarks.bench_documents", "--one", name, str(path)]
     reading: Reading = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     return reading
 
 
 def pdfs(pages: int, folder: Path) -> None:
-    print("| layout | read by | sentences whole | divided words mended | heads and numbers left | table rows whole "
-          "| CPU ms a page | peak MB |\n|---|---|---:|---:|---:|---:|---:|---:|")  # fmt: skip
+    print("| layout | read by | sentences whole | hyphenated words rejoined | heads and numbers left | table rows whole "
+          "| CPU ms per page | peak MB |\n|---|---|---:|---:|---:|---:|---:|---:|")  # fmt: skip
     for layout in LAYOUTS:
         path = folder / f"{layout}.pdf"
         known = typeset(path, layout, pages)
@@ -205,7 +206,7 @@ PARTS = {
 
 
 def word_documents() -> None:
-    """What is read of a draft: by us and by python-docx as its documentation shows (paragraphs, then tables)."""
+    """Print what is read of a draft, by us and by python-docx as in its documentation (paragraphs, then tables)."""
     import docx
 
     body = (

@@ -1,11 +1,11 @@
-"""What the door costs a person: first paint of Home and of Corpora, an upload, and the same without it beside them.
+"""Measure the time that the door costs a user: first paint of Home and of Corpora, and an upload, with and without it.
 
     python -m tests.lab.benchmarks.bench_door [--before CHECKOUT] [--rounds 5] [--megabytes 300]
 
-Real servers and chromium, the legal sample. CHECKOUT is the folder of an older commit that has no door (`git worktree
-add CHECKOUT ea58d4f`); its server is started as it was then, `streamlit run app.py`, and the two are measured in turn,
-so that a busy machine slows both alike. Every paint is that of a browser that holds nothing yet, on a server that has
-drawn the page before.
+Uses real servers, chromium and the legal sample. CHECKOUT is the folder of an older commit without the door (`git
+worktree add CHECKOUT ea58d4f`). Its server is started as it was then, by `streamlit run app.py`. The two servers are
+measured in turn, so that a busy machine slows both alike. Each first paint is measured in a browser with an empty
+cache, on a server that has drawn the page before.
 """
 
 import argparse
@@ -30,7 +30,7 @@ LINE = b"The tenant shall pay the rent on the first day of every month, and the 
 
 
 def painted(page: Page, address: str, heading: str) -> float:
-    """Seconds from the address to a page that is drawn to its end."""
+    """Return the seconds from opening the address until the page is drawn completely."""
     began = time.perf_counter()
     page.goto(address)
     expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible(timeout=120_000)
@@ -39,7 +39,7 @@ def painted(page: Page, address: str, heading: str) -> float:
 
 
 def fresh(browser: Browser, work: Callable[[Page], float]) -> float:
-    """Seconds that `work` gives in a browser that has no cache and no cookie."""
+    """Return the seconds that `work` measures in a browser without cache and cookies."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     try:
         return work(context.new_page())
@@ -48,9 +48,9 @@ def fresh(browser: Browser, work: Callable[[Page], float]) -> float:
 
 
 def measure(browser: Browser, server: Server, file: Path) -> dict[str, tuple[float, float]]:
-    """One round on one server: seconds of each page's first paint and of the upload, by the clock and by the processor.
+    """Run one round on one server; return (wall seconds, CPU seconds) of each page's first paint and of the upload.
 
-    The latter are the server's own, which other work on the machine changes less.
+    CPU seconds are those of the server, which other work on the machine changes less.
     """
 
     def seconds(work: Callable[[Page], float]) -> tuple[float, float]:
@@ -77,14 +77,14 @@ def measure(browser: Browser, server: Server, file: Path) -> dict[str, tuple[flo
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--before", type=Path, help="A checkout of a commit without the door.")
+    parser.add_argument("--before", type=Path, help="Checkout of a commit without the door.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--megabytes", type=int, default=300)
     return parser.parse_args()
 
 
 def servers(folder: Path, before: Path | None) -> dict[str, Server]:
-    """Started, each on a home of its own with the legal sample in it."""
+    """Start the servers, each on its own home with the legal sample."""
     started = {}
     for name, root in {"before": before, "now": ROOT}.items():
         if root is None:

@@ -1,12 +1,12 @@
-"""Do the measures say which source is worth it? Word vectors of each source in a tagger, its F1 beside the measures.
+"""Do similarity measures predict the best source? Compare them with the F1 of taggers on each source's word vectors.
 
     python -m tests.lab.benchmarks.bench_effect [--targets ...] [--sources ...] [--seeds 1 2 3] [--home DIR]
 
-Dai et al. 2019, Tables 3 and 4, on text of today: an experiment a target with the arms vectors:SOURCE (`bilstm`, equal caps), then
-`similarity` on the same corpora, then what measures and F1 have to do with each other. Sized for two cores (about 40
-minutes): 500 training sentences and 1,000 test sentences at most, fewer units and epochs. CrossNER's 100 training
-sentences are too few for a BiLSTM that begins from nothing: F1 stays 0. Killed and begun again with the same --home it
-goes on.
+Dai et al. 2019, Tables 3 and 4, on current text: one experiment per target with the arms vectors:SOURCE (`bilstm`,
+equal caps), then `similarity` on the same corpora, then the correlation of measures with F1. Sized for two cores (about
+40 minutes): 500 training sentences and 1,000 test sentences at most, fewer units and epochs. CrossNER's 100 training
+sentences are too few for a BiLSTM trained from scratch: F1 stays 0. After a kill, the same command with the same --home
+resumes.
 """
 
 import argparse
@@ -32,7 +32,7 @@ MEASURES = ("ppl", "wvv", "tvc", "tvcc")
 
 
 def source(data: Path, name: str) -> str:
-    """The whole source, sealed; its fingerprint."""
+    """Import the whole source; return its fingerprint."""
     here = {corpus.name: corpus.fingerprint for corpus in corpora.listed()}
     options = {"path": str(data / "unlabeled" / f"{name}.txt.gz"), "name": name}
     return here.get(name) or str(runs.execute("add", options).result()["corpus"])
@@ -41,7 +41,7 @@ def source(data: Path, name: str) -> str:
 def boards(
     given: argparse.Namespace, splits: Mapping[str, Mapping[str, str]], sources: tuple[str, ...]
 ) -> dict[str, Any]:
-    """{target: {arm: its line}} of an experiment each."""
+    """Run one experiment per target; return {target: {arm: its row of the leaderboard}}."""
     found = {}
     for target, parts in splits.items():
         options = {
@@ -62,12 +62,12 @@ def boards(
 
 
 def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
-    """Table 3: the measures beside F1 and what each source adds to random vectors."""
+    """Print Table 3: the measures beside F1 and the gain of each source over random vectors."""
     heads = (
         "target",
         "source",
         *map(title, MEASURES),
-        "test F1 a seed",
+        "test F1 per seed",
         "mean ± sd",
         "ΔF1 [interval]",
     )
@@ -89,7 +89,7 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
 
 
 def judged(run_id: str) -> None:
-    """Table 4: correlation of each measure with ΔF1, and what following it lost."""
+    """Print Table 4: the correlation of each measure with ΔF1, and the regret of following it."""
     told = similarity.judge_own(run_id)
     if told is None:
         return
@@ -114,11 +114,11 @@ def main() -> None:
     parser.add_argument("--targets", nargs="+", default=TARGETS)
     parser.add_argument("--sources", nargs="+", default=SOURCES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--cap", type=int, default=500_000, help="Tokens of every source.")
+    parser.add_argument("--cap", type=int, default=500_000, help="Tokens per source.")
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=25)
-    parser.add_argument("--first", type=int, default=0, help="So many sentences of every split; 0: as FIRST says.")
-    parser.add_argument("--encoder", default="minilm", help="Only timed: no arm reads its states.")
+    parser.add_argument("--first", type=int, default=0, help="Sentences per split; 0: as in FIRST.")
+    parser.add_argument("--encoder", default="minilm", help="Only for the calibration; no arm reads its states.")
     parser.add_argument("--home", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
-"""Embedding beside `SentenceTransformer.encode`, and scoring a million rows, in one run.
+"""Compare embedding with `SentenceTransformer.encode`, and time the scoring of a million rows, in one run.
 
 usage: python -m tests.lab.benchmarks.bench_embedding [--sentences 1000] [--rounds 3] [--encoder minilm]
 
-Real English sentences (WINNOW_REAL_DATA or ../shared/data). Both sides alternate round by round on the same
-sentences and threads; the ratio is the median over rounds of the ratio within a round, so that other work on
-the machine hits both. Goals: 4x in bf16 on a CPU with bf16 matrix units, at rank correlation .9999; 1.4x in fp32.
+Uses real English sentences (WINNOW_REAL_DATA or ../shared/data). Both sides alternate round by round on the same
+sentences and threads. The ratio is the median over rounds of the ratio within a round, so that other work on the
+machine affects both. Goals: 4x in bf16 on a CPU with bf16 matrix units, at rank correlation .9999; 1.4x in fp32.
 """
 
 import argparse
@@ -34,7 +34,7 @@ CORPORA = ("pubmed", "wikipedia", "news")
 
 
 def sentences(n: int) -> list[str]:
-    """A seeded sample, as much from each corpus."""
+    """Return a seeded sample, with equally many sentences from each corpus."""
     found: list[str] = []
     for name in CORPORA:
         with gzip.open(DATA / "unlabeled" / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def embedding(name: str, texts: list[str], rounds: int) -> None:
-    """Print sentences a second, ratio, cosine and rank correlation of each way."""
+    """Print sentences per second, ratio, cosine and rank correlation of each way."""
     from sentence_transformers import SentenceTransformer
 
     ours = {"fp32": Encoder.load(name, precision="fp32")}
@@ -81,7 +81,7 @@ def embedding(name: str, texts: list[str], rounds: int) -> None:
 
 
 def reference(peer: Any, texts: list[str]) -> np.ndarray:
-    """The peer's own fp32 states, pooled as we do: it counts [CLS] and [SEP] too, we do not."""
+    """Return the peer's own fp32 states, pooled as ours: without [CLS] and [SEP], which the peer includes."""
     states = peer.encode(texts, output_value="token_embeddings", show_progress_bar=False)
     return np.array([state[1:-1].double().mean(0).cpu().numpy() for state in states])
 
@@ -99,7 +99,7 @@ def products(a: torch.Tensor, b: torch.Tensor) -> None:
 
 
 def matrix_rate() -> None:
-    """What the processor multiplies, on the threads in use: no encoder can gain more from bf16 than this does."""
+    """Print the rate of matrix products on the threads in use. No encoder can gain more from bf16 than they do."""
     rates = []
     for dtype in (torch.float32, torch.bfloat16):
         a, b = torch.randn(2048, 384).to(dtype), torch.randn(384, 1536).to(dtype)
@@ -111,7 +111,7 @@ def matrix_rate() -> None:
 
 
 def scoring(rows: int, width: int = 384) -> None:
-    """A memory-mapped float16 array, warm, against one query and the 5 nearest of 500."""
+    """Time the scoring of a warm, memory-mapped float16 array against one query and against the 5 nearest of 500."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "unit.npy"

@@ -1,12 +1,12 @@
-"""Which epoch's weights to keep: the best on dev, the last, or the mean of the last three.
+"""Compare three choices of a tagger's weights: the best epoch on dev, the last, or the mean of the last three.
 
     python -m tests.lab.benchmarks.bench_epochs [--corpora crossner-music bc5cdr] [--seeds 1 ... 8] [--out DIR]
 
 Each seed is trained once, with the preset `quick` and no pre-training, and tested with all three sets of weights.
 Besides F1, the mean log-probability of the gold tags is stored, as a sharper outcome to compare with F1.
 `bc5cdr` has its first 300 training sentences and first 150 dev sentences. Every training appends a JSON line with its
-counts to DIR/epochs.jsonl; the same command goes on where it ended. At the end a table compares the standard deviations
-over seeds and the mean differences to the best epoch, paired by seed.
+counts to DIR/epochs.jsonl; the same command resumes. At the end, a table compares the standard deviations over seeds
+and the mean differences to the best epoch, paired by seed.
 """
 
 import argparse
@@ -42,7 +42,7 @@ WAYS = ("best", "last", "mean")
 
 
 def trained(splits: dict[str, list[Sentence]], seed: int, init: str = "minilm") -> dict[str, Any]:
-    """Train one tagger and return its line: dev F1 of all epochs, and by kept weights counts and F1 on test.
+    """Train one tagger and return its line: dev F1 of all epochs, and test counts and F1 for each set of weights.
 
     log_probability: mean log-probability of the gold tags per test word. init: encoder to start from.
     """
@@ -92,7 +92,7 @@ def _counts(table: Evaluation) -> dict[str, float]:
 
 
 def read_splits(corpus: str, folder: Path) -> dict[str, list[Sentence]]:
-    """Import a corpus of `DATA` and return its sentences by split, cut as `LIMITS` says."""
+    """Import a corpus of `DATA` and return its sentences by split, limited by `LIMITS`."""
     sealed = {split: library().find(it) for split, it in bench_ner.splits(DATA, corpus, folder).items()}
     rows = {split: chain.from_iterable(it.batches()) for split, it in sealed.items()}
     return {split: list(islice(it, LIMITS.get(corpus, {}).get(split))) for split, it in rows.items()}

@@ -1,4 +1,4 @@
-"""Web pages, RTF, OpenDocument, Excel and mail: what ours and other libraries read of documents whose text is known.
+"""Web pages, RTF, OpenDocument, Excel and mail: what we and other libraries read of documents whose text is known.
 
     pip install --target OTHERS trafilatura lxml_html_clean resiliparse selectolax beautifulsoup4 lxml inscriptis pyth3 \
         odfpy python-calamine mail-parser
@@ -6,12 +6,14 @@
     apt-get download python3.11-doc && dpkg-deb -x python3.11-doc_*.deb PAGES
     python -m tests.lab.benchmarks.bench_formats --others OTHERS [--pages PAGES]
 
-Sentences of contracts (unlabeled/legal), two with letters beyond ASCII, a table of rents, a footnote, running head
-and foot are written by LibreOffice as RTF, ODT, HTML and XLSX; a web page with what stands around an article, and a mail
-that answers another, are written here; PAGES are the pages of Python's tutorial, howtos and FAQ, with their source
-beside them. Each library reads in a process of its own, with OTHERS behind what is installed. Whole are sentences that
-stand in what was read letter by letter, but for blanks, quotes and dashes; ours must have them within one paragraph. Left
-is what should not be read: navigation, head and foot, what a mail quotes. An entity is one of a file beside the document.
+LibreOffice writes sentences of contracts (unlabeled/legal), two sentences with non-ASCII letters, a table of rents, a
+footnote, a running head and a running foot as RTF, ODT, HTML and XLSX. This script writes a web page with navigation
+around an article, and a mail that replies to another. PAGES has the pages of Python's tutorial, howtos and FAQ, with
+their source. Each library reads in its own process, with OTHERS at the end of its import path.
+
+A sentence is "whole" if the text that was read contains it letter by letter, apart from blanks, quotes and dashes. In
+our text it must be within one paragraph. "Left" counts text that should not be read: navigation, head and foot, and the
+mail that is quoted. "Entity of a file" tells what happens to an XML entity that names a file beside the document.
 """
 
 import argparse
@@ -60,7 +62,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of some documents of one kind. rows: of a table. left: what should not be read."""
+    """The known content of documents of one kind. rows: of a table. left: text that should not be read."""
 
     paths: Sequence[Path]
     sentences: Sequence[str]
@@ -192,7 +194,7 @@ def mail_parser(path: Path) -> str:
 
 
 class Reading(TypedDict):
-    """texts: of each document its text and, where it could not be read, why. seconds: of CPU. peak: megabytes."""
+    """texts: (text, "" or the type of the error) of each document. seconds: CPU time. peak: memory in MB."""
 
     texts: list[tuple[str, str]]
     seconds: float
@@ -218,14 +220,14 @@ READERS: Mapping[str, Mapping[str, Callable[[Path], str]]] = {
 
 
 def one(name: str, paths: Sequence[Path]) -> None:
-    """Read in this process, which does nothing else: texts, "" and a reason where it fails, seconds, peak."""
+    """Read in this process, which does nothing else; print texts and errors, seconds and peak memory."""
     texts, began = list[tuple[str, str]](), time.process_time()
     for path in paths:
         try:
             texts.append((READERS[path.suffix][name](path), ""))
-        except Exception as error:  # noqa: BLE001  whatever another library raises
+        except Exception as error:  # noqa: BLE001  other libraries raise any error
             texts.append(("", type(error).__name__))
-    # Of this process alone: getrusage counts what the one before it held too.
+    # Not from getrusage, whose peak includes the memory of the parent process.
     peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1e3
     print("\n" + json.dumps({"texts": texts, "seconds": time.process_time() - began, "peak": peak}))
 
@@ -238,7 +240,7 @@ def apart(name: str, paths: Sequence[Path], others: Path) -> Reading:
 
 
 def contract() -> tuple[list[str], list[tuple[str, str, str]]]:
-    """Sentences and a table's rows."""
+    """Return sentences and the rows of a table."""
     from tests.lab.benchmarks.bench_documents import rents, texts
 
     return [*FOREIGN, *(text for text, _ in zip(texts(), range(SENTENCES), strict=False))], rents(1)
@@ -249,7 +251,7 @@ def paragraphs(sentences: Sequence[str]) -> list[str]:
 
 
 def flat(sentences: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The contract as LibreOffice's flat XML: head and foot, a note, a table."""
+    """Return the contract as LibreOffice's flat XML, with a head and a foot, a footnote and a table."""
     names = ("office", "style", "text", "table")
     space = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in names)
     note = (
@@ -276,7 +278,7 @@ def flat(sentences: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def web_page(sentences: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The contract as an article of a site, with what stands around it."""
+    """Return the contract as an article of a web site, with navigation, banner and footer around it."""
     table = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     first, second, third, fourth, fifth, last = AROUND
     return (
@@ -290,7 +292,7 @@ def web_page(sentences: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def mail(sentences: Sequence[str]) -> bytes:
-    """The contract as a mail that answers another, with a page of the web beside it and an attachment."""
+    """Return the contract as a mail that replies to another, with an HTML alternative and an attachment."""
     text = "\n\n".join(paragraphs(sentences))
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = "Übergabe der Wohnung", "a@example.org", "b@example.org"
@@ -303,7 +305,7 @@ def mail(sentences: Sequence[str]) -> bytes:
 
 
 def written(folder: Path) -> dict[str, Known]:
-    """Documents that are written here and by LibreOffice: {what they are: what is known of them}."""
+    """Write documents here and with LibreOffice; return {kind of document: its known content}."""
     sentences, rows = contract()
     table = [" ".join(row) for row in rows]
     (folder / "site.html").write_text(web_page(sentences, rows), encoding="utf-8")
@@ -328,7 +330,7 @@ def written(folder: Path) -> dict[str, Known]:
 
 
 def sphinx(unpacked: Path) -> Known:
-    """Python's pages and the plain sentences of their source."""
+    """Return Python's pages and the plain sentences of their source."""
     from tests.lab.benchmarks.bench_papers_read import prose
 
     root = unpacked / "usr/share/doc/python3.11/html"
@@ -342,7 +344,7 @@ def sphinx(unpacked: Path) -> Known:
 
 
 def attacks(folder: Path) -> list[Path]:
-    """Documents whose XML names a file beside them as an entity."""
+    """Write documents whose XML has an entity that names a file beside them; return their paths."""
     (folder / "beside.txt").write_text(SECRET)
     head = ENTITY.format(folder / "beside.txt")
     made = list[Path]()
@@ -362,7 +364,7 @@ def attacks(folder: Path) -> list[Path]:
 
 
 def fate(text: str, error: str) -> str:
-    """What became of an entity of a file."""
+    """Return what happened to an entity that names a file."""
     return "refused" if error else "the file is read" if SECRET in text else "left out"
 
 

@@ -1,18 +1,17 @@
-"""What only a card (a GPU) can tell: is everything right on it, how fast, what is it worth? One command; nothing is
-fetched.
+"""Measure what needs a GPU: correctness, speed, and a whole experiment. One command; it downloads nothing.
 
     python -m tests.lab.benchmarks.bench_gpu [--part 1] [--minutes 9] [--out DIR] [--data ../shared/data]
 
-Three parts (gpu_correct, gpu_fast, gpu_worth), each ended after so many minutes at the latest; begun again with the same
---out it goes on where it was. Every figure is a JSON line on stdout and in DIR/lines.jsonl as soon as it is known. Where
-torch finds no card the same command rehearses every part with the encoder `tiny` and little text: two minutes, a third
-of them processes that begin.
+There are three parts (gpu_correct, gpu_fast, gpu_worth). Each ends after --minutes at the latest; the same command with
+the same --out resumes. Every figure is printed as a JSON line, and appended to DIR/lines.jsonl, as soon as it is known.
+If torch finds no GPU, the same command rehearses every part with the encoder `tiny` and little text. The rehearsal
+takes two minutes, a third of them for starting processes.
 
     python -m tests.lab.benchmarks.bench_gpu --prepare [DIR] [--python 3.12]
 
-gathers what a machine with torch and transformers, but without a package index, may lack: wheels, and the bundled
-encoder in half precision. DIR is carried along; the command finds it in tests/lab/benchmarks/wheels or by --wheels, and
-uses it where something is not installed.
+collects what a machine with torch and transformers, but without a package index, may lack: wheels, and the bundled
+encoder in half precision. Copy DIR to that machine. The command looks for it in tests/lab/benchmarks/wheels or
+--wheels, and uses it if something is not installed.
 """
 
 import argparse
@@ -45,18 +44,18 @@ CARRIED = (
     "pynndescent",
     "defusedxml",
 )
-SOURCE = ("seqeval",)  # pure Python, and on the index as source only: built here
-# Too large to be carried: a card's machine has them.
+SOURCE = ("seqeval",)  # pure Python, but the index has only its source, so its wheel is built here
+# Too large to copy; a GPU machine has them.
 THERE = ("torch", "transformers", "accelerate", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 ENCODER = "minilm"
 MOST = 60 * 2**20  # bytes
-WHOLE, MISSING = 0, 3  # how a part's process ends, but for one that died
-LEAVE = 10  # seconds, of the minutes, to keep what was done
-DEATHS = 4  # of a part's process in one call; a figure that it died of is tried last
+WHOLE, MISSING = 0, 3  # exit statuses of a part's process; any other means that it died
+LEAVE = 10  # seconds of --minutes that are reserved for saving the state
+DEATHS = 4  # attempts per part and call if its process dies; the figure that it died at is tried last
 
 
 def prepare(folder: Path, python: str) -> None:
-    """Wheels of what is installed here, in its versions, for that Python; the bundled encoder in half precision."""
+    """Collect wheels for a Python, in the versions installed here, and the bundled encoder in half precision."""
     folder.mkdir(parents=True, exist_ok=True)
     pinned = [f"{name}=={importlib.metadata.version(name)}" for name in CARRIED]
     platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_17", "2014", "2010")]
@@ -83,10 +82,10 @@ def _halve(folder: Path) -> None:
 
 
 def surroundings(wheels: Path, out: Path) -> dict[str, str]:
-    """Of a part's process: with what is missing here, from the wheels; offline."""
+    """Return the environment of a part's process: offline, and with the wheels if a package is missing."""
     site = out / "site"
     files = [str(file) for file in wheels.glob("*.whl")]
-    # All or none: those of another version may not go with them.
+    # Install all or none, because installed packages of other versions may be incompatible with the wheels.
     if not site.exists() and not all(_installed(Path(file).name.partition("-")[0]) for file in files):
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-cache-dir"]
         subprocess.run([*pip, f"--target={site}", *files], check=True)
@@ -103,7 +102,10 @@ def _installed(name: str) -> bool:
 
 
 def work(number: int, given: argparse.Namespace) -> bool:
-    """A part in a process of its own, ended with all that it began when its time is up; whether it is whole."""
+    """Run a part in its own process, and kill it with its child processes when the time is up.
+
+    Return True if the part is complete.
+    """
     words = [sys.executable, "-m", "tests.lab.benchmarks.bench_gpu", "--here", "--part", str(number)]
     for name in ("out", "data", "wheels", "encoder"):
         words += [f"--{name}", str(getattr(given, name))] if getattr(given, name) else []
@@ -122,7 +124,7 @@ def work(number: int, given: argparse.Namespace) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ask it to leave, which ends what it began in sessions of their own, then end its whole session."""
+    """Send SIGTERM, so that the process ends those that it started in other sessions. Then kill its whole session."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -133,7 +135,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def here(number: int, given: argparse.Namespace) -> int:
-    """What a part's process does."""
+    """Run a part in this process; return the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(MISSING))
     os.environ["WINNOW_HOME"] = str(given.out / "homes" / "none")
     from tests.lab.benchmarks.gpu_scope import Lines, scope_of, shorten, stand_in
@@ -152,18 +154,20 @@ def here(number: int, given: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """0 where every figure that was asked for is known, 3 where some are missing: call again."""
+    """Return 0 if every requested figure is known, and 3 if some are missing: then call the command again."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", type=int, choices=range(1, len(PARTS) + 1), help="1 correct, 2 fast, 3 worth; all.")
-    parser.add_argument("--minutes", type=float, default=9.0, help="Of each part, at most.")
+    parser.add_argument(
+        "--part", type=int, choices=range(1, len(PARTS) + 1), help="1 correct, 2 fast, 3 worth; default: all"
+    )
+    parser.add_argument("--minutes", type=float, default=9.0, help="Time limit per part.")
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "winnow-gpu")
     parser.add_argument("--data", type=Path, default=HERE.parents[3] / "shared" / "data")
-    parser.add_argument("--encoder", help="A folder or a name; without: minilm, as it was prepared where it was.")
+    parser.add_argument("--encoder", help="Folder or name; default: minilm, or its prepared copy if not installed.")
     parser.add_argument("--wheels", type=Path, default=WHEELS)
     parser.add_argument("--prepare", type=Path, nargs="?", const=WHEELS)
     pythons = [f"3.{minor}" for minor in (11, 12, 13)]
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parser.add_argument("--python", default=running, choices=pythons, help="Winnow needs Python 3.11 at least.")
+    parser.add_argument("--python", default=running, choices=pythons, help="Python of the wheels, 3.11 or later.")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.prepare:

@@ -1,7 +1,7 @@
 """Does a selection find the right sentences? A test without training.
 
-T_C: train and dev sentences of a CrossNER domain. D_C: its test sentences hidden among 40,000 others. The share of
-them found in the first 2% of D_C, leak filter off, for every strategy and option.
+T_C: train and dev sentences of a CrossNER domain. D_C: its test sentences hidden among 40,000 others. For every
+strategy and option, this prints the share of them among the best 2% of D_C, with the leak filter off.
 
     python -m tests.lab.benchmarks.bench_hidden [--domains crossner-ai ...] [--data ../shared/data] [--home DIR]
 """
@@ -42,7 +42,7 @@ def sample(data: Path, name: str, n: int) -> list[str]:
 
 
 def build(data: Path, domain: str, out: Path) -> set[str]:
-    """Write task.txt and domain.txt; the hidden sentences."""
+    """Write task.txt and domain.txt; return the hidden sentences."""
     out.mkdir(parents=True, exist_ok=True)
     task = [s for split in ("train", "dev") for s in sentences(data / domain / f"{split}.conll")]
     gold = list(dict.fromkeys(sentences(data / domain / "test.conll")))

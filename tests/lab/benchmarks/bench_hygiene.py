@@ -1,14 +1,16 @@
-"""Near duplicates and leaks: how many copies are found of those that people make, and how fast, on real text.
+"""Near duplicates and leaks: recall for the changes that people make to copies, and speed, on real text.
 
     python tests/lab/benchmarks/bench_hygiene.py copies
     python tests/lab/benchmarks/bench_hygiene.py [rows for both] [rows for ours alone]...
 
-`copies`: sentences of contracts and news are copied as people change them, and found again or not, by length; then
-how many sentences of contracts are flagged in which nothing was planted. Otherwise `core.corpora.hygiene` beside
-datasketch's MinHashLSH: recall is of the pairs (planted variant, its original) whose true Jaccard of word 5-grams is at
-least .8 and which have ten words or more, the population both claim to find. Bases are real sentences from the corpora beside the
-project, repeated beyond their number with every word marked, so that row counts can grow without new duplicates.
-Seconds are of the process's CPU (OMP_NUM_THREADS=1), so that a busy machine favours neither.
+`copies`: sentences of contracts and news are copied and changed as people change them. This prints the share found
+again, by change and length, then the share of contract sentences that are flagged although nothing was planted.
+
+Otherwise, `core.corpora.hygiene` is compared with datasketch's MinHashLSH. Recall counts the pairs (planted variant,
+its original) with a true Jaccard of word 5-grams of at least .8 and ten words or more, which both claim to find. The
+base sentences are real, from the corpora beside the project. If more are needed, they repeat with every word marked, so
+that the number of rows can grow without new duplicates. Seconds are CPU time of the process (OMP_NUM_THREADS=1), so
+that a busy machine favours neither.
 """
 
 import gzip
@@ -36,7 +38,7 @@ from core.text.sentence import Sentence, sentence_id  # noqa: E402
 from core.text.words import fold, tokenize  # noqa: E402
 
 DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data")) / "unlabeled"
-SHARE = 0.02  # of the rows are variants
+SHARE = 0.02  # share of the rows that are variants
 
 
 def lines(name: str) -> Iterator[str]:
@@ -45,7 +47,7 @@ def lines(name: str) -> Iterator[str]:
 
 
 def texts(n: int) -> Iterator[str]:
-    """Real sentences, four corpora in turn; a second lap marks every word."""
+    """Yield real sentences of four corpora, one corpus after the other. Later laps mark every word."""
     for lap in range(100):
         for line in chain.from_iterable(map(lines, ("legal", "news", "pubmed", "reviews"))):
             words = line.split()
@@ -61,7 +63,7 @@ def shingles(text: str) -> set[str]:
 
 
 def planted(n: int) -> tuple[list[str], list[tuple[int, int]]]:
-    """`n` rows in random order, and the (original, variant) pairs among them that are near by definition."""
+    """Return `n` rows in random order, and the (original, variant) pairs that are near duplicates by definition."""
     rng = Random(7)
     rows = list(texts(n - int(n * SHARE)))
     twins = []
@@ -138,7 +140,7 @@ CHANGES: dict[str, Callable[[list[str], Random], None]] = {
     "full-width letters": full_width,
 }
 BANDS = ((5, 9), (10, 14), (15, 24), (25, 48), (49, 100))
-A_BAND = 200  # copies a change and band
+A_BAND = 200  # copies per change and band
 
 
 def copies() -> None:
@@ -154,7 +156,7 @@ def copies() -> None:
             pairs: list[tuple[str, str]] = []
             for text in rng.sample(pool, len(pool)):
                 words = text.split()
-                with suppress(IndexError, ValueError):  # nothing in it that this change could change
+                with suppress(IndexError, ValueError):  # the change does not apply to this sentence
                     change(words, rng)
                     if len(pairs) < A_BAND and " ".join(words) != text:
                         pairs.append((text, " ".join(words)))
@@ -167,12 +169,12 @@ def copies() -> None:
     with TemporaryDirectory() as home:
         found = audit(seal(home, contracts[300:]), [seal(home, contracts[:300])], Silent())
     n = len(contracts) - 300
-    print(f"of {n:,} sentences of contracts: {found.counts['leak'] / n:.2%} leak 300 others {dict(found.leak_rules)}; ")
+    print(f"of {n:,} contract sentences, {found.counts['leak'] / n:.2%} leak 300 others {dict(found.leak_rules)}; ")
     print(f"{found.counts['near_duplicate'] / n:.2%} are near duplicates {dict(found.near_rules)}")
 
 
 def recall(pairs: list[tuple[str, str]]) -> tuple[float, float]:
-    """Of copies: the share found beside their originals, and with these held out."""
+    """Return the share of copies found beside their originals, and with the originals held out."""
     originals, changed = ([text for text, _ in pairs], [text for _, text in pairs])
     with TemporaryDirectory() as home:
         cluster = audit(seal(home, originals + changed), [], Silent()).cluster
@@ -195,7 +197,7 @@ def ours(corpus: Corpus, pairs: list[tuple[int, int]]) -> tuple[float, float, st
 
 
 def datasketch(corpus: Corpus, pairs: list[tuple[int, int]], bands: tuple[int, int]) -> tuple[float, float, str]:
-    """Fold, 5-grams, MinHash.update_batch, insert and query, as its own guide does it."""
+    """Fold, make 5-grams, call MinHash.update_batch, insert and query, as datasketch's guide does."""
     from datasketch import MinHash, MinHashLSH
 
     begin = time.process_time()

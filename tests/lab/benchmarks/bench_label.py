@@ -1,10 +1,10 @@
-"""What labels bring by the way their sentences were chosen: a simulated annotator reveals gold labels.
+"""Compare ways of choosing sentences to label, by test F1: a simulated annotator reveals gold labels.
 
     python -m tests.lab.benchmarks.bench_label [--grounds bc5cdr ...] [--starts 1 ... 5] [--arms queue ...] [--out DIR]
 
 Each ground hides the labelled sentences of a corpus among text of other kinds (D_C), which counts as sentences without
-entities. T_C is the text of 500 further sentences. A start has 50 labelled sentences and a tagger on them (bundled MiniLM,
-preset `quick`). Each arm then asks for 25, 50 and 75 more labels:
+entities. T_C is the text of 500 further sentences. A start has 50 labelled sentences and a tagger on them (bundled
+MiniLM, preset `quick`). Each arm then asks for 25, 50 and 75 more labels:
 
 - random: sentences of D_C, drawn at random
 - selection: sentences drawn at random from the best 2,000 by the default strategy
@@ -12,10 +12,11 @@ preset `quick`). Each arm then asks for 25, 50 and 75 more labels:
 - uncertainty: of 2,000 random sentences, those that the tagger is least sure of
 - queue: `label next` with the tagger of the last round
 
-Taggers are trained after 75 and 150 further labels, `uncertainty` and `queue` after 25 too, and tested on the test split.
-Every tagger appends a JSON line with its counts to DIR/label.jsonl; the same command goes on where it ended, and does not
-repeat what `label.jsonl` beside this file has. At the end, a table shows the mean test F1 and the differences to `random`
-and to `selection`, paired by start, with 95% intervals. These cover other starts on the same test set.
+Taggers are trained after 75 and 150 further labels, `uncertainty` and `queue` after 25 too, and tested on the test
+split. Every tagger appends a JSON line with its counts to DIR/label.jsonl. The same command resumes, and does not
+repeat what `label.jsonl` beside this file has. At the end, a table shows the mean test F1 and the differences to
+`random` and to `selection`, paired by start, with 95% intervals. The intervals hold for other starts on the same test
+set.
 """
 
 import argparse

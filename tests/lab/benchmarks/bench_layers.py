@@ -1,13 +1,16 @@
-"""What a tagger reads of its encoder: the last layer, a learnt mix, each named layer, the top ones drawn anew, the layer
-that a probe within the training sentences proposes.
+"""Compare what a tagger reads of its encoder: last layer, learnt mix, each layer, reinitialised top, a probe's choice.
 
     python -m tests.lab.benchmarks.bench_layers [--home DIR] [--corpora crossner-music ...] [--encoder minilm] [--seeds 1 2 3]
         [--arms last mix 4 5 reinit:1 proposed] [--output lines.jsonl] [--table]
 
-An arm may name further options of `finetune`: "last lora=8", "last context=64"; every training is a process of its own,
-whose peak of memory is noted. One at a time, a JSON line each as it ends; begun again it goes on behind the last line,
-and inside a training with the same --home. `--table` trains nothing: differences to `last` with their intervals, over
-each corpus and over all together; of an encoder that is not MiniLM to MiniLM too, where that was trained there. One minute and a half a training of MiniLM on two cores: never in a test.
+The probe (`encoders rank`) proposes a layer from the training sentences alone. An arm may name further options of
+`finetune`: "last lora=8", "last context=64". Trainings run one at a time, each in its own process, whose peak memory is
+recorded. Each appends a JSON line when it ends. The same command continues after the last line, and inside a training
+with the same --home.
+
+`--table` trains nothing. It prints differences to `last` with their intervals, for each corpus and for all together.
+For another encoder than MiniLM, it also prints the difference to MiniLM on corpora that both were trained on. A
+training of MiniLM takes a minute and a half on two cores, so never run this in a test.
 """
 
 import argparse
@@ -32,21 +35,21 @@ from tests.lab.benchmarks.data import DATA
 
 CORPORA = ("crossner-music", "crossner-ai", "crossner-literature")
 LAST, MINILM = "last", "minilm"
-PROPOSED = "proposed"  # what `encoders rank` says, looking at the training sentences alone
-DRAWN = 3  # of `reinit:1` to this
+PROPOSED = "proposed"  # the layers that `encoders rank` proposes from the training sentences alone
+DRAWN = 3  # largest k of the arms `reinit:k`
 
 Line = dict[str, Any]
 
 
 def arms(encoder: str) -> list[str]:
-    """All that can be asked of an encoder: the last layer first, which the others are compared with."""
+    """Return all arms of an encoder. The last layer comes first, because the others are compared with it."""
     n = int(hub.load_model(encoder).config.num_hidden_layers)
     named = [str(layer) for layer in range(1, n)]
     return [LAST, "mix", *named, *(f"reinit:{k}" for k in range(1, min(DRAWN, n) + 1)), PROPOSED]
 
 
 def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str, seed: int) -> Line:
-    """One training, and what came of it. Its peak of memory is this process's."""
+    """Run one training and return its line. The peak memory is that of this process."""
     layers, *words = arm.split()
     if layers == PROPOSED:
         rank = runs.execute("rank", {"train": parts["train"], "dev": parts["dev"], "encoders": (given.encoder,)})
@@ -63,7 +66,7 @@ def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str,
 
 
 def missing(given: argparse.Namespace, done: Sequence[Line]) -> Iterator[tuple[int, str, str]]:
-    """(seed, corpus, arm) of what was not trained yet: a whole seed of everything before the next."""
+    """Yield (seed, corpus, arm) of missing trainings: all of one seed before the next."""
     known = {(line["corpus"], line["encoder"], line["arm"], line["seed"]) for line in done}
     for seed in given.seeds:
         for name in given.corpora:
@@ -73,7 +76,7 @@ def missing(given: argparse.Namespace, done: Sequence[Line]) -> Iterator[tuple[i
 
 
 def read(path: Path) -> list[Line]:
-    """The lines so far; one that was cut off by a death is trained again."""
+    """Return the lines so far, without a line that a crash cut off; its training is repeated."""
     lines = []
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -84,8 +87,10 @@ def read(path: Path) -> list[Line]:
 
 
 def table(lines: Sequence[Line]) -> None:
-    """Every arm against `last`, the seconds of a seed and its peak of memory; of one encoder's lines."""
-    print("| corpus | arm | seeds | test F1 | against last | seconds a seed | MB |\n|---|---|---:|---:|---|---:|---:|")
+    """Print every arm of one encoder against `last`, with the seconds and the peak memory of a seed."""
+    print(
+        "| corpus | arm | seeds | test F1 | against last | seconds per seed | MB |\n|---|---|---:|---:|---|---:|---:|"
+    )
     names = list(dict.fromkeys(line["arm"] for line in lines))
     corpora = list(dict.fromkeys(line["corpus"] for line in lines))
     for of in (*([name] for name in corpora), corpora):
@@ -104,7 +109,7 @@ def table(lines: Sequence[Line]) -> None:
 
 
 def encoders(lines: Sequence[Line], encoder: str) -> None:
-    """An encoder against MiniLM, both read from the last layer, on each corpus that both were trained on."""
+    """Print an encoder against MiniLM, both with the last layer, on each corpus that both were trained on."""
     for name in dict.fromkeys(line["corpus"] for line in lines):
         system, other = (
             [
@@ -121,7 +126,7 @@ def encoders(lines: Sequence[Line], encoder: str) -> None:
 
 
 def against(lines: Sequence[Line], corpora: Sequence[str], arm: str) -> str:
-    """The difference to `last` over some corpora, of the seeds that both have on all of them."""
+    """Return the difference to `last` over some corpora, for the seeds that both have on all of them."""
     runs_of = {(line["corpus"], line["arm"], line["seed"]): line["run"] for line in lines}
     seeds = sorted({line["seed"] for line in lines})
     both = [s for s in seeds if all((name, each, s) in runs_of for name in corpora for each in (arm, LAST))]
@@ -133,7 +138,7 @@ def against(lines: Sequence[Line], corpora: Sequence[str], arm: str) -> str:
 
 
 def joined(run_ids: Sequence[str]) -> Evaluation:
-    """The test sentences of several trainings one below the other, whatever their types."""
+    """Concatenate the test sentences of several trainings, with the counts of all types added up."""
     tables = []
     for run_id in run_ids:
         [seed] = runs.get(run_id).manifest.config["seeds"]
@@ -148,14 +153,14 @@ def joined(run_ids: Sequence[str]) -> Evaluation:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--home", type=Path, help="Home of the runs; default: a temporary folder.")
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--encoder", default=MINILM)
-    parser.add_argument("--arms", nargs="+", help="Without: all that the encoder has.")
+    parser.add_argument("--arms", nargs="+", help="Default: all arms of the encoder.")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     parser.add_argument("--preset", default="quick")
-    parser.add_argument("--output", type=Path, help="Without: layers.jsonl in --home.")
-    parser.add_argument("--table", action="store_true", help="Train nothing, print what is known.")
+    parser.add_argument("--output", type=Path, help="File for the lines; default: layers.jsonl in --home.")
+    parser.add_argument("--table", action="store_true", help="Train nothing; print the table of the stored lines.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         given.home = given.home or Path(folder)
@@ -164,7 +169,7 @@ def main() -> None:
 
 
 def work(given: argparse.Namespace) -> None:
-    """Train what is missing, and print the table of all."""
+    """Train what is missing, and print the table of all lines."""
     given.home.mkdir(parents=True, exist_ok=True)
     path = given.output or given.home / "layers.jsonl"
     if given.table:

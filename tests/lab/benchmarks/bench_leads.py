@@ -1,10 +1,11 @@
-"""How often `similarity` calls a lead more than chance where there is none, and where there is one: simulated texts.
+"""How often `similarity` reports a lead as more than chance if there is none, and if there is one: simulated texts.
 
     python -m tests.lab.benchmarks.bench_leads [--n 300] [--measure ppl,tvc] [--every 1] [--first 0]
     python -m tests.lab.benchmarks.bench_leads --report
 
-T_C and both sources are written anew each time, by one law for both sources (no lead is true), or with fewer words of
-T_C's topics in the second (the lead is true). Lines are kept in leads.jsonl; --report writes them into RESULTS.md.
+Each repetition generates T_C and both sources. Either both sources have the same distribution (no lead is true), or the
+second has fewer words of T_C's topics (the lead is true). Lines are stored in leads.jsonl; --report writes them into
+RESULTS.md.
 """
 
 import argparse
@@ -33,8 +34,10 @@ QUICK = {"tagger": "built-in"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """tokens: of each source. sentences: of T_C. document: sentences of one. far: T_C has topics that sources lack.
-    gap: how much less of their words the second source has of topics; 0: the sources are equal."""
+    """tokens: per source. sentences: of T_C. document: sentences per document. far: T_C has topics that sources lack.
+
+    gap: by how much the share of topic words is smaller in the second source; 0: the sources are equal.
+    """
 
     tokens: int
     sentences: int
@@ -52,7 +55,7 @@ SETTINGS = [
 
 
 def judged(setting: Setting, measures: Sequence[str], seed: int, parts: int = PARTS) -> list[Lead]:
-    """The leads of one repetition: T_C and both sources written anew."""
+    """Generate T_C and both sources, and return the leads."""
     rng = np.random.default_rng([seed, SETTINGS.index(setting)] if setting in SETTINGS else seed)
     near, further = (
         written(rng, tokens=setting.tokens, document=setting.document, share=share)
@@ -74,7 +77,7 @@ def judged(setting: Setting, measures: Sequence[str], seed: int, parts: int = PA
 
 
 def cut(sentences: Sequence[Sequence[str]], parts: int) -> list[list[Sequence[str]]]:
-    """Parts as `similarity` makes them."""
+    """Split into parts as `similarity` does."""
     rows, lengths = np.arange(len(sentences)), np.array([len(sentence) for sentence in sentences])
     return [[sentences[row] for row in stretch(rows, lengths, part, parts)] for part in range(parts)]
 
@@ -86,7 +89,7 @@ def values(
     measures: Sequence[str],
     seed: int,
 ) -> np.ndarray:
-    """`(2, m)`: of both sources by each measure."""
+    """Return the values of both sources by each measure, shape `(2, m)`."""
     texts = {"near": near, "further": further, "target": target}
     samples = {
         name: Sample(name=name, sentences=text, n_tokens=sum(map(len, text)), seed=seed, whole=True)
@@ -108,10 +111,10 @@ def values(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=300)
-    parser.add_argument("--planted", type=int, default=60, help="Repetitions where a lead is true.")
+    parser.add_argument("--planted", type=int, default=60, help="Repetitions of settings in which a lead is true.")
     parser.add_argument("--measure", default="ppl,tvc")
-    parser.add_argument("--every", type=int, default=1, help="Every so many settings, ...")
-    parser.add_argument("--first", type=int, default=0, help="... from this one.")
+    parser.add_argument("--every", type=int, default=1, help="Take every n-th setting, ...")
+    parser.add_argument("--first", type=int, default=0, help="... from this one on.")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if options.report:
@@ -131,8 +134,11 @@ def main() -> None:
 
 
 def simulated(setting: Setting, measures: Sequence[str], n: int) -> dict[str, object]:
-    """Shares of n repetitions: a wrong lead among all measures', and of each measure by itself the leads that hold alone
-    (p at most .05), those of them that are right, and the intervals that are right about equal sources."""
+    """Return shares of n repetitions: those with any reported lead, and those with any wrong one.
+
+    For each measure by itself: repetitions with a lead (p at most .05), with a right lead, and the share of intervals
+    that contain 0.
+    """
     drawn = [judged(setting, measures, seed) for seed in range(n)]
     line: dict[str, object] = {"setting": asdict(setting), "measures": list(measures), "n": n}
     line["any_lead"] = float(np.mean([any(lead.holds for lead in of) for of in drawn]))
@@ -151,7 +157,7 @@ def simulated(setting: Setting, measures: Sequence[str], n: int) -> dict[str, ob
 
 
 def report() -> None:
-    """The lines as tables in RESULTS.md."""
+    """Write the lines as a table into RESULTS.md."""
     path = HERE / "RESULTS.md"
     text = path.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
@@ -159,7 +165,7 @@ def report() -> None:
 
 
 def tables() -> str:
-    """One row a group of settings: the worst setting and the mean of all."""
+    """Return one row per group of settings: the mean share and its range over the settings."""
     lines = [json.loads(line) for line in LINES.read_text().splitlines()]
     out = [
         "| sources | measures | settings, repetitions each | any lead told | a measure alone |",

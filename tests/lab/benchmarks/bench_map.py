@@ -1,9 +1,9 @@
-"""The map: 20,000 sentences from a cold process to coordinates; lasso, search and the page's functions over a million.
+"""Time the map: 20,000 sentences in a cold process; lasso, search and the page's functions over a million rows.
 
     python tests/lab/benchmarks/bench_map.py [rows]
 
-Goals: under 20 s from cold on two cores, under 1 s a lasso, under 0.3 s a search, under 0.5 s a page.
-CPU seconds stand beside wall seconds, since another process on the machine stretches the latter alone.
+Goals: under 20 s from cold on two cores, under 1 s per lasso, under 0.3 s per search, under 0.5 s per page.
+CPU seconds are printed beside wall seconds, because other processes on the machine lengthen only the latter.
 """
 
 import os
@@ -44,9 +44,9 @@ print(time.perf_counter() - begun, time.process_time())
 
 
 def cold(n: int = 20_000) -> None:
-    """A fresh process, embedded already: PCA, neighbours, UMAP.
+    """Time a new process that has the embeddings already: PCA, neighbours, UMAP.
 
-    The first one finds nothing compiled, as after an installation; the second finds what the first has kept.
+    The first process finds nothing compiled, as after an installation. The second finds the cache of the first.
     """
     lots = np.random.default_rng(0)
     topics = lots.normal(size=(40, 384))
@@ -74,7 +74,7 @@ def timed(name: str, function: Callable[[], Any], goal: float) -> None:
 
 
 def world(home: Path, n: int) -> tuple[MapView, Scored]:
-    """A sealed D_C of `n` sentences of made-up words, all on a map, with scores."""
+    """Return a map and scores of a sealed D_C of `n` sentences of made-up words."""
     lots = np.random.default_rng(0)
     words = ["".join(letters) for letters in lots.choice(list("aeioubcdlmnprst"), (20_000, 6))]
 
@@ -129,8 +129,8 @@ def main() -> None:
         timed(f"lasso of 300 corners, {len(points):,} of {len(found):,} rows inside", lambda: found.lasso(polygon), 1)
         timed("search, a common substring", lambda: matches(texts, "TA", "substring"), 0.3)
         timed("search, a rare substring", lambda: matches(texts, " 123456", "substring"), 0.3)
-        timed("search, a word that nothing holds", lambda: matches(texts, "zzzz", "words"), 0.3)
-        timed("search, a letter that all hold, as a word", lambda: matches(texts, "a", "words"), 0.3)
+        timed("search, a word that no sentence contains", lambda: matches(texts, "zzzz", "words"), 0.3)
+        timed("search, a letter that all sentences contain, as a word", lambda: matches(texts, "a", "words"), 0.3)
         common = [word for word, _ in count_words(texts.slice(0, 1000).to_pylist()).most_common(3)]
         for words in (common[:1], common[:2], common):
             query = " ".join(words)
@@ -142,7 +142,7 @@ def main() -> None:
         drawn = found.draw(kinds, 20_000)
         timed("their texts for hovering", lambda: found.texts(drawn), 0.5)
         timed("a page of 50 rows of the lasso", lambda: found.table(points[:50], kinds, scored), 0.5)
-        timed("words that tell the lasso from the rest", lambda: found.telling(points, 30), 5)
+        timed("words over-represented in the lasso", lambda: found.telling(points, 30), 5)
         task = np.random.default_rng(2).normal(size=(20_000, 384)).astype(np.float16)
         timed("nearest of 20,000 sentences of T_C", lambda: cosines(task, task[:1]), 0.5)
 

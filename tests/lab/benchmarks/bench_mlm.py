@@ -1,10 +1,11 @@
-"""Pre-training beside a stock `Trainer` script on the same sentences, each in a process of its own.
+"""Compare pre-training with a stock `Trainer` script on the same sentences, each in its own process.
 
 usage: python -m tests.lab.benchmarks.bench_mlm [--sentences 640] [--steps 6] [--encoder minilm]
 
-Stock: DataCollatorForLanguageModeling, batch 64, padded to the longest, fp32 and bf16. Real pieces a second (padding
-not counted), peak memory, and the share of what the device multiplies. Goals: 10x on a CPU with bf16 instructions,
-5x without; 2x on a GPU, above 45% of its bf16 peak for a BERT-base (--encoder bert-base, random weights).
+The stock script uses DataCollatorForLanguageModeling, batch 64, padded to the longest, in fp32 and bf16. This prints
+real pieces per second (padding not counted), peak memory, and the share of the device's FLOP/s. Goals: 10x on a CPU
+with bf16 instructions, 5x without; 2x on a GPU, above 45% of its bf16 peak for a BERT-base (--encoder bert-base, random
+weights).
 """
 
 import argparse
@@ -83,14 +84,14 @@ def stock(lm: MaskedLM, texts: list[str], steps: int, bf16: bool, folder: Path) 
 
 
 def flops(model: Any, share: float = 0.15) -> float:
-    """A real piece's, forward and backward: 6 a weight of the layers, the head's at the masked positions only."""
+    """Return FLOPs per real piece, forward and backward: 6 per weight. The head counts at masked positions only."""
     config = model.config
     layers = sum(p.numel() for n, p in model.base_model.named_parameters() if "embeddings" not in n)
     return float(6.0 * (layers + share * config.hidden_size * (config.vocab_size + config.hidden_size)))
 
 
 def peak() -> float:
-    """FLOP/s in bf16: a known card's, else measured on what is here."""
+    """Return FLOP/s: of a GPU in bf16 from its data sheet (NaN if unknown), of a CPU measured in its own precision."""
     if torch.cuda.is_available():
         name = torch.cuda.get_device_name()
         return next((rate for card, rate in PEAKS.items() if card in name), float("nan"))
@@ -107,7 +108,7 @@ def peak() -> float:
 
 
 def one(way: str, options: argparse.Namespace) -> None:
-    """The work of one process."""
+    """Measure one way in this process, and print the result as JSON."""
     side, _, precision = way.partition(" ")
     lm = load(options.encoder)
     texts, work = sentences(options.sentences), {"ours": ours, "stock": stock}[side]

@@ -1,9 +1,9 @@
-"""NER without any pre-training: what a tagger on the bundled encoder reaches on real corpora, and how long a seed takes.
+"""NER without pre-training: F1 of a tagger on the bundled encoder on real corpora, and seconds per seed.
 
     python -m tests.lab.benchmarks.bench_ner [--corpora crossner-ai ...] [--seeds 1 2 3] [--preset quick] [--epochs N] [--home DIR]
 
-`bc5cdr` and `conll2003` are cut to their first 1,000 training sentences, and `conll2003` gets back the borders of its
-news items. Killed and begun again with the same --home it goes on.
+`bc5cdr` and `conll2003` are limited to their first 1,000 training sentences. The borders of the news items, which the
+stored copy of `conll2003` lacks, are restored. After a kill, the same command with the same --home resumes.
 """
 
 import argparse
@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Z][\w'.-]*[a-z][\w'.-]*")
 
 
 def splits(data: Path, name: str, folder: Path) -> dict[str, str]:
-    """`{split: fingerprint}` of a labelled corpus, its training split cut where FIRST says so."""
+    """Import a labelled corpus, with its training split limited by `FIRST`; return `{split: fingerprint}`."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for split in ("train", "dev", "test"):
@@ -39,10 +39,11 @@ def splits(data: Path, name: str, folder: Path) -> dict[str, str]:
 
 
 def bordered(blocks: Sequence[str]) -> Iterator[str]:
-    """Sentences of news in CoNLL's columns, with a line that begins each item, which the stored copy has lost.
+    """Yield sentences of news in CoNLL's columns, with a line before each item, which the stored copy lacks.
 
-    An item is known by its dateline ("BRUSSELS 1996-08-22"): it begins a line before, at the headline, or two where the
-    line between is a reporter's name. That is 919 of the 946 items of train, 214 of 216 of dev, 225 of 231 of test.
+    An item is recognised by its dateline ("BRUSSELS 1996-08-22"). It starts one sentence before, at the headline, or
+    two before if the sentence between is a reporter's name. This finds 919 of the 946 items of train, 214 of 216 of
+    dev, and 225 of 231 of test.
     """
     tokens = [[line.split("\t")[0] for line in block.splitlines()] for block in blocks]
     starts = set()
@@ -62,12 +63,12 @@ def main() -> None:
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--preset", default="quick")
-    parser.add_argument("--epochs", type=int, help="At most so many; without: as the preset says.")
+    parser.add_argument("--epochs", type=int, help="Maximum number; default: the preset's.")
     parser.add_argument("--home", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
-        print("| corpus | dev F1 | test F1 a seed | mean ± sd | seconds a seed |\n|---|---:|---|---:|---:|")
+        print("| corpus | dev F1 | test F1 per seed | mean ± sd | seconds per seed |\n|---|---:|---|---:|---:|")
         for name in given.corpora:
             parts = splits(given.data, name, Path(folder) / "files")
             options = {

@@ -1,4 +1,4 @@
-"""The corpora beside the project, which benchmarks read and nothing copies."""
+"""The corpora in the folder beside the project, which benchmarks read in place."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 def sentences(path: Path) -> list[str]:
-    """The sentences of a two-column file, tokens joined by one blank."""
+    """Return the sentences of a two-column file, with tokens joined by one blank."""
     blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     return [" ".join(line.split("\t")[0] for line in block.split("\n")) for block in blocks]

@@ -2,10 +2,10 @@
 
     python -m tests.lab.benchmarks.headline
 
-Each row: mean test F1 of both variants, difference with its 95% interval, p, and the chance that its plan had to detect
-a true gain of 1 point at the spread that was then observed. For the three domains together also: the interval that
-allows for the looks, and the interval in which the difference of one new domain is expected (prediction interval).
-Differences are computed as planned then: variants of the grounds bio and news are not compared as pairs of seeds.
+Each row: mean test F1 of both variants, difference with its 95% interval, p, and the power of its plan to detect a true
+gain of 1 point at the observed spread. For the three domains together also: the interval that allows for the interim
+analyses, and the interval in which the difference of one new domain is expected (prediction interval). Differences are
+computed as planned at the time: on the grounds bio and news, variants are not compared as pairs of seeds.
 """
 
 import json
@@ -33,7 +33,8 @@ Interval = tuple[float, float]
 class Row:
     """A row of the table: F1 in percent, differences in points. replicates: of each corpus.
 
-    adjusted: interval that allows for the looks. new: prediction interval of one new corpus; None for a single corpus.
+    adjusted: interval that allows for the interim analyses. new: prediction interval of one new corpus; None for a
+    single corpus.
     """
 
     f1: float
@@ -52,7 +53,7 @@ def rows() -> dict[tuple[str, str, str], Row]:
     grounds: dict[str, dict[str, list[dict[str, object]]]] = defaultdict(lambda: defaultdict(list))
     for line in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
         grounds[line["settings"].get("ground", "crossner")][line["corpus"]].append(line)
-    # All five corpora, with equal weights; its power is that of replicates that share nothing.
+    # All five corpora, with equal weights. Its power is computed for replicates that share nothing.
     grounds["all"] = {corpus: found for each in list(grounds.values()) for corpus, found in each.items()}
     pairs = ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE))
     return {
@@ -95,9 +96,9 @@ def main() -> None:
         low, high = row.interval
         words = f"{row.f1:.1f} against {row.other:.1f}, {row.delta:+.1f} [{low:+.1f}, {high:+.1f}], p = {row.p:.2g}"
         print(
-            f"{ground:<9} {system} against {other}: {words}, chance to show +{EFFECT:g}: {100 * row.power:.0f} in 100"
+            f"{ground:<9} {system} against {other}: {words}, power to detect +{EFFECT:g}: {100 * row.power:.0f} in 100"
         )
-        for name, interval in (("allowing for the looks", row.adjusted), ("one new domain", row.new)):
+        for name, interval in (("allowing for the interim analyses", row.adjusted), ("one new domain", row.new)):
             if interval:
                 print(f"{'':<9} {name}: [{interval[0]:+.1f}, {interval[1]:+.1f}]")
 
