@@ -1,11 +1,11 @@
-"""Fit and score a Kneser-Ney 5-gram beside KenLM, in one run, on the same real tokens.
+"""Compare fitting and scoring of a Kneser-Ney 5-gram with KenLM, in one run, on the same real tokens.
 
     python tests/lab/benchmarks/bench_ngram.py [--data DIR] [--tokens 2000000 10000000] [--repeat 3]
 
-KenLM's side needs `lmplz` and `build_binary` on the PATH or named by LMPLZ and BUILD_BINARY; without them the
-published seconds are printed and no ratio is claimed. Each fit runs in a process of its own, so that its peak memory
-is its own; the sides take turns, and the median of the repetitions counts. CPU seconds (all threads) stand beside
-wall seconds, because a busy machine stretches the latter.
+KenLM needs `lmplz` and `build_binary` on the PATH, or in LMPLZ and BUILD_BINARY. Without them, the published seconds
+are printed, and no ratio. Each fit runs in its own process, so that its peak memory is its own. The two sides take
+turns, and the median of the repetitions counts. CPU seconds (all threads) are printed beside wall seconds, because a
+busy machine lengthens the latter.
 """
 
 import argparse
@@ -25,13 +25,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-FILES = ("pubmed", "reviews", "news")  # the first tokens train, in this order
+FILES = ("pubmed", "reviews", "news")  # training text: the first tokens, in this order
 HELD_OUT = "wikipedia"
 PUBLISHED = {2_000_000: 5.2, 10_000_000: 22.6}  # seconds of lmplz + build_binary on another machine
 
 
 def write_text(data: Path, tokens: int, path: Path) -> None:
-    """The first `tokens` tokens of FILES, whole sentences, as one plain file."""
+    """Write the first `tokens` tokens of FILES, in whole sentences, to one plain file."""
     with path.open("w", encoding="utf-8") as out:
         for name in FILES:
             with gzip.open(data / f"{name}.txt.gz", "rt", encoding="utf-8") as lines:
@@ -49,7 +49,7 @@ def read(path: Path) -> Iterator[list[str]]:
 
 
 def child(train: Path, held_out: Path) -> dict[str, float]:
-    """Fit and score once; runs in a process of its own."""
+    """Fit and score once; called in a separate process."""
     from core.models.ngram import KneserNey
 
     begin, cpu = time.perf_counter(), time.process_time()
@@ -68,7 +68,7 @@ def child(train: Path, held_out: Path) -> dict[str, float]:
 
 
 def kenlm(lmplz: str, build_binary: str, train: Path, folder: Path) -> dict[str, float]:
-    """Wall and CPU seconds of lmplz + build_binary, and lmplz's peak bytes."""
+    """Return wall and CPU seconds of lmplz + build_binary, and the peak memory of lmplz in bytes."""
     arpa = folder / "k.arpa"
     begin, before = time.perf_counter(), os.times()
     command = [
@@ -118,7 +118,7 @@ def main() -> None:
     beside = str(Path(lmplz).parent / "build_binary") if lmplz else "build_binary"
     build_binary = shutil.which(os.environ.get("BUILD_BINARY", beside))
     tools = (lmplz, build_binary) if lmplz and build_binary else None
-    print("Seconds and rates by the wall clock, by CPU time in brackets; scored: million tokens a second.\n")
+    print("Seconds and rates by wall time, with CPU time in brackets. Scored: million tokens per second.\n")
     print("| tokens | fit s | peak GB | scored held-out | scored seen | lmplz + build_binary s | its peak GB | ratio |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def row(tokens: int, m: dict[str, float]) -> str:
         f"| {tokens:,} | {pair('fit')} | {m['peak'] / 1e9:.2f} | {pair('held_out', 1e6, 2)} | {pair('seen', 1e6, 2)} |"
     )
     if "kenlm" not in m:
-        return f"{ours} not at hand; {PUBLISHED.get(tokens, '?')} elsewhere | | |"
+        return f"{ours} not installed; {PUBLISHED.get(tokens, '?')} on another machine | | |"
     ratio = f"{m['kenlm'] / m['fit']:.2f} ({m['kenlm_cpu'] / m['fit_cpu']:.2f})"
     return f"{ours} {pair('kenlm')} | {m['kenlm_peak'] / 1e9:.2f} | {ratio} |"
 

@@ -1,20 +1,20 @@
-"""How long a person waits for pages.
+"""Measure how long a user waits for pages.
 
     python -m tests.lab.benchmarks.bench_pages            4_Explore: selection to map, its first paint, a change of page
-    python -m tests.lab.benchmarks.bench_pages --every    every page's first paint, a click, and its opening from the menu
-    python -m tests.lab.benchmarks.bench_pages --every --rows 1000000    the same with so many rows behind it
-    ... --rounds 1    a try: each once in place of five times
-    python -m tests.lab.benchmarks.bench_pages --finished    from the press that opens the finished sample to its road
+    python -m tests.lab.benchmarks.bench_pages --every    every page: first paint, a click, opening it from the menu
+    python -m tests.lab.benchmarks.bench_pages --every --rows 1000000    the same with a domain corpus of a million rows
+    ... --rounds 1    a trial: each once instead of five times
+    python -m tests.lab.benchmarks.bench_pages --finished    from the button that opens the finished sample to its steps
 
-A real server and chromium, an idle machine. Goals of the first: 60 s, 3 s, 0.5 s; of every page: 1 s, with a million
-rows 2 s, and a click 0.3 s; of the finished sample: 5 s, once in a home, its map, answer and report a change of page
-away. The click is on the switch Expert, which draws all of the page anew. Beside each stand the
-processor seconds that the server took for it, which other work on the machine does not stretch.
+Run this with a real server and chromium on an idle machine. Goals for Explore: 60 s, 3 s, 0.5 s. Goals for every page:
+1 s, with a million rows 2 s, and 0.3 s for a click. Goal for the finished sample: 5 s, once per home; its map, answer
+and report are then one change of page away. The click is on the switch Expert, which redraws the whole page. The CPU
+seconds of the server are printed too, because other work on the machine does not lengthen them.
 
-Playwright has the browser take down the stack of every error that a script makes, with its place in the script; as
-the map's script is read, which catches several of its own, that costs the page half a second, which no person's
-browser spends. So a new tab is one of a browser left alone, which has seen the page before: its first words and
-buttons, and the moment when all is drawn, charts too. The map's first paint in a new browser is told twice.
+Playwright makes the browser record the stack of every script error. The map's script raises and catches several errors
+when it loads. Recording them costs half a second, which a user's browser does not spend. So a "new tab" is measured in
+a browser without Playwright that has loaded the page before. It is measured until the heading is visible, and until
+everything is drawn, including charts. The map's first paint in a new browser is printed with and without Playwright.
 """
 
 import argparse
@@ -43,9 +43,9 @@ from core.text.sentence import Sentence, sentence_id
 from tests.browser.driver import PAGES, Server, left, settled, watched
 
 DRAWN = ".st-key-explore-map .nsewdrag.drag"
-# When the page itself first has the map in a frame: playwright looks every half second, which is what it would report.
+# Time of the first frame with the map, by the page's own clock. Playwright looks only every half second.
 PAINTED = f"() => document.querySelector('{DRAWN}')?.checkVisibility() && performance.timeOrigin + performance.now()"
-# A page that keeps when it first had each of some things, for whoever asks later.
+# Script that records in the page when each of some things first appeared.
 KEEP = """(() => {
     const drawn = [%s], moments = window.painted = drawn.map(() => null);
     (function look() {
@@ -53,18 +53,18 @@ KEEP = """(() => {
         moments.includes(null) && requestAnimationFrame(look);
     })();
 })()"""
-# When a page's heading can be read.
+# Time at which a page's heading is visible.
 HEADED = "() => document.querySelector('h1')?.checkVisibility() && performance.timeOrigin + performance.now()"
 ROUNDS = 5
-SEEN = 2  # times that a browser has loaded a page before a person's next tab: from then on it keeps what it compiled
-# When all of a page is drawn: its script has ended, no part of it waits for its code, and every chart has a drawing.
+SEEN = 2  # loads of a page before the measured one; afterwards the browser keeps the compiled scripts
+# Time at which a page is drawn: its script has ended, no element waits for its code, and every chart has a drawing.
 WHOLE = """() => document.querySelector('h1')?.checkVisibility() && !document.querySelector('[data-testid=stSkeleton]')
     && [...document.querySelectorAll('.stPlotlyChart, .stVegaLiteChart')].every(e => e.querySelector('.main-svg, .marks'))
     && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
     && performance.timeOrigin + performance.now()"""
-# The same, once it is another page than that of this heading.
+# The same, but wait until the heading differs from `before`.
 TURNED = f"before => document.querySelector('h1')?.innerText !== before && ({WHOLE})()"
-# Milliseconds from a click until the script that it begins has ended.
+# Milliseconds from a click until the script that it starts has ended.
 ANSWERED = """button => new Promise(answered => {
     const app = document.querySelector("[data-testid=stApp]"), start = performance.now();
     let begun = false;
@@ -88,14 +88,14 @@ def median(waits: Sequence[float]) -> str:
 
 
 def served(server: Server) -> float:
-    """Processor seconds that the server has taken so far."""
+    """Return the CPU seconds of the server so far."""
     assert server.process
     took = psutil.Process(server.process.pid).cpu_times()
     return float(took.user + took.system)
 
 
 def row(server: Server, work: Callable[[], float], rounds: int) -> str:
-    """The cells of what is waited for: its seconds, and the server's own for each."""
+    """Return two cells: the seconds of `work`, and the server's CPU seconds per round."""
     before = served(server)
     waited = median([work() for _ in range(rounds)])
     return f"{waited} | {(served(server) - before) / rounds:.2f} s"
@@ -109,13 +109,13 @@ def first_paint(page: Page, address: str, drawn: str = PAINTED) -> float:
 
 
 def answer(page: Page) -> float:
-    """Seconds until a click has been answered."""
+    """Return the seconds until a click has been answered."""
     settled(page)
     return float(page.locator(".st-key-frame-expert input").evaluate(ANSWERED)) / 1000
 
 
 def turned(page: Page, name: str) -> float:
-    """Seconds from a click on a page's name in the menu, on Home, until all of it is drawn."""
+    """Return the seconds from a click on a page's name in the menu of Home until that page is drawn."""
     link = page.get_by_test_id("stSidebar").get_by_role("link")
     link.filter(has_text="Home").click()
     expect(page).to_have_title("Winnow")
@@ -130,7 +130,7 @@ def turned(page: Page, name: str) -> float:
 
 @contextmanager
 def alone() -> Iterator[Callable[..., list[float]]]:
-    """`new_tab` in a browser that has just started, and is only asked, ten times a second, what is there."""
+    """Yield `new_tab` for a newly started browser that is controlled without Playwright."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         words = ("--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={folder}")
         program = [shutil.which("chromium") or "chromium", *words, "--window-size=1280,900", "about:blank"]
@@ -145,7 +145,10 @@ def alone() -> Iterator[Callable[..., list[float]]]:
 
 
 def new_tab(browser: ClientConnection, tabs: str, address: str, *drawn: str) -> list[float]:
-    """Seconds until a page in a new tab has each of what `drawn` looks for. tabs: where they take orders."""
+    """Return the seconds until a page in a new tab has each thing that the scripts `drawn` look for.
+
+    tabs: base address for debugging connections to tabs.
+    """
     tab = _ask(browser, "Target.createTarget", url="about:blank")["targetId"]
     with connect(f"{tabs}/{tab}", max_size=None) as orders:
         _ask(orders, "Page.enable")
@@ -162,7 +165,7 @@ def new_tab(browser: ClientConnection, tabs: str, address: str, *drawn: str) -> 
 
 
 def _ask(tab: ClientConnection, method: str, **params: object) -> dict[str, Any]:
-    """What the browser answers to an order; it tells of much else in between."""
+    """Send a debugging command and return its answer. Skip the events that the browser sends in between."""
     tab.send(json.dumps({"id": 1, "method": method, "params": params}))
     while (answer := json.loads(tab.recv())).get("id") != 1:
         pass
@@ -170,7 +173,7 @@ def _ask(tab: ClientConnection, method: str, **params: object) -> dict[str, Any]
 
 
 def change(page: Page) -> float:
-    """To Selection and back to Explore, by the sidebar; the heading is there and the script has begun to draw."""
+    """Change to Selection and back to Explore by the sidebar; return the longer wait for a heading."""
     link = page.get_by_test_id("stSidebar").get_by_role("link")
 
     def to(name: str) -> float:
@@ -186,7 +189,7 @@ def change(page: Page) -> float:
 
 
 def chosen(rows: int) -> None:
-    """The legal sample with a choice and its map; rows: of made-up text in place of its domain corpus, 0 for none."""
+    """Prepare the legal sample with a selection and its map. rows: size of a made-up domain corpus; 0: the sample's."""
     corpora.open_sample("legal")
     how = {"strategy": "knn"}
     if rows:
@@ -195,13 +198,13 @@ def chosen(rows: int) -> None:
         corpora.set_role("domain", library().seal(sentences, name="big", origin={}).fingerprint)
         how = {"strategy": "length-matched-random", "budget": "10000"}
     roles = {name: corpora.roles()[name] for name in ("task", "domain")}
-    # The least encoder there is: what is made here is the same in number, and is not timed.
+    # The smallest encoder is enough: the number of rows is the same, and this step is not timed.
     select = runs.execute("select", {**roles, **how, "encoder": "tiny"})
     runs.execute("map", maps.options(select.id))
 
 
 def explore(server: Server, playwright: Playwright) -> None:
-    """Print what the first line above asks of Explore."""
+    """Print the measurements of Explore."""
     corpora.open_sample("legal")
     select = runs.execute("select", {name: corpora.roles()[name] for name in ("task", "domain")}).id
     to_map = seconds(lambda: runs.execute("map", maps.options(select)))
@@ -210,7 +213,7 @@ def explore(server: Server, playwright: Playwright) -> None:
     address = f"{server.url}/Explore?run={select}"
     with alone() as tab:
         (painted,) = tab(address, PAINTED)
-    print(f"first paint of the map, server and browser new, alone {painted:.2f} s   goal 3 s")
+    print(f"first paint of the map, server and browser new, without Playwright {painted:.2f} s   goal 3 s")
     server.stop()
     server.start()
     page = opened(playwright)
@@ -229,7 +232,7 @@ def explore(server: Server, playwright: Playwright) -> None:
 
 
 def every_page(server: Server, playwright: Playwright, rows: int, rounds: int) -> None:
-    """Print a row a page: its first paint, and a click."""
+    """Print one row per page: first paint, a click, and opening it from the menu."""
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
     print(f"made in {seconds(lambda: chosen(rows)):.0f} s", flush=True)
     server.start()
@@ -253,7 +256,7 @@ def every_page(server: Server, playwright: Playwright, rows: int, rounds: int) -
 
 
 def finished(server: Server, playwright: Playwright) -> None:
-    """Print seconds from one press on a new home's first page to the finished sample's road, and to what it leads to."""
+    """Print the seconds from a press on a new home's first page to the finished sample's steps, its map and results."""
     server.start()
     page = opened(playwright)
     first_paint(page, server.url, WHOLE)
@@ -263,26 +266,26 @@ def finished(server: Server, playwright: Playwright) -> None:
         page.wait_for_url("**project=*")
         expect(page.get_by_role("button", name="Report (.pdf)")).to_be_visible()
 
-    print(f"from the press to the finished sample's road     {seconds(pressed):.2f} s   goal 5 s")
+    print(f"from the press to the finished sample's steps    {seconds(pressed):.2f} s   goal 5 s")
     for name, drawn in (("Explore", DRAWN), ("Results", ".st-key-results-gaps .nsewdrag.drag")):
         settled(page)
         page.get_by_test_id("stSidebar").get_by_role("link").filter(has_text=name).click()
         drawing = expect(page.locator(drawn).first)
-        print(f"from there to what {name + ' draws':25} {seconds(drawing.to_be_visible):.2f} s")
+        print(f"from there to the {name + ' chart':26} {seconds(drawing.to_be_visible):.2f} s")
 
 
 def opened(playwright: Playwright) -> Page:
-    """A page of a browser that has just started."""
+    """Return a page of a newly started browser."""
     browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
     return watched(browser, viewport={"width": 1280, "height": 900}).new_page()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--every", action="store_true", help="Every page in place of Explore alone.")
-    parser.add_argument("--finished", action="store_true", help="The finished sample in place of Explore.")
-    parser.add_argument("--rows", type=int, default=0, help="Of the domain corpus; 0: the legal sample's.")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="Of every page.")
+    parser.add_argument("--every", action="store_true", help="Measure every page instead of Explore.")
+    parser.add_argument("--finished", action="store_true", help="Measure the finished sample instead of Explore.")
+    parser.add_argument("--rows", type=int, default=0, help="Rows of the domain corpus; 0: the legal sample's.")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="Rounds per page.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         os.environ["WINNOW_HOME"] = str(Path(folder) / "home")

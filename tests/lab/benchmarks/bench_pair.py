@@ -1,11 +1,11 @@
-"""One language pair under the protocol of Murthy et al. 2018, until dev loss says stop: alone, with all, SKL, and random.
+"""Train one language pair by the protocol of Murthy et al. 2018, with early stopping: alone, all, SKL and random.
 
     python -m tests.lab.benchmarks.bench_pair --home DIR [--out FILE] [--primary NAME] [--assisting NAME] [--threshold 0.5]
 
-A step a sentence, of both corpora in turn, a softmax that sees the tag before it, skip-gram vectors of each language's
-whole training text in one table. A JSON line a training goes to FILE (pair.jsonl) as soon as it is known, and what has
-its line there is not trained again, on this machine or another; with the same --home it goes on inside a training too.
---epochs 1 is a rehearsal, whose F1s say nothing.
+The protocol has one step per sentence, alternating between both corpora, a softmax that sees the previous tag, and
+skip-gram vectors of each language's whole training text in one table. Each training appends a JSON line to FILE
+(pair.jsonl). Trainings with a line there are skipped, also on another machine. With the same --home, the command
+resumes inside a training. --epochs 1 is a rehearsal, whose F1 means nothing.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from tests.lab.benchmarks.bench_assist import added
 from tests.lab.benchmarks.data import DATA
 
 SMALLER = (
-    "Smaller than Murthy et al. 2018: {train:,} primary and {assist:,} assisting training sentences where theirs are "
-    "3,000 (German) and 8,000 to 15,000; word vectors of the training text, apart in each language, where theirs are "
-    "of large corpora in one space; {seeds} seed(s); one threshold, {threshold:g}, where theirs is cross-validated."
+    "Smaller than Murthy et al. 2018: {train:,} primary and {assist:,} assisting training sentences instead of 3,000 "
+    "(German) and 8,000 to 15,000; word vectors of the training text, separate for each language, instead of vectors "
+    "of large corpora in one space; {seeds} seed(s); one threshold, {threshold:g}, instead of a cross-validated one."
 )
 
 
 def arms(given: argparse.Namespace, train: str, assisting: str) -> Iterator[tuple[str, SharedLabels | None, int]]:
-    """Name, sentences that are borrowed, and how many, of every arm."""
+    """Yield the name of every arm, the sentences that it borrows, and their number."""
     library = home.library()
     yield "alone", None, 0
     scored = runs.execute("skl", {"primary": train, "assisting": assisting})
@@ -46,13 +46,13 @@ def arms(given: argparse.Namespace, train: str, assisting: str) -> Iterator[tupl
 
 
 def settings(given: argparse.Namespace) -> Mapping[str, Any]:
-    """What a line's figures depend on, beside arm and seed."""
+    """Return what a line's figures depend on, besides arm and seed."""
     names = ("primary", "assisting", "train", "assist", "dev", "test", "threshold", "epochs")
     return {name: getattr(given, name) for name in names}
 
 
 def line(arm: str, kept: int, seed: int, finished: FinetuneResult, longest: int) -> Mapping[str, Any]:
-    """What is known of a training; stopped: whether the rate fell below its least before the epochs ran out."""
+    """Return the line of a training. stopped: the learning rate fell below its minimum before the epochs ran out."""
     assert finished.test is not None
     return {
         "arm": arm,
@@ -68,7 +68,7 @@ def line(arm: str, kept: int, seed: int, finished: FinetuneResult, longest: int)
 
 
 def trained(given: argparse.Namespace, folder: Path, here: Collection[tuple[str, int]]) -> Iterator[Mapping[str, Any]]:
-    """A line a training, of every arm under every seed but those that are here."""
+    """Yield a line per training, for all arms and seeds except those in `here`."""
     train = added(given.data, given.primary, "train", given.train, folder)
     assisting = added(given.data, given.assisting, "train", given.assist, folder)
     own, other = (added(given.data, name, "train", 0, folder) for name in (given.primary, given.assisting))
@@ -107,10 +107,10 @@ def main() -> None:
         "--threshold",
         type=float,
         default=0.5,
-        help="Of 1,000 Spanish sentences 0.5 keeps 812 for Dutch, and 2 keeps 983.",
+        help="SKL threshold. Of 1,000 Spanish sentences, 0.5 keeps 812 for Dutch, and 2 keeps 983.",
     )
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--epochs", type=int, default=0, help="At most so many; 0: until dev loss says stop.")
+    parser.add_argument("--epochs", type=int, default=0, help="Maximum number; 0: until early stopping.")
     given = parser.parse_args()
     os.environ["WINNOW_HOME"] = str(given.home.absolute())
     print(SMALLER.format(train=given.train, assist=given.assist, seeds=len(given.seeds), threshold=given.threshold))

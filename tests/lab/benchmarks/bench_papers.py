@@ -1,4 +1,4 @@
-"""Every table and figure of the five papers, made by its command on real text: PAPERS.md.
+"""Run the commands of every table and figure of the five papers on real text, and write PAPERS.md.
 
     python -m tests.lab.benchmarks.bench_papers [--home DIR] [--only "Ma et al. 2023" ...] [--quick] [--write]
 
@@ -6,7 +6,7 @@ Runs the commands in RUNS on the first sentences of public corpora, in its own h
 papers.jsonl. It skips items that are there already, resumes inside a run with the same --home, and continues if an item
 fails. Then it writes PAPERS.md from those lines and assets/papers.toml; `--write` does only that. `--quick` reruns the
 items that take under a minute, which tests/test_papers.py compares with papers.jsonl. A full run takes some hours on
-two cores. The figures show that the procedure runs; with so little text they show no more.
+two cores. The figures show that the procedure runs. With so little text they show nothing else.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from tests.lab.benchmarks.data import DATA
 
 HERE = Path(__file__).parent
 ROOT, LINES, PAGE = HERE.parents[2], HERE / "papers.jsonl", HERE / "PAPERS.md"
-MOST = 40  # lines of what a command prints
-LABELLED = {  # name: file below the data, sentences of it
+MOST = 40  # lines of a command's output in PAPERS.md
+LABELLED = {  # name: file below --data, number of sentences
     "music": ("crossner-music/train.conll", 100),
     "music-dev": ("crossner-music/dev.conll", 150),
     "music-test": ("crossner-music/test.conll", 300),
@@ -51,9 +51,9 @@ LABELLED = {  # name: file below the data, sentences of it
 UNLABELLED = {"wikipedia": 2000, "reviews": 2000, "pubmed": 2000}
 LARGE = {"wikipedia-large": ("wikipedia", 26000), "reviews-large": ("reviews", 14000)}  # for word vectors
 MIXED = "domain"  # all of UNLABELLED in one corpus
-ENOUGH = 300_000  # tokens: word vectors of 30,000 are nearly all alike
-ELSEWHERE = "elsewhere.vec"  # in the place of GloVe's file: word vectors of MIXED in word2vec's text format
-ANSWERS = "answers-made-up.csv"  # nobody was asked: ten answers that show what a survey prints
+ENOUGH = 300_000  # tokens; word vectors trained on 30,000 are nearly all alike
+ELSEWHERE = "elsewhere.vec"  # instead of GloVe's file: word vectors of MIXED in word2vec's text format
+ANSWERS = "answers-made-up.csv"  # ten made-up answers, which show what `survey` prints
 MADE_UP = (5, 4, 4, 5, 3, 4, 2, 5, 4, 4)
 ON_MUSIC = "--train music --dev music-dev --test music-test"
 ON_NEWS = "--train news --dev news-dev --test news-test"
@@ -115,7 +115,7 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
         "Table 5": (
             "vectors add {folder}/files/" + ELSEWHERE + " --name elsewhere",
             f"experiment {ON_NEWS} --sources wikipedia-large --imported-vectors elsewhere --seeds 1 "
-            "--finetune epochs=60,patience=60 "  # vectors of 50 numbers are learnt from slowly
+            "--finetune epochs=60,patience=60 "  # learning from 50-dimensional vectors is slow
             f"--arms none,vectors:wikipedia-large,vectors:elsewhere,lm:wikipedia-large --cap-tokens {ENOUGH}",
         ),
         "Figure 1 (survey)": ("survey {folder}/files/" + ANSWERS,),
@@ -165,7 +165,7 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
             "robustness --train news --test news-test --kind oov --gazetteer more-names",
             "robustness --train news --test news-test --kind cross-category --ambiguous textflint",
         ),
-        "Figures 1 and 2": ("errors {finetune} --show 3",),  # of a tagger of the runs above
+        "Figures 1 and 2": ("errors {finetune} --show 3",),  # for a tagger of the runs above
     },
     "Murthy et al. 2018": {
         "Table 1": ("corpus show dutch", "corpus show spanish"),
@@ -217,14 +217,13 @@ def _first(packed: Path, n: int) -> str:
 
 
 def _ours(home: Path, command: str) -> str:
-    """What a command prints. Errors: CalledProcessError, what it said is on stderr."""
+    """Return the output of a command. Errors: CalledProcessError; the command's message is on stderr."""
     words = [sys.executable, "-m", "core", "--home", str(home), *shlex.split(command)]
     return subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def _filled(command: str, home: Path) -> str:
-    """A command with what stands for a folder, for the last tagger that was tested, and for an arm's of the last
-    experiment."""
+    """Fill a command's placeholders: the home, the last tested tagger, or an arm's tagger of the last experiment."""
     command = command.replace("{folder}", str(home))
     for tagger in re.findall(r"{finetune(?::([\w-]+))?}", command):
         name = f"{{finetune:{tagger}}}" if tagger else "{finetune}"
@@ -233,13 +232,13 @@ def _filled(command: str, home: Path) -> str:
 
 
 def _of_arm(home: Path, arm: str) -> str:
-    """The id of the first fine-tuning of an arm of the last experiment."""
+    """Return the id of the first fine-tuning of an arm of the last experiment."""
     result = json.loads(max((project_in(home) / "runs").glob("*-experiment-*/result.json")).read_bytes())
     return str(next(row["finetune_run"] for row in result["leaderboard"] if row["arm"] == arm))
 
 
 def _tagger(home: Path) -> str:
-    """The id of the last fine-tuning that was tested."""
+    """Return the id of the last fine-tuning with a test set."""
     about = {
         file.parent: json.loads(file.read_bytes())
         for file in (project_in(home) / "runs").glob("*-finetune-*/manifest.json")
@@ -249,7 +248,7 @@ def _tagger(home: Path) -> str:
 
 
 def read(lines: Path) -> dict[tuple[str, str], Line]:
-    """What was printed last, by paper, item and commands."""
+    """Return the last line of each paper and item."""
     texts = lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []
     return {(line["paper"], line["item"]): line for line in map(json.loads, texts)}
 
@@ -263,7 +262,7 @@ def quick(line: Line) -> bool:
 
 
 def make(home: Path, paper: str, item: str) -> Line:
-    """Run an item's commands, whatever they print kept."""
+    """Run an item's commands and return the line with their output."""
     commands, begun, printed = RUNS[paper][item], time.perf_counter(), []
     for command in commands:
         text = _ours(home, _filled(command, home))
@@ -280,7 +279,7 @@ def make(home: Path, paper: str, item: str) -> Line:
 
 
 def page(known: Mapping[tuple[str, str], Line]) -> str:
-    """PAPERS.md."""
+    """Return the text of PAPERS.md."""
     parts = [
         "# The papers, table by table\n",
         "Every table and figure of the five papers: what it shows, how Winnow differs, the command for your text (capitals"
@@ -318,11 +317,11 @@ def _block(command: str, printed: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--home", type=Path, help="Home of the runs; default: a temporary folder.")
     parser.add_argument("--lines", type=Path, default=LINES)
-    parser.add_argument("--only", nargs="+", default=tuple(RUNS), choices=tuple(RUNS), help="These papers alone.")
+    parser.add_argument("--only", nargs="+", default=tuple(RUNS), choices=tuple(RUNS), help="Only these papers.")
     parser.add_argument("--quick", action="store_true", help="Rerun only the items that take under a minute.")
-    parser.add_argument("--write", action="store_true", help="Run nothing, write PAPERS.md of what is known.")
+    parser.add_argument("--write", action="store_true", help="Run nothing; write PAPERS.md from stored lines.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = given.home or Path(folder)
@@ -352,7 +351,7 @@ def main() -> None:
             print(f"{paper}, {item}: {line['seconds']} s", flush=True)
     PAGE.write_text(page(read(given.lines)), encoding="utf-8")
     if failed:
-        sys.exit(f"{failed} items failed; what they said stands above. The command again goes on with them.")
+        sys.exit(f"{failed} items failed; their errors are above. Run the command again to retry them.")
 
 
 if __name__ == "__main__":

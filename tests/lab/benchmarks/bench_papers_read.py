@@ -1,16 +1,18 @@
-"""Papers, manuals and licences that others typeset: how many sentences of their source each library reads whole.
+"""Papers, manuals and licences typeset by others: how many sentences of their source each library reads whole.
 
     apt-get download texlive-publishers-doc && dpkg-deb -x texlive-publishers-doc_*.deb TEXLIVE
     python -m tests.lab.benchmarks.bench_papers_read [--texlive TEXLIVE | --papers DIR | --licences TEXLIVE]
 
-TEXLIVE is where the Debian package was unpacked, whose documents of PAPERS are read; DIR holds pairs NAME.pdf and
-NAME.tex of your own. Nothing of them is kept. For --licences, which are contracts, the packages of LICENCES are unpacked
-there too; of a manual those pages are read on which its licence stands, whose text Debian has in
-/usr/share/common-licenses. Known are sentences of plain prose: those of 60 to 400 characters in
-which nothing of LaTeX remains once comments, floats, headings and emphasis are taken off. One is whole if it stands in
-what was read letter by letter, but for blanks and the kind of its quotes and dashes. The libraries' lines are joined by
-blanks, as one would; ours must have it within one paragraph, since sentences are cut there. "In order" are the most of
-those that stand behind each other as in the source. Heads are lines that recur at the top or foot of pages.
+TEXLIVE is the folder where the Debian package was unpacked; the documents in PAPERS are read from it. DIR holds your
+own pairs NAME.pdf and NAME.tex. Nothing of them is stored. --licences reads licences, because they are contracts:
+unpack the packages in LICENCES there too. Of a manual, only the pages with its licence are read; Debian has the text of
+the licence in /usr/share/common-licenses.
+
+Known sentences are plain prose of 60 to 400 characters, without LaTeX once comments, floats, headings and emphasis are
+removed. A sentence is "whole" if the text that was read contains it letter by letter, apart from blanks and the kind of
+quotes and dashes. The libraries' lines are joined by blanks. In our text it must be within one paragraph, because
+sentences are split there. "In order" is the share of whole sentences in the longest sequence that has the order of the
+source. Heads are lines that recur at the top or foot of pages.
 """
 
 import argparse
@@ -69,7 +71,7 @@ ALIKE = str.maketrans(
 
 
 class Counts(NamedTuple):
-    """seconds: of CPU. peak: megabytes."""
+    """Counts of one document and library. seconds: CPU time. peak: memory in MB."""
 
     whole: int
     order: int
@@ -79,12 +81,12 @@ class Counts(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Text with one kind of blank, quote and dash."""
+    """Return the text with one kind of blank, quote and dash."""
     return re.sub("-+", "-", " ".join(text.replace("``", '"').replace("''", '"').translate(ALIKE).split()))
 
 
 def known(tex: str) -> list[str]:
-    """Sentences of plain prose of a document in LaTeX, each once, in its order."""
+    """Return the sentences of plain prose in a LaTeX document, each once, in order."""
     body = tex.partition("\\begin{document}")[2].partition("\\end{document}")[0]
     body = re.sub(r"[ \t]*(?<!\\)%.*\n[ \t]*(?!\s)", " ", body)
     body = re.sub(r"(?<!\\)%.*", "", body)
@@ -100,13 +102,13 @@ def known(tex: str) -> list[str]:
 
 
 def prose(body: str) -> list[str]:
-    """Sentences of plain prose of a text, each once, in its order."""
+    """Return the sentences of plain prose in a text, each once, in order."""
     texts = (plain(body[start:end]) for start, end in sentences(body))
     return list(dict.fromkeys(text for text in texts if re.fullmatch(r"[A-Z][^\\{}$~|\[\]]{58,398}[.!?]", text)))
 
 
 def longest_rise(numbers: list[int]) -> int:
-    """Most of the numbers that rise from first to last."""
+    """Return the length of the longest increasing subsequence."""
     ends = list[int]()
     for number in numbers:
         at = bisect_left(ends, number)
@@ -115,7 +117,7 @@ def longest_rise(numbers: list[int]) -> int:
 
 
 def heads(path: Path) -> tuple[int, re.Pattern[str]]:
-    """(pages, what finds a running head in text): lines that recur among the first or last two of pages."""
+    """Return (number of pages, pattern of running heads): lines that recur among the first or last two of pages."""
     import pypdfium2
 
     counted = Counter[str]()
@@ -129,7 +131,7 @@ def heads(path: Path) -> tuple[int, re.Pattern[str]]:
 
 
 def licences(unpacked: Path, folder: Path) -> dict[Path, list[str]]:
-    """{a PDF of the pages on which a licence stands, written to `folder`: the sentences of its text}."""
+    """Write the pages of each licence to a PDF in `folder`; return {PDF: sentences of the licence}."""
     import pypdfium2
 
     texts = dict[Path, list[str]]()
@@ -141,7 +143,7 @@ def licences(unpacked: Path, folder: Path) -> dict[Path, list[str]]:
             pages = [plain(page.get_textpage().get_text_range()) for page in document]
             counts = [sum(text in page for text in known_of_it) for page in pages]
             first = last = counts.index(max(counts))
-            # A page or two may have no sentence on one line, or none that stands on it whole.
+            # One or two pages in between may contain no whole sentence.
             while any(counts[max(first - 3, 0) : first]):
                 first -= 1
             while any(counts[last + 1 : last + 4]):
@@ -158,7 +160,7 @@ def inflated(path: Path) -> bytes:
 
 
 def source(path: Path) -> str:
-    """A text; the .tex beside a PDF, which Debian keeps gzipped where it is long."""
+    """Return the content of a text file, or of the .tex file beside a PDF, which Debian compresses if it is long."""
     if path.suffix == ".pdf":
         zipped = path.with_suffix(".tex.gz")
         path = zipped if zipped.exists() else path.with_suffix(".tex")
@@ -166,7 +168,7 @@ def source(path: Path) -> str:
 
 
 def read_by(name: str, path: Path, texts: list[str], head: re.Pattern[str]) -> tuple[Counts, list[str]]:
-    """(What was counted of what a reader read, which sentences it lacks.)"""
+    """Return (counts of the text that a reader read, sentences that it missed)."""
     read = apart(name, path)
     lines = [plain(line) for line in read["text"].splitlines()]
     flat = (" \n " if name == OURS else " ").join(lines)
@@ -182,7 +184,7 @@ def main() -> None:
     where.add_argument("--texlive", type=Path)
     where.add_argument("--papers", type=Path)
     where.add_argument("--licences", type=Path)
-    parser.add_argument("--missed", action="store_true", help="print the sentences that ours lacks, no table")
+    parser.add_argument("--missed", action="store_true", help="print the sentences that we miss, and no table")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.licences:
@@ -215,7 +217,7 @@ def table(documents: Mapping[str, Mapping[Path, list[str]]]) -> None:
             all_of.setdefault((kind, name), []).append(counts)
             cells.append(f"{counts.whole / len(texts):.0%}")
         print(f"| {path.stem} | {n_pages} | {len(texts)} | {' | '.join(cells)} |", flush=True)
-    print("\n| documents | read by | sentences whole | in order | heads and numbers left | CPU ms a page | peak MB |")
+    print("\n| documents | read by | sentences whole | in order | heads and numbers left | CPU ms per page | peak MB |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for (kind, name), read in all_of.items():
         whole, ms = sum(each.whole for each in read), 1000 * sum(each.seconds for each in read)

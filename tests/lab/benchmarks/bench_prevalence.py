@@ -1,8 +1,9 @@
-"""Does the meter count right? Sentences of a task planted, in known numbers, among sentences of other kinds.
+"""Is the estimate of in-domain sentences right? Plant known numbers of task sentences among sentences of other kinds.
 
-bc5cdr: T_C its train sentences, or the first 1,000 or 500 of them; 0, 200, 1,000 and 4,000 of its test sentences among
-31,000 others (no papers). CrossNER: T_C train and dev, all test sentences among 40,000 others, with and without the
-encyclopedia, which has sentences of these domains itself, and the same without the test sentences. One JSON line each.
+bc5cdr: T_C is its train sentences, or the first 1,000 or 500 of them. 0, 200, 1,000 and 4,000 of its test sentences are
+planted among 31,000 others (no papers). CrossNER: T_C is train and dev. All test sentences are planted among 40,000
+others, with and without the encyclopedia, which itself contains sentences of these domains. The same is measured
+without the test sentences. Each case prints a JSON line.
 
     python -m tests.lab.benchmarks.bench_prevalence [--seeds 0 1 2] [--data ../shared/data] [--vectors FILE.npz]
 """
@@ -37,7 +38,7 @@ Case = tuple[str, Sequence[str], Sequence[str], Sequence[str]]  # its name, T_C,
 
 
 def cases(data: Path, seed: int) -> Iterator[Case]:
-    """What is counted; the seed draws what is planted, and T_C where it is a part."""
+    """Yield the cases. The seed draws the planted sentences of bc5cdr."""
     others = {name: sample(data, name, n) for name, n in OTHERS.items()}
     plain = [s for name, rows in others.items() if name not in PAPERS for s in rows]
     train, test = (list(dict.fromkeys(sentences(data / "bc5cdr" / f"{part}.conll"))) for part in ("train", "test"))
@@ -54,7 +55,7 @@ def cases(data: Path, seed: int) -> Iterator[Case]:
 
 
 def embedded(texts: Sequence[str], kept: Path | None) -> dict[str, FloatArray]:
-    """{sentence: its vector}; `kept`: a file that has them, or will."""
+    """Return {sentence: vector}. kept: file to read the vectors from, or to write them to if it does not exist."""
     if kept and kept.exists():
         with np.load(kept) as file:
             return dict(zip(file["texts"].tolist(), file["vectors"], strict=True))
@@ -65,7 +66,7 @@ def embedded(texts: Sequence[str], kept: Path | None) -> dict[str, FloatArray]:
 
 
 def measure(library: Library, case: Case, vectors: dict[str, FloatArray], seed: int) -> dict[str, object]:
-    """What the meter says of a case."""
+    """Return the estimate for a case."""
     name, task, planted, others = case
     pile = [s for s in dict.fromkeys([*planted, *others]) if s not in set(task)]
     random.Random(seed).shuffle(pile)
@@ -101,8 +102,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--only", default="", help="Cases whose name begins so.")
-    parser.add_argument("--vectors", type=Path, help="Keep the embeddings in this file, or take them from it.")
+    parser.add_argument("--only", default="", help="Only cases whose name starts with this.")
+    parser.add_argument("--vectors", type=Path, help="Store the embeddings in this file, or read them from it.")
     args = parser.parse_args()
     all_of_them = [(seed, case) for seed in args.seeds for case in cases(args.data, seed)]
     texts = list(dict.fromkeys(s for _, (_, *parts) in all_of_them for part in parts for s in part))

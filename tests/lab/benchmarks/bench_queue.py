@@ -1,11 +1,11 @@
-"""Seconds to queue sentences again after labels were added, with a domain corpus of a million rows.
+"""Measure the seconds to queue sentences again after labels were added, with a domain corpus of a million rows.
 
     python -m tests.lab.benchmarks.bench_queue [--rows 1000000] [--n 25] [--home DIR]
 
-D_C: rows of eight to fourteen random words. Its vectors are random numbers, written as a finished `embed` run; audit and
-scores (`cos-pretrained`) are real. The first queue makes both, which happens once. Then five labelled sentences are added
-to the training set, and the queue is made again: that is the time that counts. The tagger is trained for one epoch
-(bundled MiniLM).
+D_C: rows of eight to fourteen random words. Its vectors are random numbers, written as a finished `embed` run; audit
+and scores (`cos-pretrained`) are real. The first queue computes both, which happens once. Then five labelled sentences
+are added to the training set, and the queue is computed again; this second time is the result. The tagger is trained
+for one epoch (bundled MiniLM).
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Does a rebuilt training set make a tagger look at contexts? Plain test set, unseen names, names of other types.
+"""Does a rebuilt training set make a tagger use contexts? Test it on plain text, unseen names and names of other types.
 
     python -m tests.lab.benchmarks.bench_rebuild [--train 1000] [--arms ...] [--seeds 1 2 3] [--home DIR]
 
-An experiment on the first sentences of conll2003 (Ma et al. 2023, Tables 3 and 4): PVI by the bundled encoder, L_C rebuilt by it,
-taggers with and without; tested on `test`, `ood/oov` and `ood/cross_category`, each by itself. Sized for two cores
-(one to three hours; the whole corpus wants a GPU: --train 0 --dev 0 --preset paper, whose taggers here are those of
-`paper-bias`, Table 8). Killed and begun again with the same --home it goes on.
+An experiment on the first sentences of conll2003 (Ma et al. 2023, Tables 3 and 4): the bundled encoder computes the
+PVI, L_C is rebuilt by it, and taggers are trained with and without. They are tested separately on `test`, `ood/oov` and
+`ood/cross_category`. Sized for two cores (one to three hours). The whole corpus needs a GPU: --train 0 --dev 0 --preset
+paper, with the taggers of `paper-bias` (Table 8). After a kill, the same command with the same --home resumes.
 """
 
 import argparse
@@ -30,9 +30,9 @@ SEED = 0  # of the bootstrap
 
 
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
-    """A line an arm and test set, each with its spread and, against none and against unchanged copies, its interval."""
+    """Print a line per arm and test set, with the spread and the intervals against `none` and unchanged copies."""
     print(
-        "\n| arm | test set | dev F1 | F1 a seed | mean ± sd | against none | against copies | verdict |"
+        "\n| arm | test set | dev F1 | F1 per seed | mean ± sd | against none | against copies | verdict |"
         "\n|---|---|---:|---|---:|---|---|---|"
     )
     copied = {row["arm"].removeprefix(COPIES): row for row in rows if row["arm"].startswith(COPIES)}
@@ -53,7 +53,7 @@ def gained(delta: float, interval: tuple[float, float]) -> str:
 
 
 def above(row: Mapping[str, Any], control: Mapping[str, Any], number: int) -> tuple[float, tuple[float, float]]:
-    """An arm's F1 on one of the test sets less that of its unchanged copies, and its 95% interval."""
+    """Return an arm's F1 minus that of its unchanged copies on one test set, and the 95% interval."""
     if not number:
         return row["delta_random"], row["interval_random"]
     ours, unchanged = ([runs.get(run) for run in line["finetune_runs"]] for line in (row, control))
@@ -62,7 +62,7 @@ def above(row: Mapping[str, Any], control: Mapping[str, Any], number: int) -> tu
 
 
 def measured() -> None:
-    """What the PVI said of the training set, and what was changed."""
+    """Print the PVI results of the training set, and the number of changes."""
     for run in runs.listed("difficulty")[:1]:
         told = run.result()
         bits = ", ".join(f"{view} {value:.3f} bits" for view, value in told["v_information"].items())
@@ -79,10 +79,10 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--train", type=int, default=1000, help="Training sentences; 0: all.")
     parser.add_argument("--dev", type=int, default=500, help="Dev sentences; 0: all.")
-    parser.add_argument("--test", type=int, default=0, help="Sentences of every test set; 0: all.")
+    parser.add_argument("--test", type=int, default=0, help="Sentences per test set; 0: all.")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--preset", default="quick", help="quick, or paper: taggers as paper-bias trains them.")
-    parser.add_argument("--epochs", type=int, default=10, help="As in Table 8.")
+    parser.add_argument("--epochs", type=int, default=10, help="Epochs of fine-tuning; 10 in Table 8.")
     parser.add_argument("--home", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
-"""How many planted label errors `label review` lists first.
+"""Count how many planted label errors `label review` lists first.
 
     python -m tests.lab.benchmarks.bench_review [--corpora conll2003 bc5cdr] [--seeds 1 2] [--out DIR]
 
 From a corpus, 300 training sentences are drawn; a tenth of the sentences with an entity get one error: another type, no
 label, or a border that is one token off, a third each. The review checks them with five taggers (bundled MiniLM, preset
-`quick`, 100 dev sentences). Of the first k listed sentences, where k is the number of planted errors, it counts those with
-a planted error, by kind of error. The corpora have errors of their own, which count as false alarms. Chance is the share
-of planted sentences. The same command goes on where it ended.
+`quick`, 100 dev sentences). Of the first k listed sentences, where k is the number of planted errors, it counts those
+with a planted error, by kind of error. The corpora have errors of their own, which count as false alarms. Chance is the
+share of planted sentences. The same command resumes.
 """
 
 import argparse

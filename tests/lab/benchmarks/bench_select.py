@@ -1,7 +1,7 @@
-"""Selecting from a large D_C: rate, memory, kill -9 and resume, and how fast a budget answers.
+"""Select from a large D_C: rate, memory, resuming after SIGKILL, and the time to apply a budget.
 
-D_C: the first N sentences of real unlabelled text (default 300,000); T_C: crossner-music. The command line is run
-twice in homes of their own: undisturbed, and killed with SIGKILL half way and resumed; both S_C must be equal.
+D_C: the first N sentences of real unlabelled text (default 300,000). T_C: crossner-music. The command runs twice in
+separate homes: once undisturbed, and once killed with SIGKILL half way and resumed. Both S_C must be equal.
 
     python -m tests.lab.benchmarks.bench_select [--rows 300000] [--strategy classifier] [--data ../shared/data]
 """
@@ -61,7 +61,7 @@ def command(home: Path, scratch: Path, data: Path, strategy: str, output: Path) 
 
 
 def run(words: list[str], kill_at: float | None = None) -> tuple[dict[str, object], float, float]:
-    """(result, seconds, peak resident MiB); killed when that share of the embedding is done, if asked."""
+    """Run a command; return (result, seconds, peak resident MiB). kill_at: chunks after which it is killed."""
     begin, peak = time.perf_counter(), 0.0
     process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     watched = psutil.Process(process.pid)
@@ -87,7 +87,7 @@ def chunks_done(home: Path) -> int:
 
 
 def million() -> None:
-    """The slider's work at a million scores, and scoring a million stored rows."""
+    """Time what the budget slider does with a million scores, and the scoring of a million stored rows."""
     from core.config import Budget
     from core.results import Scores
     from core.selection.choose import choose, ranking
@@ -142,10 +142,10 @@ def main() -> None:
         _, rest, _ = run(words)
         result, seconds, peak = run(command(scratch / "home-a", scratch, args.data, args.strategy, a))
         print(f"| `{args.strategy}`, {result['of']:,} sentences, from files to S_C | {seconds:.0f} s |")
-        print(f"| the same, sentences a second | {args.rows / seconds:,.0f} |")
+        print(f"| the same, sentences per second | {args.rows / seconds:,.0f} |")
         print(f"| peak resident memory of the worker | {peak:,.0f} MiB |")
-        print(f"| killed after {killed} chunks, resumed, the rest took | {rest:.0f} s |")
-        print(f"| S_C of both byte for byte equal | {a.read_bytes() == b.read_bytes()} |")
+        print(f"| killed after {killed} chunks; time of the resumed command | {rest:.0f} s |")
+        print(f"| both S_C are equal byte for byte | {a.read_bytes() == b.read_bytes()} |")
         assert a.read_bytes() == b.read_bytes()
     million()
 

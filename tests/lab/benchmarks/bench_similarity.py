@@ -1,8 +1,8 @@
-"""The real table: five sources, capped alike, against five targets; minutes, and what it says (issue 4).
+"""Compute the table of five sources, with equal caps, against five targets; print it, its minutes and memory (issue 4).
 
     python -m tests.lab.benchmarks.bench_similarity [--data DIR] [--home DIR] [--cap equal] [--draws 3] [--sizes 2]
 
-Reading and sealing the corpora is timed apart: it happens once. Prints the tables, the minutes, the peak memory.
+Reading and sealing the corpora is timed separately, because it happens once.
 """
 
 import argparse
@@ -57,8 +57,8 @@ def measure(options: argparse.Namespace) -> None:
     print("\n".join(in_words(run.id)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
-        f"\n{minutes:.1f} minutes ({options.draws} draws, {result['cap_tokens']:,} tokens a source), peak {peak:.1f} GB; "
-        f"reading the corpora before: {reading:.0f} s"
+        f"\n{minutes:.1f} minutes ({options.draws} draws, {result['cap_tokens']:,} tokens per source), "
+        f"peak {peak:.1f} GB; reading the corpora before: {reading:.0f} s"
     )
     for (target, name), source in EXPECTED.items():
         found = result["closest"][target].get(name, "a tie")
@@ -66,7 +66,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def added(path: Path, name: str) -> str:
-    """The corpus's fingerprint; read where it is not here yet."""
+    """Return a corpus's fingerprint; import the corpus if it is missing."""
     from core.importing import view as corpora
     from core.projects import runs
 

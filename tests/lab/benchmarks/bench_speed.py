@@ -1,14 +1,14 @@
-"""What a tagger's chain cost and costs: seconds of a seed on CrossNER music, and sentences a second of tagging at 57
-tags; here, or at another commit.
+"""Time a tagger's CRF at this or another commit: seconds per seed on CrossNER music, and the rate of tagging.
 
     python tests/lab/benchmarks/bench_speed.py [--data ../shared/data] [--seeds 1 2 3] [--epochs N] [--sentences 4000]
 
-It measures the tree that it is started in, so that one file measures two commits alike:
+It measures the tree in which it is started, so that one file measures two commits alike:
 
     cd OLD; PYTHONPATH=. python /path/to/tests/lab/benchmarks/bench_speed.py --data /path/to/data
 
-Both train and decode among all tag sequences, as was usual at ea58d4f. The tagger of 57 tags is one of CrossNER AI,
-trained for five epochs; the sentences are of encyclopedia, the best of three passes. A JSON line.
+Both train and decode over all tag sequences, as was usual at ea58d4f. The rate of tagging is in sentences per second,
+by a tagger with 57 tags, trained on CrossNER AI for five epochs. The sentences are from Wikipedia, and the best of
+three passes counts. The output is a JSON line.
 """
 
 import argparse
@@ -28,8 +28,8 @@ TIMES = 3
 
 
 def execute(kind: str, options: Mapping[str, object]) -> Any:
-    """A run of the tree that this was started in."""
-    for name in ("core.projects.runs", "core.facade.runs", "core.facade"):  # as later and earlier commits have it
+    """Execute a run in the tree in which this was started."""
+    for name in ("core.projects.runs", "core.facade.runs", "core.facade"):  # names in later and earlier commits
         with suppress(ModuleNotFoundError):
             if hasattr(module := importlib.import_module(name), "execute"):
                 return module.execute(kind, options)
@@ -37,7 +37,7 @@ def execute(kind: str, options: Mapping[str, object]) -> Any:
 
 
 def trained(folder: Path, **options: object) -> Any:
-    """The run of taggers that learn from a labelled corpus, none of them pre-trained."""
+    """Train taggers on a labelled corpus, without pre-training; return the run."""
     files = {split: str(folder / f"{split}.conll") for split in ("train", "dev", "test")}
     corpora = {split: execute("add", {"path": path}).result()["corpus"] for split, path in files.items()}
     given = {**corpora, "test": (corpora["test"],), "constrained": False, **options}
@@ -45,7 +45,7 @@ def trained(folder: Path, **options: object) -> Any:
 
 
 def a_second(model: Path, file: Path, n: int) -> dict[str, object]:
-    """Sentences that a tagger reads and decodes a second, confidences too, as `tag` has them."""
+    """Return the sentences per second that a tagger reads and decodes, with confidences, as `tag` does."""
     from core.models.taggers import load_tagger
     from core.text.sentence import Sentence, sentence_id
     from core.text.words import clean, tokenize
@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--epochs", type=int, help="At most so many; without: as the preset says.")
+    parser.add_argument("--epochs", type=int, help="Maximum number; default: the preset's.")
     parser.add_argument("--sentences", type=int, default=4000)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

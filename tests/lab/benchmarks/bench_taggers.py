@@ -1,11 +1,11 @@
-"""Taggers on MiniLM with no pre-training, by how their tags hang together: as it was, constrained, softmax, a chain
-that learns.
+"""Compare heads of taggers on MiniLM without pre-training: CRF as it was, constrained, softmax, CRF with its own rate.
 
     python -m tests.lab.benchmarks.bench_taggers [--corpora crossner-ai ...] [--arms chain ...] [--seeds 1 2 3] [--out DIR]
 
-The preset is `quick`; arms differ in the chain alone. `conll2003` is cut to its first 1,000 training sentences. Every
-training leaves a line in DIR/lines.jsonl and its test table beside it; killed and begun again with the same DIR it goes
-on. At the end every arm stands beside `as it was`, with an interval over seeds and test sentences.
+The preset is `quick`; the arms differ only in the head. `conll2003` is limited to its first 1,000 training sentences.
+Every training appends a line to DIR/lines.jsonl and writes its test table beside it. After a kill, the same command
+with the same DIR resumes. At the end, every arm is compared with `as it was`, with an interval over seeds and test
+sentences.
 """
 
 import argparse
@@ -37,7 +37,7 @@ BEFORE = "as it was"
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """How tags hang together. chain_rate: None: that of the head. level: transitions begin at 0, not at random."""
+    """A tagger's head. chain_rate: learning rate of the CRF; None: the head's. level: start transitions at 0."""
 
     head: str = "crf"
     constrained: bool = True
@@ -54,7 +54,7 @@ ARMS = {
 
 
 def trained(splits: dict[str, list[Sentence]], arm: Arm, seed: int, encoder: str) -> tuple[dict[str, Any], Evaluation]:
-    """What one training came to: a line, and its table on the test sentences."""
+    """Train one tagger; return its line and its table on the test sentences."""
     from transformers import set_seed
 
     from core.models.tagger import prediction_of
@@ -110,13 +110,13 @@ def trained(splits: dict[str, list[Sentence]], arm: Arm, seed: int, encoder: str
 
 
 def summary(lines: list[dict[str, Any]], out: Path) -> list[str]:
-    """A row an arm and corpus, beside `as it was`."""
+    """Return one row per arm and corpus, with the difference to `as it was`."""
     groups = defaultdict(list)
     for line in sorted(lines, key=lambda line: line["seed"]):
         groups[line["corpus"], line["arm"]].append(line)
     tables = {key: [Evaluation.load(table_file(out, line)) for line in group] for key, group in groups.items()}
     rows = [
-        "| corpus | arm | test F1 a seed | mean ± sd | over as it was | macro | ECE | chain moved | seconds a seed |"
+        "| corpus | arm | test F1 per seed | mean ± sd | over as it was | macro | ECE | chain moved | seconds per seed |"
     ]
     rows += ["|---|---|---|---:|---|---:|---:|---:|---:|"]
     for (corpus, arm), group in groups.items():
@@ -176,7 +176,7 @@ def main() -> None:
                 **found,
             }
             table.save(table_file(given.out, line))
-            with path.open("a") as file:  # after its table: a line says that all of it is there
+            with path.open("a") as file:  # after the table, so that a line means that both exist
                 file.write(json.dumps(line) + "\n")
             lines.append(line)
     print(*summary(lines, given.out), sep="\n")

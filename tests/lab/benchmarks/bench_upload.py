@@ -1,9 +1,10 @@
-"""What an upload costs the server in memory, and whether it gives it back.
+"""Measure the server memory that an upload takes, and how much of it is released.
 
     python -m tests.lab.benchmarks.bench_upload [--megabytes 300]
 
-A real server and chromium: a text file goes in by the page Corpora and is looked at, not imported. Resident memory
-is read every 20 ms. Goals: at most 400 MB more during an upload of 300 MB, at most 100 MB more ten seconds after it.
+With a real server and chromium, a text file is uploaded on the page Corpora and previewed, not imported. Resident
+memory is read every 20 ms. Goals: at most 400 MB more during an upload of 300 MB, at most 100 MB more ten seconds after
+it.
 """
 
 import argparse
@@ -21,7 +22,7 @@ WAIT = 10  # seconds after which memory should be back
 
 
 def upload(page: Page, file: Path) -> float:
-    """Seconds until the file's first rows are shown."""
+    """Return the seconds until the file's first rows are shown."""
     began = time.perf_counter()
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(file)
     expect(page.get_by_text("First rows")).to_be_visible(timeout=300_000)
@@ -48,7 +49,7 @@ def main() -> None:
             took = upload(page, file)
             time.sleep(WAIT)
             after = watch.now
-        print(f"{size / MB:.0f} MB uploaded and looked at in {took:.1f} s; resident memory of the server:")
+        print(f"{size / MB:.0f} MB uploaded and previewed in {took:.1f} s; resident memory of the server:")
         print(f"before     {before / MB:5.0f} MB")
         print(f"at most   {(watch.peak - before) / MB:+6.0f} MB   goal +400 MB")
         print(f"{WAIT} s after {(after - before) / MB:+5.0f} MB   goal +100 MB")

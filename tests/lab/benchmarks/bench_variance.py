@@ -1,16 +1,16 @@
-"""How much of the variance of test F1 comes from the tagger's seed, and how much from the pre-training.
+"""Split the variance of test F1 into the part of the tagger's seed and the part of the pre-training.
 
     python -m tests.lab.benchmarks.bench_variance [--corpora crossner-music bc5cdr] [--pretrainings 1 ... 8] [--out DIR]
 
-A pre-training reads T_C (the text of the training set) and 5,000 random sentences of other text, both drawn by its seed:
-Wikipedia for `crossner-music`, PubMed for `bc5cdr` (with its first 300 training and 150 dev sentences). Each is followed
-by four taggers (bundled MiniLM, presets `quick`). Every tagger appends a JSON line with its counts to DIR/variance.jsonl;
-the same command goes on where it ended.
+A pre-training reads T_C (the text of the training set) and 5,000 random sentences of other text, both drawn by its
+seed: Wikipedia for `crossner-music`, PubMed for `bc5cdr` (with its first 300 training and 150 dev sentences). Each is
+followed by four taggers (bundled MiniLM, presets `quick`). Every tagger appends a JSON line with its counts to
+DIR/variance.jsonl; the same command resumes.
 
-At the end, a table shows both variances (one-way random effects) with their 95% intervals, and the number of taggers per
-pre-training that narrows an interval most per second: the square root of (variance of taggers / of pre-trainings) times
-(seconds of a pre-training / of a tagger). A second table shows how well differences in the mean log-probability of the
-gold tags predict differences in F1, between taggers of one pre-training and between pre-trainings.
+At the end, a table shows both variances (one-way random effects) with their 95% intervals, and the number of taggers
+per pre-training that narrows an interval most per second: the square root of (variance of taggers / of pre-trainings)
+times (seconds of a pre-training / of a tagger). A second table shows how well differences in the mean log-probability
+of the gold tags predict differences in F1, between taggers of one pre-training and between pre-trainings.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Was it worth it? A whole experiment on real text: encoders pre-trained on what each arm selects, taggers, a verdict.
+"""Run a whole experiment on real text: encoders pre-trained on the selection of each arm, taggers, and a verdict.
 
     python -m tests.lab.benchmarks.bench_worth [--domain crossner-music] [--seeds 1 2 3] [--home DIR]
 
-T_C: train and dev sentences of a CrossNER domain (those of test are looked for and left out; those of dev may be
-learnt from as plain text). D_C: all of wikipedia and wikipedia-people and a seeded 15,000 each of news, reviews,
-pubmed and legal: 109,482 sentences. S_C: 5,000 of them. Writes PLAN.yaml, which `python -m core experiment` takes too.
-Killed and begun again with the same --home it goes on.
+T_C: train and dev sentences of a CrossNER domain. Sentences of test are searched for and left out; those of dev may be
+used as plain text for pre-training. D_C: all of wikipedia and wikipedia-people, and a seeded sample of 15,000 each of
+news, reviews, pubmed and legal: 109,482 sentences. S_C: 5,000 of them. Writes PLAN.yaml, which `python -m core
+experiment` accepts too. After a kill, the same command with the same --home resumes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ARMS = ("none", "tapt", "random", "cos-pretrained", "classifier", "ner-selected"
 
 
 def write_corpora(data: Path, domain: str, folder: Path) -> None:
-    """task.txt and domain.txt."""
+    """Write task.txt and domain.txt."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for name in (*WHOLE, *SHARED):
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+", default=ARMS)
     parser.add_argument("--budget", default="5000")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--epochs", type=int, default=20, help="Of fine-tuning; quick alone would take 40.")
+    parser.add_argument("--epochs", type=int, default=20, help="Epochs of fine-tuning; `quick` has 40.")
     parser.add_argument("--home", type=Path, default=Path("/tmp/winnow-worth"))
     given = parser.parse_args()
     files = given.home / "files"

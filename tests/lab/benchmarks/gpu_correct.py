@@ -1,6 +1,6 @@
-"""Part 1 of bench_gpu: is it right on a card? Each figure beside the processor's float32, or beside enumeration.
+"""Part 1 of bench_gpu, correctness: each figure is compared with the CPU in fp32, or with enumeration.
 
-`right` says whether a figure is within its bound; the bounds of bf16 are those of its 8 bits.
+`right` is true if a figure is within its bound. The bounds for bf16 allow for its 8 bits.
 """
 
 import itertools
@@ -41,7 +41,7 @@ TYPES = [f"t{i}" for i in range(14)]  # 57 tags, as CrossNER's domains have
 
 
 def machine(scope: Scope) -> Values:
-    """What it runs on."""
+    """Describe the machine."""
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
     if scope.rehearsal:
         return {"name": cards.processor(), **versions, "why no card": cards.hindrance()}
@@ -57,7 +57,7 @@ def machine(scope: Scope) -> Values:
 
 
 def encoder(scope: Scope) -> Values:
-    """Vectors of the same sentences."""
+    """Compare the vectors of the same sentences."""
     texts = scope.written[: scope.texts]
     usual, _ = Encoder.load(scope.encoder, device="cpu", precision="fp32").encode(texts)
     usual = usual.astype(np.float32)
@@ -75,13 +75,13 @@ def encoder(scope: Scope) -> Values:
 
 
 def _least_cosine(a: FloatArray, b: FloatArray) -> float:
-    """Of two sets of vectors, row by row."""
+    """Return the lowest cosine between two sets of vectors, row by row."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     return float(((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)).min())
 
 
 def mlm(scope: Scope) -> Values:
-    """Loss and gradient of a masked batch."""
+    """Compare the loss and the gradient of a masked batch."""
 
     def of(device: str, precision: str) -> tuple[float, Tensor]:
         torch.manual_seed(0)
@@ -111,7 +111,7 @@ def mlm(scope: Scope) -> Values:
 
 
 def crf(scope: Scope) -> Values:
-    """The chain: loss and gradient beside pytorch-crf in float64 on the processor; posteriors beside every path."""
+    """Compare the CRF's loss and gradient with pytorch-crf in float64 on the CPU, and posteriors with all paths."""
     torch.manual_seed(0)
     tags, n = bioes_tags(TYPES), 60
     mask = torch.arange(n) < torch.tensor([[n], [37], [1], [22]])
@@ -144,7 +144,7 @@ def crf(scope: Scope) -> Values:
 
 
 def _enumerated(scope: Scope) -> float:
-    """How far the posteriors of words' tags are from those of all sequences of a short sentence."""
+    """Return the largest error of tag posteriors, compared with all tag sequences of a short sentence."""
     chain = LinearChain(bioes_tags(["A"]), constrained=True).double().to(scope.device)
     emissions = 3 * torch.randn(1, 5, 5, dtype=torch.float64)
     begin, follow, end = (part.detach().cpu() for part in chain._scores(True))
@@ -161,7 +161,7 @@ def _enumerated(scope: Scope) -> float:
 
 
 def tagger(scope: Scope) -> Values:
-    """What a tagger finds, and how sure it is of it."""
+    """Compare a tagger's tags and confidences."""
     sentences, values = scope.sentences(min(scope.texts, 500)), dict[str, Any]()
 
     def asked(device: str, precision: Precision) -> tuple[list[Any], Any]:
@@ -181,14 +181,16 @@ def tagger(scope: Scope) -> Values:
 
 
 def killed(precision: Precision) -> Callable[[Scope], Values]:
-    """A training in a process of its own, ended by SIGKILL behind a checkpoint and gone on with here, beside one that
-    nobody disturbed."""
+    """Return a figure that kills a training after a checkpoint, resumes it, and compares it with an undisturbed one.
+
+    The killed training runs in its own process; this process resumes it.
+    """
 
     def figure(scope: Scope) -> Values:
         with home(scope, f"killed {precision}"):
             corpora = {split: runs.fingerprint_of(str(getattr(LEGAL, split))) for split in SPLITS}
             options = {**corpora, "test": (corpora["test"],), "init": scope.encoder, "precision": precision, **FEW}
-            for run in runs.listed("finetune"):  # of an attempt that was ended itself
+            for run in runs.listed("finetune"):  # left by an attempt that was killed
                 removals.remove_run(run.id)
             try:
                 calm = _told(runs.execute("finetune", options))
@@ -210,7 +212,7 @@ def killed(precision: Precision) -> Callable[[Scope], Values]:
             "same_bytes": same,
             "f1": calm["f1"],
             "f1_off": off,
-            # What is trained on a card may differ in its last digits from one time to the next.
+            # On a GPU, repeated trainings may differ in the last digits.
             "right": interrupted == "interrupted" and (same if scope.rehearsal else off < 2.0),
         }
 
@@ -218,11 +220,12 @@ def killed(precision: Precision) -> Callable[[Scope], Values]:
 
 
 def repeated(scope: Scope) -> Values:
-    """A training made twice, as it is and by torch's deterministic algorithms: the same bytes, and what do these cost?
+    """Train twice without and twice with torch's deterministic algorithms: are the bytes equal, and what is the cost?
 
-    cuBLAS needs no word: with one stream it adds in one order."""
+    cuBLAS needs no setting, because with one stream it adds in one order.
+    """
     values, switches = dict[str, Any](), vars(torch.utils)["deterministic"]
-    before, switches.fill_uninitialized_memory = switches.fill_uninitialized_memory, False  # else it writes all memory
+    before, switches.fill_uninitialized_memory = switches.fill_uninitialized_memory, False  # else it fills all memory
     try:
         for name, only in (("as it is", False), ("deterministic", True)):
             torch.use_deterministic_algorithms(only, warn_only=True)
@@ -250,7 +253,7 @@ def _kill(run: Run) -> None:
 def _begun(options: Mapping[str, object]) -> Run:
     recipe = KINDS["finetune"]
     run = register(recipe, recipe.config.parse(dict(options)), store())
-    launch.start(run, module="tests.runs.training_worker")  # a checkpoint ten times a second
+    launch.start(run, module="tests.runs.training_worker")  # ten checkpoints per second
     return run
 
 
@@ -266,7 +269,7 @@ def _wait(true: Callable[[], object]) -> None:
 
 
 def memory(scope: Scope) -> Values:
-    """Embedding on a card that has not the memory for its usual batches: in smaller ones, to the same vectors."""
+    """Embed on a GPU without the memory for the usual batches: smaller batches must give the same vectors."""
     texts = [" ".join(scope.written[i : i + 8]) for i in range(min(scope.texts, 512))]
     model = Encoder.load(scope.encoder, device=scope.device, precision="fp32")
     release_memory()
@@ -281,7 +284,7 @@ def memory(scope: Scope) -> Values:
 
 @contextmanager
 def _little_memory(before: int) -> Iterator[None]:
-    """A card with a third of what was taken beyond `before`; on a processor one that is said to hold eight rows."""
+    """Limit a GPU to a third of the memory used beyond `before`; on a CPU, raise out of memory above eight rows."""
     if torch.cuda.is_available():
         peak, total = torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory
         release_memory()
@@ -306,7 +309,7 @@ def _little_memory(before: int) -> Iterator[None]:
 
 
 def calibrate(scope: Scope) -> Values:
-    """What `calibrate` finds; before it was mended it failed on every card."""
+    """Return the results of `calibrate`, which failed on every GPU before it was fixed."""
     with home(scope, "demo"):
         run = runs.execute("calibrate", experiments.calibrations(_demo(scope))[0])
         result = experiments.calibrated(run.id)
@@ -315,7 +318,7 @@ def calibrate(scope: Scope) -> Values:
 
 
 def demo(scope: Scope) -> Values:
-    """`python -m core demo`: its seconds and its table."""
+    """Return the table and the hours of `python -m core demo`."""
     with home(scope, "demo"):
         result = runs.execute("experiment", _demo(scope)).result()
     rows = {row["arm"]: {name: row[name] for name in ("mean", "sd", "verdict")} for row in result["leaderboard"]}

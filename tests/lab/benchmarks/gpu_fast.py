@@ -1,4 +1,4 @@
-"""Part 2 of bench_gpu: how fast, against what the card multiplies and against what others would use."""
+"""Part 2 of bench_gpu, speed: compared with the GPU's matrix products and with other libraries."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ from tests.lab.benchmarks.gpu_scope import CARRIED, LEGAL, SPLITS, Scope, home, 
 
 
 def rates(scope: Scope) -> Values:
-    """TFLOP/s of a square matrix product, random numbers: what shares are shares of."""
+    """Return the TFLOP/s of a square matrix product with random numbers. `share` refers to them."""
     found = {}
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         a, b = (torch.randn(scope.side, scope.side, device=scope.device).to(dtype) for _ in range(2))
@@ -36,14 +36,17 @@ def rates(scope: Scope) -> Values:
 
 
 def share(flops: float, scope: Scope) -> float:
-    """FLOP/s as a share of what is multiplied in the precision that `auto` takes."""
+    """Return FLOP/s as a share of the matrix products in the precision that `auto` selects."""
     dtype = pick_dtype("auto", pick_device())
     return flops / 1e12 / float(rates(scope)["bf16" if dtype == torch.bfloat16 else "fp32"])
 
 
 def launches(scope: Scope) -> Values:
-    """What a GPU waits for where batches are small: microseconds of one operation on one number, and milliseconds of a
-    plain training step of a BERT-base on 64, 256, and 1,024 sequences of 24 pieces."""
+    """Measure what a GPU waits for if batches are small.
+
+    These are microseconds of one operation on one number, and milliseconds of a plain training step of a BERT-base on
+    64, 256, and 1,024 sequences of 24 pieces.
+    """
     number = torch.zeros(1, device=scope.device)
     times = 200 * scope.steps
     values: dict[str, Any] = {"operation_us": 1e6 / times * seconds(lambda: [number.add_(1) for _ in range(times)], 2)}
@@ -67,13 +70,15 @@ def launches(scope: Scope) -> Values:
 
 
 def shapes(scope: Scope) -> Values:
-    """Milliseconds of forward and backward on batches of new shapes, and of the same shapes again: as runs do it, and
-    with cuDNN's attention allowed, as torch has it by default."""
+    """Return milliseconds of forward and backward on batches of new shapes, and of the same shapes again.
+
+    Both are measured with the settings of runs, and with cuDNN's attention enabled, which is torch's default.
+    """
     model = MaskedLM.load(scope.encoder, device=scope.device).model.train()
     values: dict[str, Any] = {}
 
     def each(rows: int) -> float:
-        """Read twelve shapes; masked, as a padded batch is."""
+        """Run twelve shapes, masked like a padded batch."""
         for width in range(20, 32):
             ids = torch.randint(5, model.config.vocab_size, (rows, width), device=scope.device)
             mask = torch.ones_like(ids)
@@ -83,7 +88,7 @@ def shapes(scope: Scope) -> Values:
             torch.autograd.backward(loss)
         return float(loss.detach())
 
-    each(4)  # kernels are loaded
+    each(4)  # loads the kernels
     try:
         for rows, name in enumerate(("runs", "cudnn"), 2 if scope.rehearsal else 40):
             torch.backends.cuda.enable_cudnn_sdp(name == "cudnn")
@@ -95,7 +100,7 @@ def shapes(scope: Scope) -> Values:
 
 
 def embedding(scope: Scope) -> Values:
-    """Sentences a second beside `SentenceTransformer.encode` with the same weights, both in the same precision."""
+    """Compare sentences per second with `SentenceTransformer.encode`, with the same weights and precision."""
     texts = scope.written[: scope.fast]
     ours = Encoder.load(scope.encoder)
     ours.encode(texts[:512])
@@ -126,7 +131,7 @@ def embedding(scope: Scope) -> Values:
 
 
 def embed(scope: Scope) -> Values:
-    """The whole run `embed` of a corpus: read, cut, encoded, written."""
+    """Time a whole `embed` run of a corpus: reading, tokenising, encoding, writing."""
     with home(scope, "embed"):
         path = scope.out / "fast.txt"
         path.write_text("\n".join(scope.written[: scope.fast]) + "\n", encoding="utf-8")
@@ -137,7 +142,7 @@ def embed(scope: Scope) -> Values:
 
 
 def mlm(scope: Scope) -> Values:
-    """Real pieces a second of pre-training, memory, beside a stock `Trainer`, both in the device's own precision."""
+    """Compare pre-training with a stock `Trainer`: real pieces per second and memory, in the device's own precision."""
     bf16 = pick_dtype("auto", pick_device()) == torch.bfloat16
     texts, values = scope.written[: 64 * 50], dict[str, Any]({"bf16": bf16})
     for name, work in (("stock", bench_mlm.stock), ("ours", bench_mlm.ours)):
@@ -153,7 +158,7 @@ def mlm(scope: Scope) -> Values:
 
 
 def _large(scope: Scope) -> MaskedLM:
-    """A BERT-base of random weights over the encoder's own vocabulary."""
+    """Return a BERT-base with random weights and the encoder's vocabulary; in a rehearsal, the encoder."""
     if scope.rehearsal:
         return MaskedLM.load(scope.encoder)
     tokenizer = hub.load_tokenizer(scope.encoder)
@@ -162,7 +167,7 @@ def _large(scope: Scope) -> MaskedLM:
 
 
 def seed(scope: Scope) -> Values:
-    """Seconds of a tagger's seed, `quick`, on the corpus that part 3 learns from."""
+    """Time one seed of a tagger, with the preset `quick`, on the labelled corpus of part 3."""
     with home(scope, "seed"):
         corpora = {split: runs.fingerprint_of(str(scope.labelled[split])) for split in SPLITS}
         options = {**corpora, "test": (corpora["test"],), "init": scope.encoder, "seeds": (1,), **scope.finetune}
@@ -171,7 +176,7 @@ def seed(scope: Scope) -> Values:
 
 
 def tag(scope: Scope) -> Values:
-    """Sentences a second that a tagger of 57 tags reads and decodes, confidences too."""
+    """Return the sentences per second that a tagger with 57 tags reads and decodes, with confidences."""
     sentences = scope.sentences(scope.fast)
     tagger = new_tagger(scope.encoder, TYPES, constrained=True)
     tagger.predict(sentences[:256])
@@ -179,8 +184,10 @@ def tag(scope: Scope) -> Values:
 
 
 def together(scope: Scope) -> Values:
-    """Small trainings on one device, each a process with a home of its own: one alone, and several at once. ratio: of
-    what they would take one after the other to what they take."""
+    """Time small trainings on one device, each a process with its own home: one alone, and several at once.
+
+    ratio: estimated time in sequence / time at once.
+    """
     epochs = str(scope.finetune.get("epochs", 3))
     words = [sys.executable, "-m", "tests.lab.benchmarks.gpu_fast", scope.encoder, epochs]
     with tempfile.TemporaryDirectory() as folder:
@@ -217,7 +224,7 @@ FIGURES: dict[str, Callable[[Scope], Mapping[str, Any]]] = {
 
 
 def one(encoder: str, epochs: int) -> None:
-    """A small training, in a process and a home of its own."""
+    """Run a small training, in its own process and home."""
     if carried := os.environ.get(CARRIED):
         stand_in(Path(carried))
     corpora = {split: runs.fingerprint_of(str(getattr(LEGAL, split))) for split in SPLITS}

@@ -1,4 +1,4 @@
-"""What the parts of bench_gpu share: how large they are, the text that they read, the lines that they leave."""
+"""Common code of the parts of bench_gpu: their sizes, their text, and the lines that they write."""
 
 import gc
 import gzip
@@ -29,17 +29,17 @@ from core.text.words import tokenize
 from core.training import pretrain
 
 LEGAL = next(sample for sample in sets.sample_sets() if sample.name == "legal")
-CARRIED = "WINNOW_BENCH_ENCODER"  # for processes of a figure
+CARRIED = "WINNOW_BENCH_ENCODER"  # passes the prepared encoder on to processes that a figure starts
 SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """How large everything is. On a processor it is a rehearsal: it shows that the command runs, its figures say nothing.
+    """The sizes of everything. On a CPU it is a rehearsal: it shows that the command runs; its figures mean nothing.
 
-    texts: sentences of what is compared, fast:
-    of what is timed, domain: of D_C in part 3. side: of a matrix that is multiplied. together: trainings on one card at
-    once. data: folder of CrossNER and of unlabelled text; without it all is written by the sample's grammar.
+    texts: sentences that are compared. fast: sentences that are timed. domain: sentences of D_C in part 3. side: of a
+    multiplied matrix. together: trainings at once on one GPU. data: folder of CrossNER and of unlabelled text; without
+    it, the sample and its grammar are used.
     """
 
     out: Path
@@ -67,7 +67,7 @@ class Scope:
 
     @cached_property
     def written(self) -> list[str]:
-        """Sentences of the sample's grammar, as many as the largest part wants; some come twice."""
+        """Sentences of the sample's grammar, as many as the largest part needs; some occur twice."""
         plan, rng = SETS["legal"], random.Random(0)
         folder = Path(sets.__file__).with_name("grammars")
         grammar = Grammar([folder / name for name in ("common.txt", "legal.txt", "legal_other.txt")], rng)
@@ -92,7 +92,7 @@ class Scope:
 
     @cached_property
     def unlabelled(self) -> Path:
-        """The file of D_C: English text of `data` mixed, else sentences of the sample's grammar."""
+        """The file of D_C: the English text of `data`, shuffled; without `data`, sentences of the sample's grammar."""
         path = self.out / "domain.txt"
         if not path.exists():
             rows: list[str] = []
@@ -109,7 +109,7 @@ class Scope:
 
 
 def scope_of(out: Path, data: Path | None, encoder: str | None, usual: str = "minilm") -> Scope:
-    """That of a card where torch has one, else of a rehearsal. usual: the encoder on a card where none is named."""
+    """Return the scope for a GPU if torch has one, else for a rehearsal. usual: encoder on a GPU if none is named."""
     out.mkdir(parents=True, exist_ok=True)
     if torch.cuda.is_available():
         prepare_attention()  # as every run does
@@ -146,8 +146,10 @@ def scope_of(out: Path, data: Path | None, encoder: str | None, usual: str = "mi
 
 
 def shorten() -> None:
-    """Have a rehearsal measure for a fraction of a second what is measured for some; and for so small an encoder two
-    threads only wait for each other, and looking through libraries for garbage takes longer than a seed."""
+    """Make a rehearsal fast: shorten its measurements, use one thread, and keep libraries out of garbage collection.
+
+    With so small an encoder, two threads only wait for each other, and a garbage collection takes longer than a seed.
+    """
     calibrate.SECONDS = pretrain.PROBE_SECONDS = 0.1
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -155,7 +157,7 @@ def shorten() -> None:
 
 
 def stand_in(encoder: Path) -> None:
-    """Put a carried encoder in the place of the bundled one, which an import asks how it reads the text."""
+    """Use the prepared encoder instead of the bundled one, whose tokenizer an import needs."""
     os.environ[CARRIED] = str(encoder)
     hub._bundled = lambda: encoder
 
@@ -164,43 +166,45 @@ Figure = Callable[[Scope], Mapping[str, Any]]
 
 
 class Lines:
-    """`lines.jsonl`: a line a figure as soon as it is known. `begun` names each that was tried, so that one which takes
-    the process with it is tried last the next time."""
+    """`lines.jsonl`: one line per figure, written as soon as it is known.
+
+    The file `begun` has a line per attempt, so that a figure that kills the process is tried last in the next call.
+    """
 
     def __init__(self, out: Path) -> None:
         self._lines, self._begun = out / "lines.jsonl", out / "begun"
 
     def known(self) -> dict[str, dict[str, Any]]:
-        """Those that came out, by name."""
+        """Return the lines of figures without an error, by name."""
         lines = [json.loads(line) for line in _read(self._lines)]
         return {line["figure"]: line for line in lines if "error" not in line}
 
     def missing(self, figures: Mapping[str, Figure]) -> list[str]:
-        """Least tried first."""
+        """Return the missing figures, least tried first."""
         tries, known = Counter(_read(self._begun)), self.known()
         return sorted((name for name in figures if name not in known), key=lambda name: tries[name])
 
     def make(self, figures: Mapping[str, Figure], scope: Scope) -> None:
-        """Try what is missing, one after the other; what fails leaves a line too, and is tried again the next time."""
+        """Compute the missing figures in sequence. A failure adds a line too, and is tried again in the next call."""
         for name in self.missing(figures):
             _append(self._begun, name)
             began = time.perf_counter()
             line: dict[str, Any] = {"figure": name, "device": scope.device}
             try:
                 line |= figures[name](scope)
-            except Cancelled:  # its time is up: no figure, and no fault of it
+            except Cancelled:  # the time is up, which is no failure of the figure
                 sys.exit(3)
-            except Exception as error:  # noqa: BLE001  whatever it is, the others are still to be had
+            except Exception as error:  # noqa: BLE001  the other figures can still be computed
                 line["error"] = f"{type(error).__name__}: {str(error)[:500]}"
             line["took"] = round(time.perf_counter() - began, 1)
             _append(self._lines, json.dumps(line))
             print(json.dumps(line), flush=True)
-            if "CUDA error" in line.get("error", ""):  # after which a process has nothing of its card any more
+            if "CUDA error" in line.get("error", ""):  # the process cannot use its GPU any more
                 sys.exit(1)
 
 
 def _read(path: Path) -> list[str]:
-    """Whole lines alone: the last one may have been cut by a kill."""
+    """Return the complete lines; a kill may have cut off the last one."""
     return path.read_text(encoding="utf-8").rpartition("\n")[0].splitlines() if path.exists() else []
 
 
@@ -213,14 +217,14 @@ def _append(path: Path, line: str) -> None:
 
 
 def settled() -> float:
-    """The time, once a card has done all that it was given."""
+    """Wait until the GPU has finished all queued work, and return the time."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """What it takes at best."""
+    """Return the seconds of the fastest of several calls."""
     taken = []
     for _ in range(times):
         began = settled()
@@ -231,7 +235,7 @@ def seconds(work: Callable[[], object], times: int = 1) -> float:
 
 @contextmanager
 def home(scope: Scope, name: str) -> Iterator[Path]:
-    """A home of the figure's own, kept: its runs go on where they were ended."""
+    """Use the figure's own home during the block. It is kept, so that its runs can be resumed."""
     before, path = os.environ.get("WINNOW_HOME"), scope.out / "homes" / name
     os.environ["WINNOW_HOME"] = str(path)
     try:

@@ -1,7 +1,7 @@
-"""Part 3 of bench_gpu: is it worth it? A large D_C embedded, scored and chosen from, pre-training on all of it, on a
-quarter by `classifier` and on a quarter at random, taggers of each, the verdict.
+"""Part 3 of bench_gpu, a whole experiment with a large D_C, from its import to the verdict.
 
-The experiment is one run, which goes on where the time of a call ended.
+D_C is embedded, scored and selected from. Encoders are pre-trained on all of it, on a quarter selected by `classifier`
+and on a random quarter, and taggers are trained on each. The experiment is one run, which a later call resumes.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,15 +24,15 @@ def _labelled(scope: Scope) -> dict[str, str]:
 
 
 def imported(scope: Scope) -> Values:
-    """D_C sealed."""
-    _ = scope.unlabelled  # written outside the time
+    """Time the import of D_C."""
+    _ = scope.unlabelled  # write the file before the time is measured
     with home(scope, "worth"):
         taken = seconds(lambda: corpora(scope))
         return {"sentences": len(find(corpora(scope)["domain"])), "seconds": taken}
 
 
 def embedded(scope: Scope) -> Values:
-    """D_C through the encoder; the time is this call's, which goes on where an earlier one was ended."""
+    """Time the embedding of D_C in this call. It resumes an earlier call, whose time is not included."""
     with home(scope, "worth"):
         domain = corpora(scope)["domain"]
         taken = seconds(lambda: runs.execute("embed", {"corpus": domain, "encoder": scope.encoder}))
@@ -40,7 +40,7 @@ def embedded(scope: Scope) -> Values:
 
 
 def chosen(scope: Scope) -> Values:
-    """D_C scored by `classifier`, a quarter of it taken, leaks and duplicates looked for."""
+    """Time the scoring of D_C by `classifier`, the search for leaks and duplicates, and the selection of a quarter."""
     with home(scope, "worth"):
         here = corpora(scope)
         options = {"task": here["task"], "domain": here["domain"], "holdout": (here["dev"], here["test"])}
@@ -50,7 +50,7 @@ def chosen(scope: Scope) -> Values:
 
 
 def worth(scope: Scope) -> Values:
-    """The experiment and its answer."""
+    """Run the experiment and return its leaderboard."""
     with home(scope, "worth"):
         options = {
             **corpora(scope),

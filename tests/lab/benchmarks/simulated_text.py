@@ -1,4 +1,4 @@
-"""Text of known laws, for simulations: words by Zipf's law, topics by document, a document's own names, pairs of words."""
+"""Text with a known distribution, for simulations: Zipf's law, topics and names by document, and pairs of words."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -13,7 +13,7 @@ TOPICS, OF_TOPIC, NAMES = 12, 1_500, 30
 
 @cache
 def _laws() -> tuple[IntArray, IntArray, IntArray]:
-    """`(12, 1500)` words of each topic, `(20000,)` the word that likes to follow each, and a Zipf law to draw from."""
+    """Return words of each topic `(12, 1500)`, the usual successor of each word `(20000,)`, and the cumulative law."""
     rng = np.random.default_rng(0)
     zipf = 1 / np.arange(1, WORDS + 1) ** 1.05
     follows = rng.integers(0, WORDS, WORDS)
@@ -30,10 +30,10 @@ def written(
     share: float = 0.3,
     document: int = 1,
 ) -> list[list[str]]:
-    """Sentences of 4 to 60 words, so many of them or of so many tokens.
+    """Return sentences of 4 to 60 words: `sentences` of them, or as many as have `tokens` tokens.
 
-    topics: that documents are of. share: of words that are their topic's. document: sentences of one; a document of
-    several has a topic and 30 names of its own.
+    topics: topics of the documents. share: share of words from the document's topic. document: sentences per document;
+    a document of several sentences also has 30 names of its own.
     """
     of_topic, follows, zipf = _laws()
     lengths = np.clip(rng.lognormal(2.9, 0.5, sentences or tokens // 10 + 20), 4, 60).astype(int)
