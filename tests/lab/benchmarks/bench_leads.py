@@ -168,7 +168,7 @@ def tables() -> str:
     """Return one row per group of settings: the mean share and its range over the settings."""
     lines = [json.loads(line) for line in LINES.read_text().splitlines()]
     out = [
-        "| sources | measures | settings, repetitions each | any lead told | a measure alone |",
+        "| sources | measures | settings, repetitions each | any reported lead | a measure alone |",
         "|---|---|---|---|---|",
     ]
     for gap, names in dict.fromkeys((line["setting"]["gap"], tuple(line["measures"])) for line in lines):
