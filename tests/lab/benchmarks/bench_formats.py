@@ -56,7 +56,7 @@ ENTITY = '<!DOCTYPE x [<!ENTITY beside SYSTEM "file://{}">]>'
 
 COLUMNS = (
     *("document", "read by", "sentences whole", "in order", "table rows on a line"),
-    *("left of what stands around", "entity of a file", "failed", "CPU s", "peak MB"),
+    *("surrounding text left in", "entity of a file", "failed", "CPU s", "peak MB"),
 )
 
 

@@ -114,7 +114,7 @@ def insert(random: Random, data: bytes) -> bytes:
 
 
 def number(random: Random, data: bytes) -> bytes:
-    """Overwrite one to eight bytes with an extreme number, in case they hold a length or an offset."""
+    """Overwrite one to eight bytes with a boundary value, in case they hold a length or an offset."""
     size = random.choice((1, 2, 4, 8))
     at = random.randint(0, max(len(data) - size, 0))
     return (
