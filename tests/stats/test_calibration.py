@@ -56,7 +56,7 @@ def test_a_planted_temperature_is_recovered_and_the_error_falls(planted: float) 
     assert after < before / 2 or planted == 1.0
 
 
-def test_what_is_calibrated_or_too_little_stays_as_it_is() -> None:
+def test_calibrated_or_scarce_data_keep_temperature_one() -> None:
     assert best_temperature(*world(1.0, 5000)) == pytest.approx(1.0, rel=0.1)
     assert best_temperature(*world(4.0, 30)) == 1.0
     every = np.ones(500, dtype=np.bool_)
@@ -65,7 +65,7 @@ def test_what_is_calibrated_or_too_little_stays_as_it_is() -> None:
     assert best_temperature(*nothing) == 1.0
 
 
-def test_the_error_is_that_of_bins_before_and_after() -> None:
+def test_calibration_error_equals_hand_computed_bins() -> None:
     """Two bins: four entities at confidence 0.9, of which half are right, and one at 0.1, which is wrong."""
     sure, right = np.array([0.9, 0.9, 0.9, 0.9, 0.1]), np.array([True, True, False, False, False])
     assert calibration_error(sure, right) == pytest.approx((4 * 0.4 + 0.1) / 5)
@@ -74,13 +74,13 @@ def test_the_error_is_that_of_bins_before_and_after() -> None:
     halves = np.full(2 * BINS, 0.5)
     assert calibration_error(halves, np.arange(2 * BINS) % 2 == 0) == pytest.approx(0)
     two = np.array([[0.9, 0.6], [0.8, 0.4]])
-    said = calibration(two, np.array([True, False]), 2.0)
-    assert (said.temperature, said.entities, said.right) == (2.0, 2, 0.5)
-    assert (said.confidence, said.before, said.after) == pytest.approx((0.5, (0.1 + 0.8) / 2, (0.4 + 0.4) / 2))
+    found = calibration(two, np.array([True, False]), 2.0)
+    assert (found.temperature, found.entities, found.right) == (2.0, 2, 0.5)
+    assert (found.confidence, found.before, found.after) == pytest.approx((0.5, (0.1 + 0.8) / 2, (0.4 + 0.4) / 2))
     assert calibration(np.zeros((0, 2)), np.zeros(0, dtype=np.bool_), 1.0).entities == 0
 
 
-def test_a_least_confidence_keeps_what_is_as_sure() -> None:
+def test_minimum_confidence_keeps_entities_that_reach_it() -> None:
     sure, right = np.array([0.2, 0.6, 0.6, 0.95]), np.array([False, True, False, True])
     rows = {row.least: row for row in abstaining(sure, right, labelled=5)}
     assert list(rows) == [round(0.05 * i, 2) for i in range(20)]
@@ -92,7 +92,7 @@ def test_a_least_confidence_keeps_what_is_as_sure() -> None:
     assert (none.entities, none.precision, none.recall, none.f1) == (0, 0.0, 0.0, 0.0)
 
 
-def test_an_entity_is_right_in_start_end_and_type() -> None:
+def test_entity_is_right_only_if_start_end_and_type_match() -> None:
     gold = [
         Sentence(id="0" * 16, tokens=("a", "b"), text="a b", entities=(Entity(start=0, end=1, type="X"),)),
         Sentence(id="1" * 16, tokens=("a",), text="a", entities=()),

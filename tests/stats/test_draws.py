@@ -8,7 +8,7 @@ from core.stats.draws import stratified
 
 
 @given(st.lists(st.integers(0, 3), max_size=60), st.integers(0, 70), st.integers(0, 5))
-def test_strata_get_equal_shares_as_far_as_they_go(strata: list[int], n: int, seed: int) -> None:
+def test_strata_get_equal_shares_until_exhausted(strata: list[int], n: int, seed: int) -> None:
     kinds = np.array(strata, dtype=np.int64)
     found = stratified(kinds, n, seed)
     assert len(found) == min(n, len(kinds))

@@ -33,12 +33,12 @@ def spans(text: str) -> list[Entity]:
         ("0-2 PER, 3-5 LOC", "0-5 LOC", ["missed", "wrong border"]),
     ],
 )
-def test_kinds(gold: str, guess: str, kinds: list[str]) -> None:
+def test_mistakes_are_classified_by_kind(gold: str, guess: str, kinds: list[str]) -> None:
     found = mistakes(spans(gold), spans(guess))
     assert sorted(one.kind for one in found) == sorted(kinds)
 
 
-def test_every_entity_that_is_not_right_is_in_one_mistake() -> None:
+def test_every_wrong_or_missed_entity_is_in_one_mistake() -> None:
     gold, guess = spans("0-2 A, 3-5 B, 6-9 A, 10-11 C"), spans("0-2 B, 2-4 B, 6-7 A, 7-9 A, 10-11 C")
     found = mistakes(gold, guess)
     assert sorted(one.gold for one in found if one.gold) == sorted(set(gold) - set(guess))
@@ -49,7 +49,7 @@ def test_every_entity_that_is_not_right_is_in_one_mistake() -> None:
     assert (one.types, one.gold) == ({"LOC"}, None)
 
 
-def test_mistakes_count_under_the_labelled_type_and_what_was_invented_under_the_one_read() -> None:
+def test_mistakes_count_under_gold_type_and_spurious_ones_under_predicted() -> None:
     sentences = [
         (spans("0-2 PER, 3-5 PER, 6-7 LOC"), spans("0-2 LOC, 3-6 PER, 8-9 ORG")),
         (spans("0-2 PER"), spans("0-2 PER")),

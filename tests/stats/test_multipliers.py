@@ -12,17 +12,17 @@ REPLICATES = (2, 3, 6, 10)
 
 
 def experiments(
-    n: int, times: float, lots: float, *, seed: int, slope: float = 1.5, sentences: float = 0.3, d: int = 2000
+    n: int, times: float, pretraining_sd: float, *, seed: int, slope: float = 1.5, sentences: float = 0.3, d: int = 2000
 ) -> Multiples:
     """Simulate `d` experiments with new pre-trainings, taggers and labels, and test sentences that suit some arms.
 
-    lots: sd between pre-trainings, in points. slope: F1 points for twice the size. A draw of labels moves all arms of a
-    replicate together (sd 1.5) and each arm separately (sd 0.3).
+    pretraining_sd: sd between pre-trainings, in points. slope: F1 points for twice the size. A draw of labels moves all
+    arms of a replicate together (sd 1.5) and each arm separately (sd 0.3).
     """
     rng = np.random.default_rng([seed, n])
     ratios, weights = contrasts(SIZES)
     truth = slope * np.log2([times, *SIZES])
-    own = np.sqrt(lots**2 + 0.45**2 + 0.3**2) * rng.normal(size=(len(truth), n, d))
+    own = np.sqrt(pretraining_sd**2 + 0.45**2 + 0.3**2) * rng.normal(size=(len(truth), n, d))
     f1 = truth[:, None, None] + 1.5 * rng.normal(size=(n, d)) + own
     f1 += sentences * rng.normal(size=(len(truth), 1, d))
     known = sentences**2 * rng.chisquare(TEST - 1, size=d) / (TEST - 1)
@@ -30,29 +30,29 @@ def experiments(
 
 
 @pytest.mark.parametrize("n", [REPLICATES[-1], *(pytest.param(n, marks=pytest.mark.full) for n in REPLICATES[:-1])])
-def test_the_interval_holds_the_truth_in_95_of_100_and_says_when_it_is_not_within_what_was_run(n: int) -> None:
-    for seed, (lots, sentences) in enumerate(((0.0, 0.0), (0.4, 0.3), (0.8, 0.3))):
+def test_interval_of_a_multiple_has_95_percent_coverage(n: int) -> None:
+    for seed, (pretraining_sd, sentences) in enumerate(((0.0, 0.0), (0.4, 0.3), (0.8, 0.3))):
         for times in (1.4, 2.0, 3.2):
-            told = experiments(n, times, lots, seed=seed, sentences=sentences)
-            held = ((told.lo <= times) & (times <= told.hi)).mean()
+            found = experiments(n, times, pretraining_sd, seed=seed, sentences=sentences)
+            held = ((found.lo <= times) & (times <= found.hi)).mean()
             # 2,000 experiments estimate the share to within 0.01.
-            assert 0.93 - 0.015 <= held <= 0.97 + 0.015, (lots, times)
+            assert 0.93 - 0.015 <= held <= 0.97 + 0.015, (pretraining_sd, times)
         for times in (0.5, 8.0):
-            told = experiments(n, times, lots, seed=seed, sentences=sentences)
-            assert ((told.lo <= times) & (times <= told.hi)).mean() >= 0.95
+            found = experiments(n, times, pretraining_sd, seed=seed, sentences=sentences)
+            assert ((found.lo <= times) & (times <= found.hi)).mean() >= 0.95
 
 
 @pytest.mark.parametrize("n", [REPLICATES[-1], *(pytest.param(n, marks=pytest.mark.full) for n in REPLICATES[:-1])])
-def test_where_choosing_does_nothing_it_is_said_to_be_worth_more_in_at_most_5_of_100(n: int) -> None:
-    for lots in (0.0, 0.8):
-        told = experiments(n, 1.0, lots, seed=9)
-        assert (told.lo >= 1).mean() <= 0.05
-        assert ((told.lo >= 1) | (told.hi <= 1)).mean() <= 0.07
+def test_ineffective_selection_is_rated_above_1_in_at_most_5_percent(n: int) -> None:
+    for pretraining_sd in (0.0, 0.8):
+        found = experiments(n, 1.0, pretraining_sd, seed=9)
+        assert (found.lo >= 1).mean() <= 0.05
+        assert ((found.lo >= 1) | (found.hi <= 1)).mean() <= 0.07
 
 
-def test_estimates_are_those_that_were_planted_and_ends_are_open_beyond_what_was_run() -> None:
-    def medians(told: Multiples) -> list[float]:
-        return [float(np.median(values)) for values in (told.times, told.lo, told.hi)]
+def test_planted_multiple_is_estimated_and_bounds_outside_sizes_are_open() -> None:
+    def medians(found: Multiples) -> list[float]:
+        return [float(np.median(values)) for values in (found.times, found.lo, found.hi)]
 
     times, lo, hi = medians(experiments(10, 2.0, 0.2, seed=3, slope=4.0))
     assert times == pytest.approx(2.0, rel=0.03)
@@ -73,7 +73,7 @@ def arm(rng: np.random.Generator, skill: float, n: int, tested: np.ndarray | Non
     return found
 
 
-def test_tables_of_replicates_come_to_a_multiple() -> None:
+def test_worth_estimates_the_multiple_from_tables_of_replicates() -> None:
     rng = np.random.default_rng(0)
     others = {1000.0 * 2**i: arm(rng, 0.5 + 0.05 * i, 6) for i in range(3)}
     found = worth(arm(rng, 0.55, 6), others)
@@ -95,7 +95,7 @@ def test_tables_of_replicates_come_to_a_multiple() -> None:
     assert worth(arm(rng, 0.5, 6), {1000.0: others[1000.0]}) is None
 
 
-def test_halves_that_are_swapped_are_compared_where_they_are_the_same() -> None:
+def test_worth_of_swapped_halves_needs_equal_test_sentences() -> None:
     rng = np.random.default_rng(1)
     first = np.arange(200) < 100
     tested = np.stack([first, ~first] * 3)

@@ -11,33 +11,37 @@ from core.stats.spread import Spread
 PLANS = ((2,), (3,), (6,), (10,), (2, 4, 6))
 
 
-def worlds(corpora: int, lots: float) -> tuple[Spread, ...]:
-    """Return spreads as those of CrossNER's corpora, which differ in size. lots: sd between pre-trainings, in points."""
+def worlds(corpora: int, pretraining_sd: float) -> tuple[Spread, ...]:
+    """Return spreads as those of CrossNER's corpora, which differ in size.
+
+    pretraining_sd: sd between pre-trainings, in points of F1.
+    """
     sizes, seeds = (465, 430, 416, 600, 250), (0.45, 0.6, 0.4, 0.3, 0.7)
     return tuple(
-        Spread(seeds=sd, pretrainings=lots, both=0.36, sentences=11 / n**0.5, trainings=0, n_sentences=n)
+        Spread(seeds=sd, pretrainings=pretraining_sd, both=0.36, sentences=11 / n**0.5, trainings=0, n_sentences=n)
         for n, sd in list(zip(sizes, seeds, strict=True))[:corpora]
     )
 
 
 @pytest.mark.parametrize("corpora", [1, 2, 3, 4, 5])
-def test_the_mean_on_these_corpora_is_held_and_choosing_is_rarely_called_helpful_where_it_is_not(corpora: int) -> None:
+def test_pooled_interval_covers_the_mean_and_has_few_false_positives(corpora: int) -> None:
     for looks in PLANS:
-        for lots in (0.0, 0.8):
-            idle, true = (
-                simulate(worlds(corpora, lots), looks, effect, planned=1.0, experiments=4000) for effect in (0.0, 1.0)
+        for pretraining_sd in (0.0, 0.8):
+            no_gain, true = (
+                simulate(worlds(corpora, pretraining_sd), looks, effect, planned=1.0, experiments=4000)
+                for effect in (0.0, 1.0)
             )
-            assert (idle.sign > 0).mean() <= 0.035, (looks, lots)
-            for ended, effect in ((idle, 0.0), (true, 1.0)):
+            assert (no_gain.sign > 0).mean() <= 0.035, (looks, pretraining_sd)
+            for ended, effect in ((no_gain, 0.0), (true, 1.0)):
                 # Intervals of two seeds are wider than necessary if seeds differ little.
                 most = 0.995 if looks == (2,) else 0.97
-                assert 0.93 <= ended.covers(effect).mean() <= most, (looks, lots, effect)
+                assert 0.93 <= ended.covers(effect).mean() <= most, (looks, pretraining_sd, effect)
 
 
 @pytest.mark.parametrize("corpora", [2, 3, 4, 5])
-@pytest.mark.parametrize("lots", [0.0, 0.4, 0.8])
-def test_the_same_holds_where_halves_are_swapped(corpora: int, lots: float) -> None:
-    swapped = tuple(one.by_halves(2 * one.n_sentences) for one in worlds(corpora, lots))
+@pytest.mark.parametrize("pretraining_sd", [0.0, 0.4, 0.8])
+def test_pooled_interval_of_swapped_halves_covers_the_mean(corpora: int, pretraining_sd: float) -> None:
+    swapped = tuple(one.by_halves(2 * one.n_sentences) for one in worlds(corpora, pretraining_sd))
     for effect in (0.0, 1.0):
         ended = simulate(swapped, (2, 4, 6), effect, planned=1.0, experiments=4000)
         assert 0.93 <= ended.covers(effect).mean() <= 0.97, effect
@@ -45,7 +49,7 @@ def test_the_same_holds_where_halves_are_swapped(corpora: int, lots: float) -> N
 
 
 @pytest.mark.parametrize("apart", [0.3, 0.6])
-def test_what_others_like_these_would_show_is_held_by_as_few_as_two(apart: float) -> None:
+def test_interval_for_other_corpora_covers_with_two_or_more_corpora(apart: float) -> None:
     for corpora in (2, 3, 5):
         for looks in ((2,), (10,), (2, 4, 6)):
             for effect in (0.0, 1.0):
@@ -54,7 +58,7 @@ def test_what_others_like_these_would_show_is_held_by_as_few_as_two(apart: float
                 assert 0.93 <= ended.covers(effect).mean() <= 0.97, (corpora, looks, effect)
 
 
-def test_more_corpora_at_equal_replicates_show_more_and_looks_save_some() -> None:
+def test_more_corpora_raise_power_and_interim_analyses_save_replicates() -> None:
     one, three = (simulate(worlds(n, 0.4), (2, 4, 6), 1.0, planned=1.0, experiments=2000) for n in (1, 3))
     assert (three.sign > 0).mean() > (one.sign > 0).mean() + 0.25
     assert three.replicates.mean() < 5.5
@@ -64,18 +68,18 @@ def estimate(delta: float, variance: float, dof: float) -> Estimate:
     return Estimate(delta=delta, falling=variance * 0.75, fixed=variance * 0.25, dof=dof)
 
 
-def test_variances_add_and_degrees_of_freedom_are_those_of_satterthwaite() -> None:
+def test_pooled_variances_add_with_satterthwaite_degrees_of_freedom() -> None:
     """The mean of two corpora with the same variance has half of it, and twice the degrees of freedom."""
     mean = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.4, 5)])
     assert (float(mean.delta), float(mean.se) ** 2, float(mean.dof)) == pytest.approx((1.5, 0.2, 10))
     assert float(mean.falling) == pytest.approx(0.15)
     assert float(mean.p) == pytest.approx(2 * stats.t.sf(1.5 / 0.2**0.5, 10))
     assert float(mean.half()) == pytest.approx(stats.t.ppf(0.975, 10) * 0.2**0.5)
-    unsure = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.0, 0)])  # a single replicate has no spread
-    assert (float(unsure.p), float(unsure.half())) == (1.0, 100.0)
+    single = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.0, 0)])  # a single replicate has no spread
+    assert (float(single.p), float(single.half())) == (1.0, 100.0)
 
 
-def test_others_are_judged_by_how_far_corpora_differ() -> None:
+def test_random_effects_equal_a_one_sample_t_test() -> None:
     """Compare with the t-test of one sample."""
     deltas = [0.4, 1.3, 0.9]
     mean = random_effects(np.array(deltas))
@@ -90,7 +94,7 @@ def test_others_are_judged_by_how_far_corpora_differ() -> None:
     )
 
 
-def test_as_many_corpora_as_are_said_to_be_lacking_show_it_in_80_of_100() -> None:
+def test_corpora_needed_detect_the_effect_in_80_percent() -> None:
     n = corpora_needed(1.0, 1.5)
     draws = np.random.default_rng(0).normal(1.0, 1.5**0.5, size=(n, 20_000))
     assert (random_effects(draws).p < 0.05).mean() == pytest.approx(0.8, abs=0.04)

@@ -20,13 +20,13 @@ def planted(c: float, a: float, b: float, sizes: tuple[int, ...] = SIZES, sd: fl
 
 @settings(max_examples=15, deadline=None)
 @given(c=st.floats(30, 90), a=st.floats(20, 150), b=st.floats(0.2, 1.0))
-def test_a_planted_law_is_found_again(c: float, a: float, b: float) -> None:
+def test_planted_power_law_is_recovered(c: float, a: float, b: float) -> None:
     laws = fit(planted(c, a, b))
     for n in (1000, 4000, 10_000, 20_000):
         assert laws.at(n)[0] == pytest.approx(c - a * n**-b, abs=0.2)
 
 
-def test_a_curve_that_is_flat_says_stop_and_a_steep_one_goes_on() -> None:
+def test_flat_curve_advises_to_stop_and_steep_curve_to_continue() -> None:
     flat, steep = next_step(planted(65, 0, 1, sd=0.1), 20_000), next_step(planted(80, 300, 0.4, sd=0.1), 20_000)
     assert flat.gain < 0.2
     assert flat.stop(hours=2, worth=0.5)
@@ -39,7 +39,7 @@ def test_a_curve_that_is_flat_says_stop_and_a_steep_one_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("pretraining", "replicates"), [(0.2, 3), (0.8, 2)])
-def test_more_text_is_wrongly_told_to_be_not_worth_it_in_at_most_a_tenth(pretraining: float, replicates: int) -> None:
+def test_more_text_is_wrongly_advised_against_in_at_most_10_percent(pretraining: float, replicates: int) -> None:
     """The gain is exactly worth its hours. Laws range from nearly linear in the log of the size to nearly a step."""
     cases, rng = 200, np.random.default_rng(replicates)
     sd = hypot(pretraining, 0.4)  # 0.4: sd between taggers
@@ -51,7 +51,7 @@ def test_more_text_is_wrongly_told_to_be_not_worth_it_in_at_most_a_tenth(pretrai
             assert wrong / cases <= 0.1 + 2.6 * sqrt(0.1 * 0.9 / cases)  # allows for the error of the simulation
 
 
-def test_labels_saved_are_the_gap_between_the_curves_sideways() -> None:
+def test_saved_labels_equal_the_horizontal_gap_between_curves() -> None:
     sizes = (10, 25, 50, 100)
     without = planted(70, 150, 0.5, sizes)
     ahead = {n: [70 - 150 * (2 * n) ** -0.5] * 3 for n in sizes}  # as good as with twice the labels

@@ -9,7 +9,7 @@ from core.stats.prevalence import clopper_pearson, prevalence
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 10), (10, 10), (1, 40_000), (225, 300)])
-def test_clopper_pearson_is_scipys(k: int, n: int) -> None:
+def test_clopper_pearson_equals_scipy(k: int, n: int) -> None:
     interval = binomtest(k, n).proportion_ci(0.95, method="exact")
     assert clopper_pearson(k, n) == pytest.approx((interval.low, interval.high))
 
@@ -21,7 +21,7 @@ def drawn(rng: np.random.Generator, task: int, planted: int, others: int = 20_00
 
 @pytest.mark.parametrize("task", [100, 500, 2000])
 @pytest.mark.parametrize("planted", [50, 200, 1000, 4000])
-def test_the_range_covers_what_is_planted(task: int, planted: int) -> None:
+def test_range_covers_the_planted_count_in_95_percent(task: int, planted: int) -> None:
     rng = np.random.default_rng(task + planted)
     ranges = [prevalence(*drawn(rng, task, planted)) for _ in range(200)]
     assert np.mean([each.low <= planted <= each.high for each in ranges]) >= 0.95
@@ -29,7 +29,7 @@ def test_the_range_covers_what_is_planted(task: int, planted: int) -> None:
     assert all(each.low <= each.about <= each.high for each in ranges)
 
 
-def test_a_range_is_narrow_at_most_the_corpus_and_near_zero_if_nothing_is_planted() -> None:
+def test_range_is_narrow_capped_at_the_corpus_and_low_if_none_is_planted() -> None:
     found = prevalence(*drawn(np.random.default_rng(0), 2000, 1000))
     assert found.high - found.low < 0.3 * 1000
     rng = np.random.default_rng(0)

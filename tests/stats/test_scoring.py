@@ -42,11 +42,11 @@ def test_golden_numbers_of_bad_sequences(name: str) -> None:
     assert evaluate(gold, [cited_spans(tags)]).f1() == pytest.approx(100 * cited, abs=0.01)
 
 
-def test_micro_f1_and_report_are_seqevals_on_a_thousand_random_sequences() -> None:
-    lots, tags, pairs = random.Random(0), bioes_tags(["A", "B", "C"]), []
+def test_micro_f1_equals_seqeval_and_the_report_equals_the_counts() -> None:
+    rng, tags, pairs = random.Random(0), bioes_tags(["A", "B", "C"]), []
     for _ in range(1000):
-        truth = [lots.choice(tags) for _ in range(lots.randint(1, 12))]
-        pairs.append((truth, [tag if lots.random() < 0.7 else lots.choice(tags) for tag in truth]))
+        truth = [rng.choice(tags) for _ in range(rng.randint(1, 12))]
+        pairs.append((truth, [tag if rng.random() < 0.7 else rng.choice(tags) for tag in truth]))
     truths, guesses = zip(*pairs, strict=True)
     gold, predictions = [labelled(each) for each in truths], [prediction_of(each) for each in guesses]
     table = evaluate(gold, predictions)
@@ -67,7 +67,7 @@ def test_micro_f1_and_report_are_seqevals_on_a_thousand_random_sequences() -> No
     assert (micro.precision, micro.recall, micro.f1) == pytest.approx((table.precision(), table.recall(), table.f1()))
 
 
-def test_a_report_has_types_that_only_one_side_holds_and_none_without_entities() -> None:
+def test_report_lists_types_of_either_side_and_is_empty_without_entities() -> None:
     gold = [sentence("a b", [(0, 1, "X")])]
     predicted = [Prediction(entities=(Entity(start=1, end=2, type="Y"),), confidence=())]
     lines = {
@@ -77,14 +77,14 @@ def test_a_report_has_types_that_only_one_side_holds_and_none_without_entities()
     assert seqeval_report([sentence("a", [])], [Prediction(entities=(), confidence=())]) == []
 
 
-def test_a_row_a_sentence_and_a_column_a_type() -> None:
+def test_counts_have_a_row_per_sentence_and_a_column_per_type() -> None:
     gold = [sentence("a b c", [(0, 1, "X"), (1, 3, "Y")]), sentence("a", []), sentence("b", [(0, 1, "Y")])]
-    said = [
+    predicted = [
         (Entity(start=0, end=1, type="X"), Entity(start=1, end=2, type="Y")),
         (Entity(start=0, end=1, type="X"),),
         (),
     ]
-    table = evaluate(gold, [Prediction(entities=spans, confidence=()) for spans in said], ["Y", "X", "never"])
+    table = evaluate(gold, [Prediction(entities=spans, confidence=()) for spans in predicted], ["Y", "X", "never"])
     assert table.types == ("X", "Y", "never")
     assert table.tp.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
     assert table.predicted.tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
@@ -92,7 +92,7 @@ def test_a_row_a_sentence_and_a_column_a_type() -> None:
     assert table.by_type()["never"] == 0
 
 
-def test_counts_are_read_back_as_they_were_saved_and_f1_of_nothing_is_zero(tmp_path: Path) -> None:
+def test_counts_are_read_back_unchanged_and_f1_without_hits_is_zero(tmp_path: Path) -> None:
     missed = Prediction(entities=prediction_of(GOLD).entities[:2], confidence=())
     table = evaluate([labelled(GOLD), sentence("a", [])], [missed, prediction_of(["O"])])
     table.save(tmp_path / "e.npz")

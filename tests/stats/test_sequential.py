@@ -10,22 +10,27 @@ from core.stats.sequential import Look, adjusted_interval, bounds, conditional_p
 from core.stats.spread import Spread
 
 
-def spread(lots: float, seeds: float = 0.45, sentences: float = 0.5) -> Spread:
-    """Return a spread in points of F1, about as measured on 465 sentences of CrossNER. lots: sd between pre-trainings."""
-    return Spread(seeds=seeds, pretrainings=lots, both=0.36, sentences=sentences, trainings=0, n_sentences=465)
+def spread(pretraining_sd: float, seeds: float = 0.45, sentences: float = 0.5) -> Spread:
+    """Return a spread in points of F1, about as measured on 465 sentences of CrossNER.
+
+    pretraining_sd: sd between pre-trainings.
+    """
+    return Spread(
+        seeds=seeds, pretrainings=pretraining_sd, both=0.36, sentences=sentences, trainings=0, n_sentences=465
+    )
 
 
 @pytest.mark.parametrize(
     ("looks", "height"), [((6,), 1.960), ((2, 4, 6), 2.004), ((1, 2, 3, 4, 5), 2.040), ((2, 4, 6, 8, 10), 2.040)]
 )
-def test_bounds_are_those_of_the_tables(looks: tuple[int, ...], height: float) -> None:
+def test_bounds_equal_the_published_tables(looks: tuple[int, ...], height: float) -> None:
     """Jennison and Turnbull 2000, Table 2.3: C_B(K, .05)."""
     heights = -ndtri(np.array(bounds(looks)) / 2)
     assert heights[-1] == pytest.approx(height, abs=6e-4)
     assert heights * np.sqrt(np.array(looks) / looks[-1]) == pytest.approx(np.full(len(looks), heights[-1]))
 
 
-def test_uneven_looks_are_crossed_in_5_of_100() -> None:
+def test_bounds_of_uneven_analyses_are_crossed_in_5_percent() -> None:
     looks = (3, 4, 9)
     steps = np.diff((0, *looks))[:, None] ** 0.5 * np.random.default_rng(0).normal(size=(3, 200_000))
     z = steps.cumsum(axis=0) / np.sqrt(looks)[:, None]
@@ -34,15 +39,18 @@ def test_uneven_looks_are_crossed_in_5_of_100() -> None:
 
 
 @pytest.mark.parametrize("looks", [(2,), (3,), (6,), (10,), (2, 4), (2, 4, 6), (3, 6), (2, 4, 6, 8, 10)])
-@pytest.mark.parametrize("lots", [0.0, 0.4, 0.8])
-def test_intervals_hold_the_truth_and_choosing_is_rarely_called_helpful_where_it_is_not(
-    looks: tuple[int, ...], lots: float
+@pytest.mark.parametrize("pretraining_sd", [0.0, 0.4, 0.8])
+def test_simulated_intervals_have_their_coverage_and_few_false_positives(
+    looks: tuple[int, ...], pretraining_sd: float
 ) -> None:
     """This holds for any spread between pre-trainings, with and without interim analyses."""
-    idle = simulate(spread(lots), looks, 0.0, planned=1.0, experiments=8000)
-    assert (idle.sign > 0).mean() <= 0.035  # one side of a two-sided test
-    assert (idle.sign != 0).mean() <= 0.065
-    for effect, ended in ((0.0, idle), (1.0, simulate(spread(lots), looks, 1.0, planned=1.0, experiments=8000))):
+    no_gain = simulate(spread(pretraining_sd), looks, 0.0, planned=1.0, experiments=8000)
+    assert (no_gain.sign > 0).mean() <= 0.035  # one side of a two-sided test
+    assert (no_gain.sign != 0).mean() <= 0.065
+    for effect, ended in (
+        (0.0, no_gain),
+        (1.0, simulate(spread(pretraining_sd), looks, 1.0, planned=1.0, experiments=8000)),
+    ):
         # Two seeds estimate their spread poorly, so their interval is too wide if seeds differ little.
         assert 0.93 <= ended.covers(effect).mean() <= (0.995 if looks == (2,) else 0.97)
 
@@ -59,10 +67,10 @@ def test_intervals_include_the_truth_if_seeds_affect_both_variants_alike(looks: 
     assert alike.se.mean() < 0.9 * alone.se.mean()
 
 
-def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_where_something_is() -> None:
+def test_futility_stop_saves_replicates_and_costs_little_power() -> None:
     looks, world = (2, 4, 6), spread(0.3, sentences=0.2)
-    idle = simulate(world, looks, 0.0, planned=1.2)
-    assert idle.replicates.mean() < 4.9
+    no_gain = simulate(world, looks, 0.0, planned=1.2)
+    assert no_gain.replicates.mean() < 4.9
     kept, never = (simulate(world, looks, 1.2, planned=planned) for planned in (1.2, 1e9))
     assert (never.sign > 0).mean() - (kept.sign > 0).mean() < 0.02
     assert (kept.sign > 0).mean() > 0.75
@@ -70,7 +78,7 @@ def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_whe
     assert kept.replicates.mean() < 5.5
 
 
-def test_adjusted_intervals_of_all_looks_include_the_truth_together_in_95_of_100() -> None:
+def test_adjusted_intervals_of_all_analyses_cover_jointly_in_95_percent() -> None:
     looks, rng = (2, 4, 6), np.random.default_rng(3)
     draws = rng.normal(size=(4000, 6))
     wrong = 0
@@ -86,7 +94,7 @@ def test_adjusted_intervals_of_all_looks_include_the_truth_together_in_95_of_100
     assert wrong / len(draws) == pytest.approx(0.05, abs=0.01)
 
 
-def test_adjusted_interval_of_the_choosing_study_is_the_recomputed_one() -> None:
+def test_adjusted_interval_of_a_study_equals_the_recomputed_one() -> None:
     """Difference 1.26, standard error 0.274, 7.4 degrees of freedom; stopped at the second of three analyses."""
     ended = Look(delta=np.array(1.26), p=np.array(0.0021), falling=np.array(0.274**2), fixed=np.array(0.0))
     assert adjusted_interval(ended, (2, 4, 6), 1, 7.4) == pytest.approx((0.39, 2.13), abs=0.01)
@@ -98,7 +106,7 @@ def look(delta: float, p: float) -> Look:
     return Look(delta=np.array(delta), p=np.array(p), falling=np.array(0.2), fixed=np.array(0.05))
 
 
-def test_conditional_power_is_the_share_of_experiments_that_go_on_to_show_it() -> None:
+def test_conditional_power_equals_the_simulated_share() -> None:
     """The simulation draws the future replicates; the error due to the test sentences is fixed."""
     looks, effect, z = (4, 6), 1.0, 1.2
     now, final = 1 / 0.25, 1 / (0.2 * 4 / 6 + 0.05)
@@ -121,7 +129,9 @@ def test_conditional_power_is_the_share_of_experiments_that_go_on_to_show_it() -
         (0.7, 0.04, 2, "shown"),
     ],
 )
-def test_it_ends_where_it_knows(delta: float, p: float, number: int, why: str | None) -> None:
+def test_analysis_ends_when_shown_worse_futile_or_complete(
+    delta: float, p: float, number: int, why: str | None
+) -> None:
     looks, sure = (2, 4, 6), look(2.0, 1e-5)
     assert ending(look(delta, p), looks, number, 0.8) == why
     assert ending(sure, looks, number, 0.8, side=1) == "shown"

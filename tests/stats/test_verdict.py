@@ -44,8 +44,8 @@ class World:
 
     def arm(self, skill: float, seeds: int) -> list[Evaluation]:
         found = []
-        for luck in self.spread * self.rng.normal(size=seeds):
-            share = ndtr(skill + luck + self.hardness + self.both * self.rng.normal(size=len(self.gold)))
+        for effect in self.spread * self.rng.normal(size=seeds):
+            share = ndtr(skill + effect + self.hardness + self.both * self.rng.normal(size=len(self.gold)))
             tp = self.rng.binomial(self.gold, share)
             wrong = self.rng.binomial(self.gold, SPURIOUS * (1 - share))
             found.append(evaluation(tp, tp + wrong, self.gold))
@@ -53,8 +53,8 @@ class World:
 
     def truth(self, skill: float) -> float:
         """Return the mean F1 over all seeds and sentences, by quadrature over the seeds."""
-        luck = self.spread * ndtri((np.arange(1000) + 0.5) / 1000)
-        share = ndtr((skill + luck) / np.sqrt(1 + self.sentence**2 + self.both**2))
+        effects = self.spread * ndtri((np.arange(1000) + 0.5) / 1000)
+        share = ndtr((skill + effects) / np.sqrt(1 + self.sentence**2 + self.both**2))
         return float(np.mean(200 * share / (share + SPURIOUS * (1 - share) + 1)))
 
 
@@ -69,8 +69,8 @@ class Agreeing(World):
 
     def arm(self, skill: float, seeds: int) -> list[Evaluation]:
         found, m = [], len(self.gold)
-        for luck in self.spread * self.rng.normal(size=seeds):
-            reach = (skill + luck + self.hardness + self.both * self.rng.normal(size=m))[self.at]
+        for effect in self.spread * self.rng.normal(size=seeds):
+            reach = (skill + effect + self.hardness + self.both * self.rng.normal(size=m))[self.at]
             new = 0.12 * self.rng.normal(size=(2, len(self.at)))
             tp = np.bincount(self.at[self.hard + new[0] < reach], minlength=m)
             wrong = np.bincount(self.at[self.invites & (self.lure + new[1] > reach)], minlength=m)
@@ -86,7 +86,9 @@ class Agreeing(World):
         pytest.param(5, 0.15, 0.7, 0.3, id="5 seeds", marks=pytest.mark.full),
     ],
 )
-def test_the_interval_holds_the_truth_in_95_of_100(seeds: int, spread: float, sentence: float, both: float) -> None:
+def test_interval_of_a_difference_has_95_percent_coverage(
+    seeds: int, spread: float, sentence: float, both: float
+) -> None:
     rng, experiments = np.random.default_rng(0), 500
     held = above = 0
     for number in range(experiments):
@@ -100,14 +102,16 @@ def test_the_interval_holds_the_truth_in_95_of_100(seeds: int, spread: float, se
     assert above / (experiments / 2) <= 0.05
 
 
-def test_four_common_seeds_are_compared_as_pairs_and_fewer_are_not() -> None:
+def test_five_common_seeds_are_paired_but_three_or_unequal_ones_are_not() -> None:
     rng, m = np.random.default_rng(6), 400
     gold = np.full(m, 3)
     hard = rng.normal(size=m)
-    luck = 0.4 * rng.normal(size=5)  # effect of each seed, common to both variants
+    effects = 0.4 * rng.normal(size=5)  # effect of each seed, common to both variants
 
     def arm(skill: float, seeds: int) -> list[Evaluation]:
-        found = [np.clip(np.round(1.5 + skill + hard + move + 0.1 * rng.normal(size=m)), 0, 3) for move in luck[:seeds]]
+        found = [
+            np.clip(np.round(1.5 + skill + hard + move + 0.1 * rng.normal(size=m)), 0, 3) for move in effects[:seeds]
+        ]
         return [evaluation(tp.astype(int), gold, gold) for tp in found]
 
     five, others = arm(0.2, 5), arm(0.0, 5)
@@ -128,17 +132,17 @@ def test_interval_of_two_seeds_against_five_includes_the_truth_although_their_sp
     assert (np.abs(gap) <= stdtrit(dof, 0.975) * np.sqrt(seeds + sentences)).mean() >= 0.93
 
 
-def test_where_nothing_differs_improvement_is_cried_in_at_most_5_of_100() -> None:
+def test_false_improvements_are_reported_in_at_most_5_percent() -> None:
     rng, experiments = np.random.default_rng(1), 250
-    cried = bare = 0
+    improved = bare = 0
     for number in range(experiments):
         world = World(rng, 60, seed=0.15, sentence=0.5, both=0.3)
         none = world.arm(0.1, 3)
         arms = {str(i): Arm(system=world.arm(0.1, 3), random=world.arm(0.1, 3)) for i in range(3)}
-        cried += any(found.verdict == "improves" for found in verdicts(arms, none, draws=200, seed=number).values())
+        improved += any(found.verdict == "improves" for found in verdicts(arms, none, draws=200, seed=number).values())
         bare += any(compare(arm.system, none, draws=200, seed=number).sign > 0 for arm in arms.values())
-    assert cried / experiments <= 0.05
-    assert cried < bare, "Holm and the control are worth having"
+    assert improved / experiments <= 0.05
+    assert improved < bare, "Holm and the control are worth having"
 
 
 @pytest.mark.parametrize(
@@ -150,19 +154,19 @@ def test_where_nothing_differs_improvement_is_cried_in_at_most_5_of_100() -> Non
         pytest.param(5, 0.05, 0.7, 0.5, id="5 seeds", marks=pytest.mark.full),
     ],
 )
-def test_a_gain_that_a_plan_can_detect_is_shown_in_80_of_100_experiments(
+def test_detectable_gain_is_shown_in_80_percent_of_experiments(
     seeds: int, spread: float, sentence: float, both: float
 ) -> None:
     """The forecast uses other trainings of the same world. A simulated gain is added to a difference without one."""
     rng, experiments = np.random.default_rng(8), 150
     worlds = [World(rng, 100, seed=spread, sentence=sentence, both=both) for _ in range(12)]
     spreads = [measured([world.arm(0.1, 15), world.arm(0.1, 15)]) for world in worlds]
-    told = detectable(mean_of([found for found in spreads if found]), (seeds,))
+    gain = detectable(mean_of([found for found in spreads if found]), (seeds,))
     shown = []
     for number in range(experiments):
         world = World(rng, 100, seed=spread, sentence=sentence, both=both)
         found = compare(world.arm(0.1, seeds), world.arm(0.1, seeds), draws=300, seed=number, same_seeds=True)
-        shown.append(found.lo + told > 0)
+        shown.append(found.lo + gain > 0)
     assert 0.7 <= float(np.mean(shown)) <= 0.9
 
 
@@ -175,7 +179,7 @@ def mean_of(spreads: Sequence[Spread]) -> Spread:
     return replace(first, seeds=seeds, both=both, sentences=sentences)
 
 
-def test_the_spread_has_the_parts_of_the_interval() -> None:
+def test_measured_spread_equals_the_variances_of_compare() -> None:
     """For two arms, `measured` gives the variances of `compare`, but keeps the interaction of seed and sentence apart."""
     world = World(np.random.default_rng(2), 300, seed=0.2, sentence=0.5, both=0.3)
     arms = [world.arm(0.6, 4), world.arm(0.1, 4)]
@@ -187,11 +191,11 @@ def test_the_spread_has_the_parts_of_the_interval() -> None:
     assert 2 * found.seeds**2 / 4 - twice == pytest.approx(pair.se_seeds**2, rel=0.03)
 
 
-def test_more_seeds_show_less_and_one_shows_nothing() -> None:
-    told = [detectable(assumed(300), (seeds,)) for seeds in (1, 2, 3, 5, 10)]
-    assert told[0] == 100
-    assert told == sorted(told, reverse=True)
-    assert detectable(assumed(100), (3,)) > 1.2 * told[2]  # fewer test sentences detect less
+def test_detectable_gain_falls_with_seeds_and_one_seed_detects_none() -> None:
+    gains = [detectable(assumed(300), (seeds,)) for seeds in (1, 2, 3, 5, 10)]
+    assert gains[0] == 100
+    assert gains == sorted(gains, reverse=True)
+    assert detectable(assumed(100), (3,)) > 1.2 * gains[2]  # fewer test sentences detect less
     assert all(power(assumed(300), looks, detectable(assumed(300), looks)).chance > 0.78 for looks in ((3,), (2, 4, 6)))
     assert measured([]) is None
     assert measured([World(np.random.default_rng(0), 10, seed=0.1, sentence=0.5, both=0.3).arm(0.1, 1)]) is None
@@ -228,7 +232,7 @@ def slow(system: Sequence[Evaluation], other: Sequence[Evaluation]) -> tuple[flo
     return lo, hi, math.sqrt(seeds), math.sqrt(sentences)
 
 
-def test_it_agrees_with_every_resample_done_one_by_one() -> None:
+def test_bootstrap_equals_enumeration_of_all_resamples() -> None:
     gold = [9, 7, 8, 9, 6]
     system = [evaluation([8, 5, 7, 8, 5], [9, 7, 8, 9, 6], gold), evaluation([4, 4, 3, 6, 2], [8, 7, 7, 9, 5], gold)]
     other = [evaluation([4, 3, 4, 4, 2], [9, 9, 8, 9, 6], gold), evaluation([3, 4, 2, 5, 2], [6, 7, 9, 8, 6], gold)]
@@ -254,7 +258,7 @@ def test_sentences_are_paired() -> None:
     assert broken.hi - broken.lo > 2 * (paired.hi - paired.lo)
 
 
-def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_is_deterministic_antisymmetric_and_checks_its_input(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(np.random.default_rng(4), 80, seed=0.1, sentence=0.5, both=0.3)
     a, b = world.arm(0.5, 4), world.arm(0.0, 3)
     assert compare(a, b, seed=7) == compare(a, b, seed=7)
@@ -280,7 +284,7 @@ def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(m
 
 
 @pytest.mark.parametrize(
-    ("skill", "random", "word", "said", "helped", "chose"),
+    ("skill", "random", "word", "reason", "helped", "chose"),
     [
         pytest.param(1.0, 0.0, "improves", "both above 0", "yes", "yes", id="above both"),
         pytest.param(
@@ -310,18 +314,18 @@ def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(m
         ),
     ],
 )
-def test_the_verdict_and_its_two_answers(
-    skill: float, random: float | None, word: str, said: str, helped: str, chose: str | None
+def test_verdict_follows_from_the_intervals_against_none_and_random(
+    skill: float, random: float | None, word: str, reason: str, helped: str, chose: str | None
 ) -> None:
     world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
     none = world.arm(0.0, 5)
     found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
     assert (found.verdict, found.helped, found.chose) == (word, helped, chose)
-    assert said in found.why
+    assert reason in found.why
     assert "One of each" not in found.why
 
 
-def test_few_seeds_and_a_stricter_bound_are_said() -> None:
+def test_verdict_mentions_few_seeds_and_a_stricter_bound() -> None:
     world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
     system, none, random = (world.arm(skill, 3) for skill in (1.0, 0.0, 0.0))
     few = verdict(system, none, random, draws=2000)
@@ -338,7 +342,7 @@ def test_few_seeds_and_a_stricter_bound_are_said() -> None:
     assert "above 0, but p = 0.000; this test's level is 1e-300" in strict.why
 
 
-def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
+def test_single_pretraining_gives_no_answer_about_the_selection() -> None:
     world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
     none, random, system = (world.arm(skill, 5) for skill in (0.0, 0.5, 1.5))
     found = verdicts({"it": Arm(system=system, random=random, single_pretraining=True)}, none, draws=2000)["it"]
@@ -348,7 +352,7 @@ def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
     assert (worse.verdict, worse.chose) == ("helped", None)
 
 
-def test_what_one_lot_lacks_is_pre_trainings() -> None:
+def test_single_pretraining_lacks_pretrainings_not_test_sentences() -> None:
     """With a single pre-training, test sentences are not named as lacking, however few there are."""
     world = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     system, none = world.arm(0.15, 4), world.arm(0.1, 4)
@@ -360,25 +364,25 @@ def test_what_one_lot_lacks_is_pre_trainings() -> None:
 
 
 @pytest.mark.parametrize("n", [6, *(pytest.param(n, marks=pytest.mark.full) for n in (2, 3, 10))])
-def test_replicates_cry_that_choosing_helped_in_at_most_5_of_100_and_taggers_of_one_lot_far_oftener(n: int) -> None:
+def test_replicates_give_few_false_positives_unlike_one_pretraining(n: int) -> None:
     """Pre-trainings differ by 0.8 F1 (sd), taggers by about 1. Selection has no effect."""
     rng, experiments = np.random.default_rng(n), 400
     pipeline = taggers = held = 0
     for number in range(experiments):
         world = World(rng, 250, seed=0.03, sentence=0.5, both=0.2)
-        lots = 0.03 * rng.normal(size=(2, n))  # effects on skill; 0.03 is about 0.8 F1
-        system, other = ([world.arm(lot, 1)[0] for lot in arm] for arm in lots)
+        effects = 0.03 * rng.normal(size=(2, n))  # effects on skill; 0.03 is about 0.8 F1
+        system, other = ([world.arm(effect, 1)[0] for effect in arm] for arm in effects)
         gap = compare(system, other, draws=200, seed=number)
         pipeline += gap.sign > 0
         held += gap.lo <= 0 <= gap.hi
-        taggers += compare(world.arm(lots[0, 0], n), world.arm(lots[1, 0], n), draws=200, seed=number).sign > 0
+        taggers += compare(world.arm(effects[0, 0], n), world.arm(effects[1, 0], n), draws=200, seed=number).sign > 0
     assert pipeline / experiments <= 0.05
     assert held / experiments >= 0.92
     if n >= 6:
         assert taggers > 2 * pipeline
 
 
-def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> None:
+def test_holm_is_strictest_for_the_smallest_p_and_stops_at_a_failure() -> None:
     world = World(np.random.default_rng(7), 300, seed=0.05, sentence=0.5, both=0.1)
     arms = {
         name: Arm(system=world.arm(skill, 4), random=None)
@@ -406,17 +410,17 @@ def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> Non
         pytest.param((2, 4, 6), 3, 0.06, 150, marks=pytest.mark.full),
     ],
 )
-def test_a_plan_shows_it_as_often_as_was_told_beforehand(
+def test_power_forecast_matches_simulated_experiments(
     looks: tuple[int, ...], corpora: int, gain: float, experiments: int
 ) -> None:
     """Each experiment draws mentions, test samples, taggers and pre-trainings, and has interim analyses.
 
     The spread is measured on other experiments.
     """
-    rng, luck = np.random.default_rng(len(looks)), 0.04
+    rng, pretraining_sd = np.random.default_rng(len(looks)), 0.04
 
     def replicates(world: World, skill: float) -> list[Evaluation]:
-        return [world.arm(skill + luck * rng.normal(), 1)[0] for _ in range(looks[-1])]
+        return [world.arm(skill + pretraining_sd * rng.normal(), 1)[0] for _ in range(looks[-1])]
 
     def world() -> World:
         return World(rng, 250, seed=0.03, sentence=0.5, both=0.2)
@@ -430,9 +434,9 @@ def test_a_plan_shows_it_as_often_as_was_told_beforehand(
         worlds = [world() for _ in range(corpora)]
         arms = [(replicates(one, 0.1 + gain), replicates(one, 0.1)) for one in worlds]
         shown += ended(arms, looks, effect)[0] == "shown"
-    told = power(spread if corpora == 1 else (spread,) * corpora, looks, effect).chance
-    assert 0.2 < told < 0.8
-    assert told == pytest.approx(shown / experiments, abs=0.05)
+    chance = power(spread if corpora == 1 else (spread,) * corpora, looks, effect).chance
+    assert 0.2 < chance < 0.8
+    assert chance == pytest.approx(shown / experiments, abs=0.05)
 
 
 def ended(
@@ -453,17 +457,19 @@ def ended(
     raise AssertionError("the last look is the end")
 
 
-@pytest.mark.parametrize("luck", [pytest.param(0.0, marks=pytest.mark.full), 0.03])
-def test_looks_at_the_tables_themselves_rarely_show_what_is_not_there(luck: float) -> None:
+@pytest.mark.parametrize("pretraining_sd", [pytest.param(0.0, marks=pytest.mark.full), 0.03])
+def test_interim_analyses_of_tables_have_few_false_positives(pretraining_sd: float) -> None:
     """Each experiment draws test samples, taggers and pre-trainings. The interval is the one shown when it ended.
 
-    luck: sd of skill between pre-trainings; 0.03 is about 0.8 F1.
+    pretraining_sd: sd of skill between pre-trainings; 0.03 is about 0.8 F1.
     """
     rng, experiments, looks = np.random.default_rng(12), 400, (2, 4, 6)
     helped = held = early = 0
     for _ in range(experiments):
         world = Agreeing(rng, 400)
-        system, other = ([world.arm(lot, 1)[0] for lot in luck * rng.normal(size=looks[-1])] for _ in range(2))
+        system, other = (
+            [world.arm(effect, 1)[0] for effect in pretraining_sd * rng.normal(size=looks[-1])] for _ in range(2)
+        )
         why, gap = ended([(system, other)], looks, 1.0)
         helped += why == "shown" and gap.delta > 0
         held += gap.lo <= 0 <= gap.hi
@@ -473,11 +479,11 @@ def test_looks_at_the_tables_themselves_rarely_show_what_is_not_there(luck: floa
     assert early > experiments / 4
 
 
-def test_what_replicates_differ_by_beyond_taggers_is_the_pre_trainings() -> None:
+def test_spread_of_replicates_beyond_taggers_is_due_to_pretraining() -> None:
     rng = np.random.default_rng(11)
     world = World(rng, 400, seed=0.05, sentence=0.5, both=0.1)
     taggers = [world.arm(0.1, 30)]
-    replicates = [[world.arm(0.1 + 0.1 * luck, 1)[0] for luck in rng.normal(size=30)] for _ in range(2)]
+    replicates = [[world.arm(0.1 + 0.1 * effect, 1)[0] for effect in rng.normal(size=30)] for _ in range(2)]
     alone, both = measured(taggers), measured(taggers, replicates)
     assert alone is not None
     assert both is not None
@@ -488,7 +494,7 @@ def test_what_replicates_differ_by_beyond_taggers_is_the_pre_trainings() -> None
     assert both.pretrainings > alone.seeds
 
 
-def test_the_seeds_that_are_said_to_settle_it_do() -> None:
+def test_seeds_needed_detect_the_difference_in_80_percent() -> None:
     """With as many seeds as `seeds_needed` returns, the difference is detected in about 80 of 100 cases."""
     assert [seeds_needed(0.25, delta) for delta in (0.5, 0.2)] == [4, 25]  # the rule of the paper
     assert seeds_needed(0.01, 5) == 2
@@ -496,13 +502,13 @@ def test_the_seeds_that_are_said_to_settle_it_do() -> None:
     n = seeds_needed(sd, delta)
     for _ in range(300):
         a, b = rng.normal(delta, sd, n), rng.normal(0, sd, n)
-        told = welch(a.tolist(), b.tolist())
-        assert told is not None
-        found += told.p < 0.05
+        test = welch(a.tolist(), b.tolist())
+        assert test is not None
+        found += test.p < 0.05
     assert 0.7 <= found / 300 <= 0.9
 
 
-def test_what_is_needed_is_seeds_or_sentences() -> None:
+def test_needed_names_seeds_pretrainings_or_sentences() -> None:
     world = World(np.random.default_rng(9), 400, seed=0.25, sentence=0.3, both=0.0)
     gap = compare(world.arm(0.5, 4), world.arm(0.2, 4))
     assert "More seeds are needed" in needed(gap)
@@ -527,7 +533,7 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
         ),
     ],
 )
-def test_what_is_lacking_has_the_number_that_would_settle_it(
+def test_needed_states_what_would_detect_a_gain_of_one_point(
     seeds: float, both: float, sentences: float, lacking: str
 ) -> None:
     """Calculated by hand: a variance of 0.1274 detects one point; the observed 0.70 points do not matter."""

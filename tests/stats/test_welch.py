@@ -17,7 +17,9 @@ GOLDEN = pytest.mark.parametrize(
 
 
 @GOLDEN
-def test_from_moments(a: tuple[float, float], b: tuple[float, float], t: float, p: float) -> None:
+def test_welch_from_moments_equals_golden_numbers_and_scipy(
+    a: tuple[float, float], b: tuple[float, float], t: float, p: float
+) -> None:
     first, second = ((mean, sd**2, 5) for mean, sd in (a, b))
     found = from_moments(first, second)
     assert found[0] == pytest.approx(t, rel=1e-4)
@@ -27,7 +29,9 @@ def test_from_moments(a: tuple[float, float], b: tuple[float, float], t: float, 
 
 
 @GOLDEN
-def test_from_seeds(a: tuple[float, float], b: tuple[float, float], t: float, p: float) -> None:
+def test_welch_from_seeds_equals_golden_numbers_and_scipy(
+    a: tuple[float, float], b: tuple[float, float], t: float, p: float
+) -> None:
     first, second = (five(*moments) for moments in (a, b))
     found = welch(first, second)
     assert found is not None
@@ -37,7 +41,7 @@ def test_from_seeds(a: tuple[float, float], b: tuple[float, float], t: float, p:
     assert found.dagger == (t > 1)
 
 
-def test_without_spread_nothing_is_tested() -> None:
+def test_samples_without_spread_are_not_tested() -> None:
     assert from_moments((1.0, 0.0, 2), (2.0, 0.0, 2)) == (0.0, 1.0)
     assert welch([1.0, 1.0], [2.0, 2.0]) is None
     assert welch([1.0], [2.0, 3.0]) is None
