@@ -88,14 +88,14 @@ def made(**options: Any) -> tuple[Any, dict[str, Any]]:
     timed(options)
     before = experiments.cost(options)
     assert before.seconds > 0
-    told: list[str] = []
-    run = runs.execute("experiment", options, lambda e: told.append(e.data["name"]) if e.kind == "stage" else None)
-    assert sum(name.startswith("[") for name in told) == len(before.steps)
+    stages: list[str] = []
+    run = runs.execute("experiment", options, lambda e: stages.append(e.data["name"]) if e.kind == "stage" else None)
+    assert sum(name.startswith("[") for name in stages) == len(before.steps)
     assert experiments.cost(options).seconds == 0
     return run, {row["arm"]: row for row in run.result()["leaderboard"]}
 
 
-def test_names_with_values() -> None:
+def test_variant_names_with_values_are_parsed() -> None:
     assert arms.find("monolingual") == arms.find("base") == arms.find("none")
     assert arms.find("vectors:my law").source == "my law"
     lm = arms.find("lm:law")
@@ -107,8 +107,8 @@ def test_names_with_values() -> None:
     config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
     run: Any = SimpleNamespace(id="measured")
     cell = arms.Cell(arm=arms.sized(arms.find("low-share:0%"), 5))
-    asked = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
-    assert (asked.rate, asked.difficulty) == (0.0, "measured")
+    rebuilt = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
+    assert (rebuilt.rate, rebuilt.difficulty) == (0.0, "measured")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_names_with_values() -> None:
         ("base+low:0", "write for example base\\+low:1000"),
     ],
 )
-def test_wrong_names_are_told(name: str, says: str) -> None:
+def test_wrong_variant_name_raises_a_readable_error(name: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         arms.find(name)
 
@@ -146,7 +146,7 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
         ("vectors:law", "", "encoder", "vectors:law needs the network bilstm or charcnn"),
     ],
 )
-def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
+def test_variant_without_its_input_or_network_is_refused(name: str, without: str, network: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         arms.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
 
@@ -158,7 +158,7 @@ def planned(home: Path, **options: Any) -> tuple[ExperimentConfig, Stages]:
     return config, Stages(config, Lookup(home, cast(RunContext, Silent()), KINDS))
 
 
-def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
+def test_gazetteer_variant_reads_the_given_list_or_the_training_set(home: Path) -> None:
     made = fill(home)
     names = Library(home).seal([sentence("The supplier"), sentence("Harlow Ltd")], name="names", origin={})
     given = {"also_test": (), "task": "task", "domain": "domain", "arms": ("gazetteer", "classifier")}
@@ -169,7 +169,7 @@ def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
 
 
-def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
+def test_each_size_of_a_source_has_variants_and_sizes_are_nested(
     corpora: Library, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stages_module, "learnable", lambda source, held_out, job: corpora.find(source))
@@ -192,7 +192,7 @@ def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
     assert more > less
 
 
-def test_one_size_of_a_source_keeps_its_key() -> None:
+def test_single_token_cap_stays_a_number_and_wrong_caps_are_refused() -> None:
     given = {**SPLITS, "sources": ("a",), "arms": ("vectors:a",)}
     for size, kept in ((0, 0), ("", 0), (500, 500), (("500",), 500), ((500, 100), [500, 100])):
         config = ExperimentConfig.parse({**given, "cap_tokens": size})
@@ -208,7 +208,7 @@ def test_one_size_of_a_source_keeps_its_key() -> None:
     assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1  # only whole sentences are drawn
 
 
-def test_whose_tokens_a_line_reads() -> None:
+def test_variants_read_as_many_tokens_as_the_claimed_strategy() -> None:
     """Lines read as many tokens as the claimed strategy, by default the first. A budget in tokens needs no pattern."""
     names = arms.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
     cells = arms.cells(names, ("10%", "500tokens"), ("other",))
@@ -231,7 +231,7 @@ def test_whose_tokens_a_line_reads() -> None:
         ExperimentConfig.parse(config)
 
 
-def test_what_an_arm_must_beat() -> None:
+def test_each_variant_gets_its_control() -> None:
     names = arms.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
     assert names == ("none", "states", "lm:law", "vectors:law")
     assert arms.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "random-part:2", "skl:2")
@@ -250,7 +250,7 @@ def test_what_an_arm_must_beat() -> None:
     assert all(arms.against(other) for cell in every if (other := arms.control(cell, every)))
 
 
-def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Library) -> None:
+def test_sets_of_a_fixed_size_have_a_random_set_of_equal_size_as_baseline(corpora: Library) -> None:
     """Ma et al. 2023, Table 3: compared with the whole of L_C, every smaller set would lose."""
     given: dict[str, Any] = {
         **{**SPLITS, "repeat": "pipeline"},
@@ -274,7 +274,7 @@ def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Lib
         ExperimentConfig.parse({**given, "rebuild": {"add_bin": "low"}})
 
 
-def test_arms_that_rebuild_labels_use_the_preset_of_their_paper() -> None:
+def test_variants_that_rebuild_labels_use_the_preset_of_their_paper() -> None:
     def preset(*names: str, **options: Any) -> str:
         return ExperimentConfig.parse({**SPLITS, "preset": "paper", "arms": names, **options}).tagger_settings.preset
 
@@ -283,7 +283,7 @@ def test_arms_that_rebuild_labels_use_the_preset_of_their_paper() -> None:
     assert preset("low2high:20%", finetune={"network": "charcnn"}) == "paper"
 
 
-def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, tmp_path: Path) -> None:
+def test_sources_share_a_token_cap_and_similarity_uses_their_effects(corpora: Library, tmp_path: Path) -> None:
     (tmp_path / "far.vec").write_text("of 1 2 3 4 5 6 7\nthe 7 6 5 4 3 2 1\n")
     (tmp_path / "wide.vec").write_text("of 1 2\n")
     far, _ = (done("vectors-import", path=str(tmp_path / name)) for name in ("far.vec", "wide.vec"))
@@ -316,10 +316,10 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
     assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
 
     compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "min_source_tokens": 1}
-    told = similarity.judge_own(done("similarity", compared, draws=1, sizes=0))
-    assert told is not None
-    assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
-    assert told.rule is None  # no source has both effects
+    found = similarity.judge_own(done("similarity", compared, draws=1, sizes=0))
+    assert found is not None
+    assert {effect.name for effect in found.effects} == {"word vectors", "language model"}
+    assert found.rule is None  # no source has both effects
     wrong = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
         experiments.cost(wrong)
@@ -331,7 +331,7 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
         done("experiment", wrong, arms=("vectors:law",), cap_tokens=10**6)
 
 
-def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: None) -> None:
+def test_further_test_sets_are_scored_and_shown_beside_the_first(corpora: Library, untrained: None) -> None:
     run, rows = made(
         assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 9}
     )
@@ -399,7 +399,7 @@ def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library, untrain
         ({"arms": ("all",), "assisting": "theirs", "type_map": ("PARTY=FIRM",)}, "renames a type of train"),
     ],
 )
-def test_borrowing_that_cannot_work_is_told_before_the_first_training(
+def test_impossible_borrowing_is_refused_before_the_first_training(
     corpora: Library, options: dict[str, Any], words: str
 ) -> None:
     rows = [*labelled(contracts(20, seed=2)), sentence("We met in Oslo .", [(3, 4, "GPE")])]
@@ -415,7 +415,7 @@ def test_options_that_the_experiment_sets_itself_are_refused() -> None:
             ExperimentConfig.parse({**SPLITS, stage: {name: "x"}})
 
 
-def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(
+def test_labels_are_rebuilt_by_one_measurement_with_another_encoder(
     corpora: Library, tmp_path: Path, untrained: None
 ) -> None:
     judge = str(tiny_mlm(tmp_path / "judge"))
@@ -454,7 +454,7 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(
     assert base["verdict"] == "control"
 
 
-def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
+def test_estimate_grows_with_the_work_of_a_variant(corpora: Library) -> None:
     here = {corpus.name: corpus for corpus in facade_corpora.listed()}
     names = ("highc2low:20%", "low2high:20%", "dataaug", "lpft", "all")
     config = ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": {"epochs": 10}})
@@ -469,7 +469,7 @@ def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
     assert timed.difficulty((0, 0)) == 0  # one measurement serves all rebuilt sets
 
 
-def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path: Path) -> None:
+def test_each_test_set_is_compared_with_none_on_the_same_set(corpora: Library, tmp_path: Path) -> None:
     """Each table has ten spans. `right` gives the spans found with the seeds 1 and 2."""
     right = {("none", "test"): (9, 9), ("none", "test1"): (2, 4), ("arm", "test"): (8, 8), ("arm", "test1"): (6, 7)}
     ones = np.ones((10, 1), dtype=np.int32)
@@ -480,11 +480,11 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
             table.save(tmp_path / arm / f"evaluation-{split}-{seed}.npz")
     about = SimpleNamespace(config={"seeds": [1, 2], "test": ["test", "hard"]})
     system, control = (SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=about) for name in ("arm", "none"))
-    (told,) = leaderboard.further_tests([system], [control], corpora, seed=0)  # type: ignore[list-item]
-    assert told.test == "hard"
-    assert told.micro_f1 == pytest.approx([60, 70])
-    assert (told.mean, told.sd, told.delta) == pytest.approx((65, 50**0.5, 35))
-    assert told.interval[0] < 35 < told.interval[1]
+    (found,) = leaderboard.further_tests([system], [control], corpora, seed=0)  # type: ignore[list-item]
+    assert found.test == "hard"
+    assert found.micro_f1 == pytest.approx([60, 70])
+    assert (found.mean, found.sd, found.delta) == pytest.approx((65, 50**0.5, 35))
+    assert found.interval[0] < 35 < found.interval[1]
     (same,) = leaderboard.further_tests([control], [control], corpora, seed=0)  # type: ignore[list-item]
     assert (same.delta, same.interval) == (0, (0, 0))
 
@@ -498,7 +498,7 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
 MINER: dict[str, Any] = {**SPLITS, "also_test": ()}
 
 
-def test_the_control_of_miner_is_a_plain_tagger_of_spans() -> None:
+def test_control_of_miner_is_a_plain_span_tagger() -> None:
     assert arms.complete(("miner",), {}, "encoder") == ("none", "span", "miner")
     assert arms.complete(("miner", "lpft"), {}, "span") == ("none", "miner", "lpft")  # `none` is a tagger of spans
     cells = arms.cells(("none", "span", "miner"), ())
@@ -556,7 +556,7 @@ def order(**options: Any) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
     return [(s.kind, str(s.cell), s.what, [(need.kind, str(need.cell)) for need in s.needs]) for s in steps]
 
 
-def test_text_and_labels_come_first_then_arm_by_arm_the_training() -> None:
+def test_texts_and_labels_are_prepared_before_the_training() -> None:
     kinds = [kind for kind, *_ in order(arms=("tapt", "knn", "skl:2", "highc2low:20%"))]
     first = kinds.index("pretrain")
     assert set(kinds[:first]) == {"select", "skl", CHECK, "difficulty", "rebuild", "finetune"}  # `none` is tuned first
@@ -619,26 +619,26 @@ def config(**options: Any) -> ExperimentConfig:
     return ExperimentConfig.parse({**PARTS, "task": "t", "domain": "d", **options})
 
 
-def test_every_arm_is_there_once_per_encoder(seal: Callable[..., Corpus]) -> None:
+def test_every_variant_occurs_once_per_encoder(seal: Callable[..., Corpus]) -> None:
     axis = ("encoder:minilm", "encoder: a ", "encoder:b", "encoder:a")
-    asked = config(arms=("none", "knn", "lpft"), budgets=("10%", "20%"), axis=axis)
-    assert asked.axis == ("encoder:minilm", "encoder:a", "encoder:b")
-    assert asked.encoders == ["a", "b"]  # the experiment's own encoder is always included
-    names = [str(cell) for cell in asked.cells]
+    experiment = config(arms=("none", "knn", "lpft"), budgets=("10%", "20%"), axis=axis)
+    assert experiment.axis == ("encoder:minilm", "encoder:a", "encoder:b")
+    assert experiment.encoders == ["a", "b"]  # the experiment's own encoder is always included
+    names = [str(cell) for cell in experiment.cells]
     usual = [name for name in names if "encoder:" not in name]
     assert usual == ["random 10%", "random 20%", "none", "knn 10%", "knn 20%", "lpft"]
     assert len(names) == len(set(names)) == 3 * len(usual)
     assert names[len(usual)] == "random encoder:a 10%"
     assert config(arms=("none", "knn")).cells == config(arms=("none", "knn"), axis=("encoder:minilm",)).cells
     rows = [sentence(f"Ada{i} sues .", [(0, 1, "PER")]) for i in range(200)]
-    asked = config(arms=("none",), axis=("encoder:a",))
+    experiment = config(arms=("none",), axis=("encoder:a",))
     slow = replace(TIMED, tagger=(10 * TIMED.tagger[0], 10 * TIMED.tagger[1]))
-    timed = Seconds(asked, TIMED, {name: seal(rows, name, labelled=True) for name in PARTS}, others={"a": slow})
-    base, other = (timed.finetune(0, cell) for cell in asked.cells)
+    timed = Seconds(experiment, TIMED, {name: seal(rows, name, labelled=True) for name in PARTS}, others={"a": slow})
+    base, other = (timed.finetune(0, cell) for cell in experiment.cells)
     assert timed.finetune(0) == base < other / 2
 
 
-def test_each_is_measured_against_its_own_none_and_control() -> None:
+def test_variants_are_compared_with_none_and_control_of_their_encoder() -> None:
     cells = config(arms=("none", "knn", "tapt"), axis=("encoder:a",)).cells
     against = {str(cell): str(arms.baseline(cell, cells)) for cell in cells}
     assert against["knn 10%"] == "none"
@@ -659,7 +659,7 @@ def test_each_is_measured_against_its_own_none_and_control() -> None:
             config(arms=("none",), axis=(axis,), finetune={"network": network})
 
 
-def test_the_same_selection_under_another_encoder(home: Path, tmp_path: Path, untrained: None) -> None:
+def test_variants_of_another_encoder_use_the_same_selection(home: Path, tmp_path: Path, untrained: None) -> None:
     other = str(tiny_mlm(tmp_path / "other"))
     fill(home)
     options = {**OPTIONS, "arms": ("none", "gazetteer"), "axis": (f"encoder:{other}",), "seeds": (1,)}

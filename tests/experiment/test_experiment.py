@@ -62,7 +62,7 @@ def finished(experimented: Names) -> str:
     return experimented["quick"]
 
 
-def test_shared_stages_are_made_once(experimented: Names) -> None:
+def test_shared_stages_run_once(experimented: Names) -> None:
     runs = {run.id: run.manifest for run in facade_runs.listed(state="succeeded")}
 
     def root(run_id: str) -> str:
@@ -75,7 +75,7 @@ def test_shared_stages_are_made_once(experimented: Names) -> None:
     assert made["pipeline"] == {"score": 4, "select": 4, "pretrain": 4, "finetune": 4, "experiment": 1}
 
 
-def test_leaderboard(finished: str) -> None:
+def test_leaderboard_equals_the_stored_evaluations(finished: str) -> None:
     run = facade_runs.get(finished)
     rows = {row["arm"]: row for row in run.result()["leaderboard"]}
     assert set(rows) == {"none", "random", "classifier"}
@@ -112,7 +112,7 @@ def test_leaderboard(finished: str) -> None:
     assert sum(line.startswith("| ") for line in lines) == 1 + 3  # a head and three rows
 
 
-def test_a_pipeline_repeats_selection_and_pre_training_under_every_seed(experimented: Names) -> None:
+def test_pipeline_repeats_selection_and_pretraining_for_every_seed(experimented: Names) -> None:
     """Both arms train with the same seeds. `none`, which only trains taggers, shares its run with the quick experiment."""
     options = {**OPTIONS, "repeat": "pipeline"}
     rows, quick = ({r.arm: r for r in results.board(experimented[name]).leaderboard} for name in ("pipeline", "quick"))
@@ -134,7 +134,7 @@ def test_a_pipeline_repeats_selection_and_pre_training_under_every_seed(experime
     assert {step.what for step in longer if step.kind == "pretrain"} == {"replicate 3"}
 
 
-def test_no_pre_training_reads_held_out_text_and_the_control_reads_as_many_tokens_as_the_selection(
+def test_pretraining_skips_held_out_text_and_control_has_equal_tokens(
     finished: str,
 ) -> None:
     """T_C loses its dev sentences and the leaked test sentence. The same 5% of D_C are held out for all variants.
@@ -159,14 +159,14 @@ def test_no_pre_training_reads_held_out_text_and_the_control_reads_as_many_token
         assert run.result()["dev_loss_general"]
         assert rows[arm].tokens == sum(n for i, n in words.items() if i not in general)
     assert rows["none"].tokens == 0
-    chosen, lot = (
+    selected, control = (
         library.find(facade_runs.get(str(rows[arm].select_run)).result()["corpus"]) for arm in ("classifier", "random")
     )
-    assert len(chosen) == 30 != len(lot)
-    assert chosen.n_tokens - int(domain.lengths().max()) < lot.n_tokens <= chosen.n_tokens
+    assert len(selected) == 30 != len(control)
+    assert selected.n_tokens - int(domain.lengths().max()) < control.n_tokens <= selected.n_tokens
 
 
-def test_what_is_finished_costs_nothing(finished: str) -> None:
+def test_finished_stages_cost_nothing(finished: str) -> None:
     again = experiments.cost(OPTIONS)
     assert again.seconds == 0
     assert all(step.finished for step in again.steps)
@@ -198,13 +198,13 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     assert times == sorted(times)
     assert times[0] < times[1]
     assert all(0 <= plan["chance"] <= 1 for plan in smallest["plans"])
-    said = printed("--plan-only")
-    assert "With 2 seeds per variant this plan can detect gains of about" in said
-    assert re.search(r"By \d+ taggers trained on these labels so far", said)
-    told = json.loads(printed("--json"))
-    assert told["run"] == finished  # the same experiment in another spelling
-    assert told["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
-    assert told["finding"] == asdict(results.finding(finished))
+    text = printed("--plan-only")
+    assert "With 2 seeds per variant this plan can detect gains of about" in text
+    assert re.search(r"By \d+ taggers trained on these labels so far", text)
+    found = json.loads(printed("--json"))
+    assert found["run"] == finished  # the same experiment in another spelling
+    assert found["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
+    assert found["finding"] == asdict(results.finding(finished))
     assert printed().strip().split("\n")[-3:] == results.finding(finished).parts
     assert typed_options({"strategies": ("knn.neighbours=3",)}) == {"strategies": {"knn": {"neighbours": "3"}}}
     for text in ("epochs", "knn.epochs=3"):
@@ -230,9 +230,9 @@ def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()
 
 
-def test_cancelled_at_every_stage_and_resumed(home: Path, untrained: None) -> None:
+def test_experiment_cancelled_at_every_stage_resumes_to_the_same_result(home: Path, untrained: None) -> None:
     fill(home)
-    calm = facade_runs.execute("experiment", OPTIONS).result()["leaderboard"]
+    undisturbed = facade_runs.execute("experiment", OPTIONS).result()["leaderboard"]
     for run in facade_runs.listed():
         RunStore(home).remove(run.id)
     seen: set[str] = set()
@@ -250,13 +250,13 @@ def test_cancelled_at_every_stage_and_resumed(home: Path, untrained: None) -> No
         except Cancelled:
             assert facade_runs.state(facade_runs.listed("experiment")[0].id).state == "cancelled"
     assert len(seen) == 7
-    for stormy, other in zip(run.result()["leaderboard"], calm, strict=True):
+    for resumed, other in zip(run.result()["leaderboard"], undisturbed, strict=True):
         for name in ("arm", "micro_f1", "delta", "interval", "verdict"):
-            assert stormy[name] == other[name]
+            assert resumed[name] == other[name]
     assert Counter(run.manifest.kind for run in facade_runs.listed())["finetune"] == 3
 
 
-def test_sizes_of_l_c_are_nested(home: Path) -> None:
+def test_training_sizes_are_nested(home: Path) -> None:
     from core.experiment.cost import Lookup
     from core.experiment.steps import Stages
 
@@ -276,7 +276,7 @@ def test_sizes_of_l_c_are_nested(home: Path) -> None:
 BOTH = {"task": "t", "domain": "d"}
 
 
-def test_controls() -> None:
+def test_controls_are_added_and_assigned_to_variants() -> None:
     names = arms.complete(("tapt", "knn", "dapt", "knn"), BOTH, "encoder")
     assert names == ("none", "random", "random-only", "tapt", "knn", "dapt")
     every = {str(cell): cell for cell in arms.cells(names, ("10%", "200"))}
@@ -317,7 +317,7 @@ strategies:
 """
 
 
-def test_a_plan_file_is_read_and_its_errors_name_the_place(home: Path, tmp_path: Path) -> None:
+def test_plan_file_is_read_and_its_errors_name_the_line(home: Path, tmp_path: Path) -> None:
     corpora, path = fill(home), tmp_path / "PLAN.yaml"
     (tmp_path / "mine.conll").write_text("Harlow B-PARTY\nLtd I-PARTY\npays O\n", encoding="utf-8")
     path.write_text(PLAN.format(train="mine.conll"), encoding="utf-8")
@@ -329,10 +329,10 @@ def test_a_plan_file_is_read_and_its_errors_name_the_place(home: Path, tmp_path:
     assert config.task == corpora["task"].fingerprint
     assert Library(home).find(config.train).name == "mine"
     text = PLAN.format(train="train")
-    for (right, wrong), told in WRONG:
+    for (right, wrong), message in WRONG:
         assert right in text
         path.write_text(text.replace(right, wrong), encoding="utf-8")
-        with pytest.raises(ReadError, match=told):
+        with pytest.raises(ReadError, match=message):
             read_plan(path, {})
 
 
@@ -356,7 +356,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("- a\n- b\n", r"PLAN\.yaml line 1: is not a list of options"),
         ("#" * (MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, too large for a plan"),
@@ -367,11 +367,13 @@ WRONG = [
     ],
     ids=["list", "large", "deep in one line", "deep in many lines", "many values", "long name"],
 )
-def test_a_hostile_plan_is_refused_in_a_sentence(tmp_path: Path, home: Path, text: str, told: str) -> None:
+def test_hostile_plan_is_refused_quickly_with_a_short_error(
+    tmp_path: Path, home: Path, text: str, message: str
+) -> None:
     path = tmp_path / "PLAN.yaml"
     path.write_text(text, encoding="ascii")
     started = time.monotonic()
-    with pytest.raises(ReadError, match=told) as raised:
+    with pytest.raises(ReadError, match=message) as raised:
         read_plan(path, {})
     assert len(str(raised.value)) < 1_000
     assert time.monotonic() - started < 20
@@ -405,7 +407,7 @@ def test_hours_count_every_run_once_without_waiting_and_time_after_a_kill(finish
     assert whole["audit"] < sum(row["hours"].get("audit", 0) for row in rows.values())  # shared runs are counted once
 
 
-def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
+def test_dapt_needs_no_random_control() -> None:
     from core.experiment.leaderboard import _judged
     from core.stats.bootstrap import compare
     from core.stats.verdict import Verdict
@@ -419,17 +421,17 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
 
     gain = compare([table(right, s) for s in range(3)], [table(wrong, s) for s in range(3)])
     assert gain.sign == 1
-    said = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
+    found = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
     dapt, knn, tapt = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
-    assert _judged(said, dapt).word == "improves"
-    assert "all of the domain corpus" in _judged(said, dapt).why
-    assert _judged(said, knn).word == "helped"
-    assert _judged(said, knn).duels == (3, 0, 0)
-    assert _judged(said, tapt).word == "helped"
-    assert "give a domain corpus" in _judged(said, tapt).why
+    assert _judged(found, dapt).word == "improves"
+    assert "all of the domain corpus" in _judged(found, dapt).why
+    assert _judged(found, knn).word == "helped"
+    assert _judged(found, knn).duels == (3, 0, 0)
+    assert _judged(found, tapt).word == "helped"
+    assert "give a domain corpus" in _judged(found, tapt).why
 
 
-def test_it_ends_at_a_hopeless_interim_analysis_and_does_so_again_when_resumed(home: Path, untrained: None) -> None:
+def test_experiment_stops_for_futility_and_again_when_repeated(home: Path, untrained: None) -> None:
     """An effect of a thousandth of a point cannot be detected, so the fourth replicate is not run."""
     fill(home)
     options = {**OPTIONS, "repeat": "pipeline", "seeds": (1, 2, 3, 4), "looks": (3, 4), "effect": 0.001}

@@ -73,7 +73,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("on", ["local", "ray"])
-def test_one_process_makes_the_steps_in_order(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_runs_the_steps_in_order(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray on a machine without GPUs runs them in the same order, because trainings take turns there."""
     monkeypatch.setenv(ON, on)
     first = step("select", name="a")
@@ -155,7 +155,7 @@ def numbers(home: Path) -> dict[str, bytes]:
 
 
 @ray
-def test_a_selection_and_tags_on_two_nodes_have_the_bytes_of_one_process(
+def test_two_nodes_write_the_same_selection_and_tags_as_one_process(
     home: Path, cluster: str, alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compare vectors, scores and entities, in chunks of a few sentences."""
@@ -178,7 +178,7 @@ def test_a_selection_and_tags_on_two_nodes_have_the_bytes_of_one_process(
 
 
 @ray
-def test_steps_on_two_nodes_make_the_leaderboard_of_one_process_also_if_a_process_is_killed(
+def test_two_nodes_give_the_leaderboard_of_one_process_despite_a_kill(
     home: Path, cluster: str, expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(home)

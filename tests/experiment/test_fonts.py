@@ -45,12 +45,12 @@ def font_of(char: str, path: Path) -> Path:
 
 
 @pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a machine without fonts."""
     monkeypatch.setattr(parts, "_of_this_machine", lambda code: ())
 
 
-@pytest.mark.usefixtures("bare")
+@pytest.mark.usefixtures("without_fonts")
 def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
     words = f"{HINDI} {HEBREW} العقد café"
     data = pdf(document(words))
@@ -64,7 +64,7 @@ def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
     assert max(where[letter] for letter in HEBREW) < where["("] < where["1"] < where[")"]
 
 
-@pytest.mark.usefixtures("bare")
+@pytest.mark.usefixtures("without_fonts")
 def test_letters_of_devanagari_and_arabic_are_joined() -> None:
     """Joined letters are narrower than the same letters apart."""
 
@@ -95,12 +95,12 @@ def right_edge(data: bytes) -> float:
         ("no such (1996)", "no such (1996)"),
     ],
 )
-def test_what_follows_a_word_to_the_left_goes_on_to_the_right(line: str, set_as: str) -> None:
+def test_text_after_a_right_to_left_word_continues_to_the_right(line: str, set_as: str) -> None:
     assert parts.visual_order(line) == set_as
 
 
-@pytest.mark.usefixtures("bare")
-def test_characters_without_a_font_are_counted_and_a_font_of_this_machine_is_used(
+@pytest.mark.usefixtures("without_fonts")
+def test_missing_characters_are_counted_and_system_fonts_are_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = f"{CHINESE} café"
@@ -116,11 +116,11 @@ def test_characters_without_a_font_are_counted_and_a_font_of_this_machine_is_use
     assert "6 characters that neither" in " ".join(pages(data))  # the font lacks the other character
 
 
-def test_fontconfig_is_asked_by_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = tmp_path / "fc-list"
+def test_fontconfig_finds_fonts_by_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "fc-list"
     lines = ["/f/A-Bold.ttf: :style=Bold:index=0", "/f/B.ttc: :style=Regular:index=65538", "/f/C.pcf.gz: :index=0"]
-    asked.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in [*lines, "$1"]))
-    asked.chmod(0o755)
+    program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in [*lines, "$1"]))
+    program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     parts._of_this_machine.cache_clear()
     assert parts._of_this_machine(0x5408) == ((Path("/f/B.ttc"), 2), (Path("/f/A-Bold.ttf"), 0))

@@ -36,7 +36,7 @@ LINES = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
 NEVER = (-9.0, -9.0, -9.0)
 
 
-def test_without_a_tagger_that_learnt_there_is_no_verdict(home: Path) -> None:
+def test_no_verdict_is_given_if_no_tagger_learnt_anything(home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), LINES, seed_effects={arm: NEVER for arm, *_ in LINES})
     board = leaderboard.read(run)
     rows = {row.arm: row for row in board.leaderboard}
@@ -51,17 +51,17 @@ def test_without_a_tagger_that_learnt_there_is_no_verdict(home: Path) -> None:
     assert as_markdown(board).split("\n")[0] == NOTHING
     app = opened(PAGE)
     assert not app.exception
-    said = unescape(texts(app)).replace("\u2060", "")
-    assert results.finding(run.id).sentence in said
-    assert "● no evidence" not in said
+    text = unescape(texts(app)).replace("\u2060", "")
+    assert results.finding(run.id).sentence in text
+    assert "● no evidence" not in text
     for part in ("1, 2, 3", "train longer, with more epochs or a higher learning rate"):
-        assert part in said
+        assert part in text
     for part in ("better", "[+0.00", "choose by", "more labels", "Helped", "won, level, lost"):
-        assert part not in said
+        assert part not in text
 
 
 @pytest.mark.parametrize("arm", ["", "none", "classifier", "random"])
-def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(home: Path, arm: str) -> None:
+def test_seed_that_learnt_nothing_is_named_in_the_verdicts_it_affects(home: Path, arm: str) -> None:
     seed_effects = {arm: (0.0, -9.0, 0.02)} if arm else {}
     run = finished.experiment(home, finished.corpora(home), LINES, seed_effects=seed_effects)
     rows = {row.arm: row for row in leaderboard.read(run).leaderboard}
@@ -79,15 +79,13 @@ def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(h
         assert warned in unescape(texts(tab(app, "Leaderboard"))).replace("\u2060", "")
 
 
-def test_two_repetitions_of_which_one_learnt_nothing_are_called_so_everywhere(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_repetition_of_two_is_mentioned_everywhere(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finished, "SEEDS", (1, 2))
     run = finished.experiment(home, finished.corpora(home), LINES, seed_effects={arm: (0.0, -9.0) for arm, *_ in LINES})
-    board, told = leaderboard.read(run), results.finding(run.id)
+    board, finding = leaderboard.read(run), results.finding(run.id)
     row = next(row for row in board.leaderboard if row.arm == "classifier")
-    assert told.sure.startswith("Two repetitions, of which one learnt nothing: ")
-    assert told.next == "Next: train longer; half of the taggers learnt nothing."
+    assert finding.sure.startswith("Two repetitions, of which one learnt nothing: ")
+    assert finding.next == "Next: train longer; half of the taggers learnt nothing."
     assert row.seeds_needed == "Train longer first: half of the taggers learnt nothing."
     assert results.repetitions_to_settle(run.id) == 0
     assert interval_words(row).endswith("(2 seeds, 1 learnt nothing: no interval)")
@@ -95,7 +93,7 @@ def test_two_repetitions_of_which_one_learnt_nothing_are_called_so_everywhere(
         assert not re.search(r"single repetition|one seed|-100\.00|\d repetitions|better buy", words)
 
 
-def test_dev_alone_decides_if_a_tagger_learnt_anything(home: Path) -> None:
+def test_only_dev_f1_decides_if_a_tagger_learnt_anything(home: Path) -> None:
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6, seed_effects=(0, -9, -0.5))
     assert taggers.collapsed_seeds(run) == [2]
@@ -116,7 +114,7 @@ def judged(home: Path, of_c: int) -> tuple[Run, dict[str, leaderboard.ArmRow]]:
     return run, {row.arm: row for row in leaderboard.read(run).leaderboard}
 
 
-def test_an_arm_that_changed_too_little_has_no_verdict_and_costs_the_others_none(
+def test_variant_with_too_few_changes_gets_no_verdict_and_no_holm_share(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tested = Mock(side_effect=verdicts)
@@ -136,12 +134,12 @@ def test_an_arm_that_changed_too_little_has_no_verdict_and_costs_the_others_none
     report = unescape(finished.html_report(run.id))
     assert "○ not tested" in report
     assert "Of its mentions 99 of 100 changed." in report
-    said = texts(tab(opened(PAGE), "Leaderboard"))
-    assert "○ not tested" in said
-    assert "79 of 100 changed" in said
+    text = texts(tab(opened(PAGE), "Leaderboard"))
+    assert "○ not tested" in text
+    assert "79 of 100 changed" in text
 
 
-def test_an_arm_that_changed_80_percent_is_judged(home: Path) -> None:
+def test_variant_that_changed_80_percent_gets_a_verdict(home: Path) -> None:
     run, rows = judged(home, 80)
     assert (rows[C].verdict, rows[C].changed_words) == ("improves", "80 of 100 changed")
     assert "ot tested" not in results.finding(run.id).what
@@ -154,7 +152,7 @@ def line(arm: str, *counts: tuple[int, int], home: Path) -> Any:
     return SimpleNamespace(cell=Cell(arm=find(arm)), chains=chains)
 
 
-def test_changes_are_averaged_over_replicates_and_a_claim_that_changed_too_little_is_not_tested(home: Path) -> None:
+def test_changes_are_averaged_and_a_claim_with_too_few_is_not_tested(home: Path) -> None:
     assert judging.changed_of(line(C, (70, 100), (88, 100), home=home)) == (79, 100)
     # Changes in a control do not count.
     assert judging.changed_of(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)
@@ -197,7 +195,7 @@ def config(**fields: Any) -> Any:
     return SimpleNamespace(**(known | fields))
 
 
-def test_the_planned_test_shows_nothing_beside_an_interval_that_includes_0(lines: list[Any]) -> None:
+def test_planned_test_shows_no_effect_if_the_interval_includes_0(lines: list[Any]) -> None:
     test = planned_test(config(), lines, 0)
     assert test
     assert test.p < test.bound
@@ -220,7 +218,7 @@ def test_the_planned_test_shows_nothing_beside_an_interval_that_includes_0(lines
     assert planned_test(config(), lines, 0)
 
 
-def test_arms_beside_the_claim_are_called_exploratory(home: Path) -> None:
+def test_variants_other_than_the_claim_are_exploratory(home: Path) -> None:
     lines = (("none", "", 0), ("random", "10", 60), ("classifier", "10", 60), ("lpft", "", 0))
     run = finished.experiment(home, finished.corpora(home), lines, claim=CLAIM)
     board = results.board(run.id)
@@ -234,7 +232,7 @@ def test_arms_beside_the_claim_are_called_exploratory(home: Path) -> None:
     assert f"{lpft.helped}, exploratory" in finished.html_report(run.id)
 
 
-def test_the_table_has_f1_by_training_sentences_and_shares_of_low_ceim_mentions(home: Path) -> None:
+def test_table_has_f1_by_training_size_and_shares_of_low_ceim_mentions(home: Path) -> None:
     board = leaderboard.read(finished.experiment(home, finished.corpora(home), LINES))
     assert "by number of training sentences" not in as_markdown(replace(board, curve=[]))
     points = [
@@ -270,7 +268,7 @@ def board(dev: list[float], test: list[float], arm: str = "knn") -> list[ArmRow]
     ]
 
 
-def test_budgets_are_advised_on_by_dev_alone() -> None:
+def test_budget_advice_uses_only_dev_f1() -> None:
     flat, rising = [50.0, 50.0, 50.0], [50.0, 55.0, 59.0]
     (stop,), (on,) = next_budget(board(flat, rising), 0.1), next_budget(board(rising, flat), 0.1)
     assert (stop.sentences, stop.hours) == (8000, 8.0)
@@ -286,7 +284,7 @@ def test_budgets_are_advised_on_by_dev_alone() -> None:
     assert next_budget([*none, *board(flat, flat)[:2]], 0.1) == []  # two budgets are too few
 
 
-def test_labels_are_spared_where_the_arm_is_ahead() -> None:
+def test_labels_are_saved_by_a_variant_with_higher_f1() -> None:
     def curve(arm: str, f1: list[float]) -> list[CurvePoint]:
         return [
             CurvePoint(arm=arm, budget="", train_sentences=n, draw=0, micro_f1=[x, x], finetune_run="")

@@ -25,7 +25,7 @@ def analysis(home: Path, corpora: dict[str, str], *seeds: int, row: ArmRow = ROW
     return finished.finish(home, "experiment", options, finished.constant(result))
 
 
-def begun(store: RunStore, test: str, kind: str = "experiment", parent: str | None = None) -> Run:
+def unfinished(store: RunStore, test: str, kind: str = "experiment", parent: str | None = None) -> Run:
     """Create an unfinished run, as an experiment is when its ledger is computed."""
     key = f"{kind} {test} {parent} {len(store.list())}"
     return store.create(kind, {}, {"test": test}, versions={}, key=key, parent=parent)
@@ -34,7 +34,7 @@ def begun(store: RunStore, test: str, kind: str = "experiment", parent: str | No
 def test_ledger_lists_finished_analyses_of_the_same_test_set(home: Path) -> None:
     corpora = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
     store, test = RunStore(home), corpora["test"]
-    started_first = begun(store, test)
+    started_first = unfinished(store, test)
     assert earlier_analyses(started_first, store) == []
     first = analysis(home, corpora, 1, 2, 3)
     analysis(home, {**corpora, "test": corpora["dev"]}, 1, 2, 3)
@@ -44,9 +44,9 @@ def test_ledger_lists_finished_analyses_of_the_same_test_set(home: Path) -> None
         EarlierAnalysis(run=first.id, claim="knn 10%", replicates=3),
         EarlierAnalysis(run=second.id, claim="classifier 10%", replicates=3),
     ]
-    assert earlier_analyses(begun(store, test), store) == listed
+    assert earlier_analyses(unfinished(store, test), store) == listed
     assert earlier_analyses(started_first, store) == listed  # a run that was resumed after both
-    assert [each.claim for each in earlier_analyses(begun(store, corpora["dev"]), store)] == ["knn 10%"]
+    assert [each.claim for each in earlier_analyses(unfinished(store, corpora["dev"]), store)] == ["knn 10%"]
     first.result_file.unlink()  # a damaged result is left out
     assert earlier_analyses(started_first, store) == listed[1:]
 
@@ -55,13 +55,13 @@ def test_study_counts_once_and_its_experiments_only_without_it(home: Path) -> No
     study = finished.study(home, (0.2, 2.0))
     store, [test, *_] = RunStore(home), study.manifest.config["test"]
     corpora = {role: study.manifest.config[role][0] for role in ("train", "dev", "test")}
-    assert earlier_analyses(begun(store, test, parent=study.id), store) == []
+    assert earlier_analyses(unfinished(store, test, parent=study.id), store) == []
     child = analysis(home, corpora, 1, 2, 3)
     for parent, counted in ((study.id, [study.id]), ("20260101-000000-study-0000", [study.id, child.id])):
         manifest = json.loads((child.path / "manifest.json").read_text(encoding="utf-8"))
         (child.path / "manifest.json").write_text(json.dumps({**manifest, "parent": parent}), encoding="utf-8")
         fresh = RunStore(home)
-        assert [each.run for each in earlier_analyses(begun(fresh, test), fresh)] == counted
+        assert [each.run for each in earlier_analyses(unfinished(fresh, test), fresh)] == counted
 
 
 def test_forecast_of_a_run_stays_as_it_was_at_its_first_start(home: Path) -> None:

@@ -40,7 +40,7 @@ ROWS = [
 ]
 
 
-def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
+def test_seed_plot_draws_seeds_as_rings_and_means_as_marks() -> None:
     fig = plot.seed_dots(ROWS)
     rings, *marks = fig.data
     assert sorted(rings.x) == sorted(f1 for one in ROWS for f1 in one.micro_f1)
@@ -50,7 +50,7 @@ def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
     assert len({mark.symbol for mark in looks}) == len({mark.colour for mark in looks}) == len(VERDICT_MARKS)
 
 
-def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
+def test_technical_variant_names_are_written_in_words_on_every_axis() -> None:
     rows = [*ROWS, row("length-matched-random", "control", [60.0], sentences=1000)]
     curve = [point("length-matched-random", 10, 0, [60.0])]
     figures = [plot.seed_dots(rows), plot.differences(rows), plot.budget_curve(rows), plot.label_curve(curve)]
@@ -59,7 +59,7 @@ def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
         assert "length-matched" not in drawn.to_json()
 
 
-def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None:
+def test_difference_plot_shows_each_delta_with_its_interval() -> None:
     fig = plot.differences(ROWS)
     lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
     assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
@@ -68,12 +68,12 @@ def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None
     single = row("knn", "no evidence", [63.0], gap=(-100, 100))
     assert tuple(plot.differences([single]).data[0].x) == (3.0, 3.0)
     assert tables.interval_words(single) == "+3.00 (one seed: no interval)"
-    apart = replace(row("knn", "no evidence", [0.0, 63.0], gap=(-100, 85)), collapsed=(1,))
-    assert tuple(plot.differences([apart]).data[0].x) == (-28.5, -28.5)
-    assert tables.interval_words(apart) == "-28.50 (2 seeds, 1 learnt nothing: no interval)"
+    failed = replace(row("knn", "no evidence", [0.0, 63.0], gap=(-100, 85)), collapsed=(1,))
+    assert tuple(plot.differences([failed]).data[0].x) == (-28.5, -28.5)
+    assert tables.interval_words(failed) == "-28.50 (2 seeds, 1 learnt nothing: no interval)"
 
 
-def test_no_number_is_a_negative_nought() -> None:
+def test_no_number_is_shown_as_negative_zero() -> None:
     level = replace(row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)), f1_per_hour=-0.0001)
     hover = [trace.hovertemplate for trace in plot.differences([level]).data if trace.hovertemplate]
     for words in (tables.interval_words(level), tables.rate_words(level), *hover):
@@ -81,7 +81,7 @@ def test_no_number_is_a_negative_nought() -> None:
         assert "+0.00" in words
 
 
-def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
+def test_rate_has_digits_that_fit_its_interval() -> None:
     wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=4.0)
     assert tables.rate_words(wide) == "+4 [-80, +88]"
     assert tables.rate_words(replace(wide, f1_per_hour=0.5)) == "+0.5 [-10.0, +11.0]"
@@ -92,7 +92,7 @@ def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     assert tables.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "no rate: under a minute more"
 
 
-def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
+def test_budget_curve_joins_the_means_of_a_strategy() -> None:
     rows = [ROWS[0], *(row("knn", "improves", [60 + n / 100, 62 + n / 100], sentences=n) for n in (100, 300, 200))]
     fig = plot.budget_curve(rows)
     [line] = [trace for trace in fig.data if trace.mode == "lines+markers"]
@@ -100,7 +100,7 @@ def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
     assert fig.layout.shapes[0].y0 == 60.0
 
 
-def test_a_label_curve_pools_draws() -> None:
+def test_label_curve_averages_draws() -> None:
     curve = [
         point(arm, n, draw, [n / 2 + draw, n / 2 + draw])
         for arm in ("none", "knn")
@@ -119,8 +119,8 @@ def shared(arm: str, f1: float, delta: float, verdict: Word = "no evidence") -> 
     """Return a row with one further test set, on which the arm has 20 points less and an interval of its own."""
     gap = (delta - 2, delta + 1)
     further = FurtherTest(test="<i>oov", micro_f1=[], mean=f1 - 20, sd=None, delta=delta, interval=(delta - 3, delta))
-    asked = arm.partition("%")[0].removeprefix("low-share:")
-    low_share = int(asked) / 100 if asked.isdigit() else None
+    share = arm.partition("%")[0].removeprefix("low-share:")
+    low_share = int(share) / 100 if share.isdigit() else None
     return replace(row(arm, verdict, [f1]), delta=delta, interval=gap, also=[further], low_share=low_share)
 
 
@@ -139,7 +139,7 @@ SHARED = [
 ]
 
 
-def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> None:
+def test_share_curve_has_a_line_per_encoder_and_a_panel_per_test_set() -> None:
     fig = plot.share_curve(SHARED)
     assert fig is not None
     lines = [(trace.name, trace.xaxis, list(trace.x), list(trace.y)) for trace in fig.data]
@@ -160,7 +160,7 @@ def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> No
     assert [tuple(span)[:2] for span in fig.data[0].customdata] == [(59, 62), (57.5, 60.5), (56, 59)]
 
 
-def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> None:
+def test_share_curve_uses_the_actual_share_of_each_set() -> None:
     realised = {"low-share:0%": 0.0, "low-share:30%": 0.142, "low-share:90%": 0.404}
     rows = [replace(each, low_share=realised.get(each.arm.partition(" ")[0]), mentions=150) for each in SHARED]
     fig = plot.share_curve(rows)
@@ -174,7 +174,7 @@ def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> Non
     assert plot.share_curve(ROWS) is plot.share_curve(one_share) is None
 
 
-def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
+def test_source_curve_has_a_line_per_variant_with_intervals() -> None:
     sizes = [
         replace(row(arm, "no evidence", [f1], gap=gap), source="f00d", budget=budget)
         for arm, budget, f1, gap in (
@@ -194,7 +194,7 @@ def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
     assert [each.budget for each in of_most_text(sizes)] == ["300tokens", "100tokens"]
 
 
-def test_differences_say_what_they_are_to() -> None:
+def test_difference_plot_names_the_baseline() -> None:
     compared = {each.arm: getattr(baseline(each, SHARED), "arm", "") for each in SHARED}
     assert compared["low-share:30%"] == "base:1000"
     assert compared["low-share:0% encoder:<b>x"] == "base:1000 encoder:<b>x"
@@ -205,7 +205,7 @@ def test_differences_say_what_they_are_to() -> None:
     assert plot.differences(SHARED).layout.xaxis.title.text == f"points of the score<br>over {baseline_words(SHARED)}"
 
 
-def test_types_stand_under_both_arms() -> None:
+def test_type_plot_shows_20_types_for_both_variants() -> None:
     rows = [TypeScores(type=f"T{i}", mentions=i, a=50.0 + i, b=60.0) for i in range(25)]
     fig = plot.type_differences(rows, "A: <i>knn</i>", "B: none")
     a, b = (trace for trace in fig.data if trace.mode == "markers")
@@ -215,5 +215,5 @@ def test_types_stand_under_both_arms() -> None:
 
 
 @pytest.mark.parametrize("figure", [plot.seed_dots, plot.differences, plot.budget_curve])
-def test_names_are_no_markup(figure: Any) -> None:
+def test_names_are_escaped_in_figures(figure: Any) -> None:
     assert "<b>x" not in figure(ROWS).to_json().replace("\\u003c", "<")

@@ -15,7 +15,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError
 from core.experiment import deliver, results
-from core.experiment import leaderboard as asked_for
+from core.experiment import leaderboard as leaderboard_module
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
@@ -87,7 +87,7 @@ def ids(reference: str) -> set[int]:
     return set(Library(store().home).find(reference).ids().tolist())
 
 
-def test_every_labelled_sentence_is_tested_and_none_that_is_tested_is_read(finished: Run) -> None:
+def test_every_labelled_sentence_is_tested_but_not_read_by_its_replicate(finished: Run) -> None:
     kinds = Counter(run.manifest.kind for run in runs.listed(state="succeeded"))
     assert kinds["experiment"] == kinds["halves"] == 1  # although the experiment was cancelled four times
     assert (kinds["select"], kinds["pretrain"], kinds["finetune"]) == (4, 4, 6)
@@ -110,7 +110,7 @@ def test_every_labelled_sentence_is_tested_and_none_that_is_tested_is_read(finis
         assert not ids(run.result()["corpus"]) & pool
 
 
-def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(finished: Run) -> None:
+def test_variants_are_compared_per_replicate_on_shared_halves(finished: Run) -> None:
     rows = {row.arm: row for row in results.board(finished.id).leaderboard}
     # The labels of `none` differ by replicate too.
     assert len(rows["none"].finetunes) == len(rows["none"].micro_f1) == 2
@@ -133,7 +133,7 @@ def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(fini
     assert "Halves were swapped" in deliver.board_markdown(finished.id)
 
 
-def test_results_set_taggers_of_the_same_half_side_by_side(finished: Run) -> None:
+def test_results_page_compares_taggers_of_the_same_half(finished: Run) -> None:
     app = opened("pages/6_Results.py")
     assert "Halves were swapped" in texts(app)
     for tab in ("By type", "Sentences"):
@@ -146,15 +146,15 @@ def test_results_set_taggers_of_the_same_half_side_by_side(finished: Run) -> Non
         assert second.options == [name for name in first.options if name[-1] == first.format_func(first.value)[-1]]
 
 
-def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) -> None:
+def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: Run) -> None:
     assert experiments.cost(CROSS).seconds == 0
     longer = {**CROSS, "seeds": (1, 2, 3, 4), "looks": (2, 4)}
     left = Counter(step.kind for step in experiments.cost(longer).steps if not step.finished)
     assert left == {"halves": 1, "select": 4, "pretrain": 4, "finetune": 6}
-    told = experiments.foresight(longer)
-    assert told.spread.swapped
-    assert "all 56 labelled sentences are tested, half by half" in told.in_words()
-    assert [plan.looks for plan in told.plans] == [(2, 4), (2, 4, 6), (4, 8, 12)]
+    forecast = experiments.foresight(longer)
+    assert forecast.spread.swapped
+    assert "all 56 labelled sentences are tested, half by half" in forecast.in_words()
+    assert [plan.looks for plan in forecast.plans] == [(2, 4), (2, 4, 6), (4, 8, 12)]
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) ->
         ({"cross": False, "task": "task", "cross_train": 5}, "give cross, or leave them out"),
     ],
 )
-def test_what_cannot_be_swapped_is_refused(options: dict[str, object], words: str) -> None:
+def test_options_that_contradict_swapped_halves_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         ExperimentConfig.parse({**CROSS, **options})
 
 
-def test_a_copy_is_in_the_half_of_its_original_and_the_seed_decides_which(home: Path) -> None:
+def test_near_duplicates_share_a_half_and_the_seed_decides_the_split(home: Path) -> None:
     library = Library(home)
     texts = contracts(40, seed=3)
     copies = [text.upper() for text in texts[:6]]  # copies of training sentences, in the test split
@@ -228,10 +228,10 @@ def tuned(config: FinetuneConfig, job: Job) -> FinetuneResult:
     else:
         f1 -= POINTS
     gold = np.full((len(job.corpus(config.test[0])), 1), 500, dtype=np.int32)
-    luck, none = np.random.default_rng([seed, round(1000 * f1)]), Prediction(entities=(), confidence=())
+    rng, none = np.random.default_rng([seed, round(1000 * f1)]), Prediction(entities=(), confidence=())
     scores = {}
     for split in ("dev", "test"):
-        right = luck.binomial(500, f1 / 100, size=gold.shape).astype(np.int32)
+        right = rng.binomial(500, f1 / 100, size=gold.shape).astype(np.int32)
         table = Evaluation(types=("PARTY",), tp=right, predicted=gold, gold=gold)
         evaluations.write(job.context.run, evaluations.file_suffix(split, seed), table, [none] * len(gold))
         scores[split] = (table.f1(),)
@@ -269,24 +269,24 @@ def test_random_reads_two_and_four_times_the_tokens_of_the_selection(measured: R
     assert {len(point.micro_f1) for point in board.curve} == {1}
 
 
-def test_what_it_is_worth_is_on_page_report_table_and_in_json(measured: Run) -> None:
-    told = results.board(measured.id).multipliers
-    assert told is not None
-    assert told.text is not None
-    assert told.labels is not None
-    assert told.labels_none is not None
-    assert (told.labels.size, told.labels.most, told.labels.replicates) == (6, 4, 4)
-    assert told.text.hi is not None
-    assert told.text.hi < 3.5
-    times = [told.text.most, told.text.times, told.labels.times, told.labels_none.times]
+def test_multipliers_are_on_the_page_in_report_table_and_json(measured: Run) -> None:
+    found = results.board(measured.id).multipliers
+    assert found is not None
+    assert found.text is not None
+    assert found.labels is not None
+    assert found.labels_none is not None
+    assert (found.labels.size, found.labels.most, found.labels.replicates) == (6, 4, 4)
+    assert found.text.hi is not None
+    assert found.text.hi < 3.5
+    times = [found.text.most, found.text.times, found.labels.times, found.labels_none.times]
     assert times == pytest.approx([4, 2, 2, 4], rel=0.2)
     assert json.loads(json.dumps(measured.result()))["multipliers"]["text"]["replicates"] == 4
-    assert told.words in deliver.board_markdown(measured.id)
-    assert told.words in unescape(deliver.report(measured.id).decode())
-    assert told.words in unescape(texts(opened("pages/6_Results.py")))
+    assert found.words in deliver.board_markdown(measured.id)
+    assert found.words in unescape(deliver.report(measured.id).decode())
+    assert found.words in unescape(texts(opened("pages/6_Results.py")))
 
 
-def test_a_plan_says_what_it_costs_and_counts_what_is_finished(measured: Run) -> None:
+def test_cost_of_a_longer_plan_omits_finished_steps(measured: Run) -> None:
     assert experiments.cost(ASKED).seconds == 0
     longer = ASKED | {"seeds": (1, 2, 3, 4, 5)}
     left = Counter((step.kind, step.line) for step in experiments.cost(longer).steps if not step.finished)
@@ -305,7 +305,7 @@ def test_a_plan_says_what_it_costs_and_counts_what_is_finished(measured: Run) ->
         ({"budgets": ("30%",)}, "give a budget of 25% at most"),
     ],
 )
-def test_what_cannot_tell_it_is_refused(options: dict[str, Any], words: str) -> None:
+def test_options_that_prevent_multipliers_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         ExperimentConfig.parse({**ASKED, **options})
 
@@ -319,16 +319,16 @@ def test_what_cannot_tell_it_is_refused(options: dict[str, Any], words: str) -> 
         ("no evidence", "yes", (True, True, False)),
     ],
 )
-def test_none_of_it_is_surer_than_the_claim(
+def test_multipliers_have_a_lower_bound_only_if_the_claim_is_shown(
     helped: Answer, chose: Answer, surely: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = ExperimentConfig.parse(ASKED)
     lines: Any = [SimpleNamespace(cell=cell) for cell in config.cells]
     for name, value in (("worth", ONE), ("_evaluations", []), ("_tokens", 1.0)):
-        monkeypatch.setattr(asked_for, name, lambda *_, value=value: value)
+        monkeypatch.setattr(leaderboard_module, name, lambda *_, value=value: value)
     assert config.claimed
     row = replace(ARM_ROW, arm=config.claimed.arm.name, budget="8", helped=helped, chose=chose)
-    worths = asked_for.multipliers(config, lines, [row], (6, 12, 24))
+    worths = leaderboard_module.multipliers(config, lines, [row], (6, 12, 24))
     assert worths
     assert tuple(one and one.lo == ONE.lo for one in (worths.text, worths.labels, worths.labels_none)) == surely
     assert ("(95% interval 8 to 55)" in worths.words.partition("Reading and")[0]) == surely[1]
@@ -364,5 +364,7 @@ OPEN, ALL, NONE = (
         (None, None, "was not measured: this needs at least two replicates"),
     ],
 )
-def test_the_words(text: Worth | None, labels: Worth | None, words: str) -> None:
+def test_multiplier_words_state_estimate_interval_and_limits(
+    text: Worth | None, labels: Worth | None, words: str
+) -> None:
     assert words in Multipliers(arm="knn", budget="10%", text=text, labels=labels, labels_none=None).words

@@ -129,7 +129,7 @@ def both(kept: tuple[Path, list[Reported]], monkeypatch: pytest.MonkeyPatch) -> 
     return kept[1]
 
 
-def test_the_first_half_page_answers_every_question_and_only_title_and_word_are_larger_than_the_answer(
+def test_first_half_page_answers_every_question_in_large_type(
     both: list[Reported],
 ) -> None:
     for one in both:
@@ -150,7 +150,7 @@ def test_the_first_half_page_answers_every_question_and_only_title_and_word_are_
         assert not re.search(r"\b(T_C|D_C|S_C|L_C|F1|Holm|arm)\b", half)
 
 
-def test_the_verdict_is_the_same_in_every_format_and_fonts_author_and_picture_are_inside(both: list[Reported]) -> None:
+def test_every_format_has_the_same_verdict_and_its_fonts_and_author(both: list[Reported]) -> None:
     for one in both:
         page = finished.html_report(one.run)
         verdict = [" ".join(part.split()) for part in re.findall(r"<dd>(.*?)</dd>", page)[1:3]]
@@ -170,7 +170,7 @@ def test_sentences_of_the_test_set_are_in_a_report_only_on_request(both: list[Re
     assert "In the text" not in pages(deliver.report(both[0].run, "pdf"))[0]
 
 
-def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
+def test_report_of_an_early_end_counts_the_trainings_that_ran(home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES)
     assert "was trained 3 times, since chance plays a part (seeds 1, 2, 3)." in finished.html_report(run.id)
     board = results.board(run.id)
@@ -209,7 +209,7 @@ def test_the_command_writes_the_format_of_the_file_name(
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_markup_and_control_characters_are_escaped_and_a_long_report_loses_nothing() -> None:
+def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     page = html(experiment_document(report(), COVER))
     for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
         assert words in page
@@ -226,7 +226,7 @@ def test_markup_and_control_characters_are_escaped_and_a_long_report_loses_nothi
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 
 
-def test_what_is_asked_about_is_drawn_first_and_a_control_in_grey() -> None:
+def test_picture_shows_the_main_variant_in_bold_and_the_control_in_grey() -> None:
     control = replace(
         ARM_ROW, arm="random", budget="10%", verdict="control", delta=1.0, interval=(-1.0, 3.0), sentences=9
     )
@@ -239,7 +239,7 @@ def test_what_is_asked_about_is_drawn_first_and_a_control_in_grey() -> None:
     assert [shape.colour for shape in picture.drawing.shapes if isinstance(shape, Dot)][1] == GREY
 
 
-def test_what_was_learnt_from_and_tested_is_in_short_on_the_first_page_and_whole_on_the_second() -> None:
+def test_train_test_overlap_is_short_on_page_one_and_full_on_page_two() -> None:
     document = experiment_document(report(overlap="All of it.", overlap_in_short="In short."), COVER)
     assert Text("In short.") in document.first
     assert Text("All of it.") in document.second
@@ -287,7 +287,7 @@ def reading(text: str, a: str, b: str, gold: str = "XX") -> TwoReadings:
     )
 
 
-def test_examples_are_of_both_sorts_short_ones_first_and_counted() -> None:
+def test_examples_show_gains_and_losses_shortest_first_with_counts() -> None:
     readings = [
         reading("w0 w1 " * 30, "..", "XX"),
         reading("one w1", "..", "XX"),
@@ -313,7 +313,7 @@ def first_page(data: bytes | Path) -> str:
         return " ".join(file[0].get_textpage().get_text_range().split())
 
 
-def test_what_is_typed_on_results_is_there_again_and_in_every_report(home: Path, tmp_path: Path) -> None:
+def test_cover_typed_on_results_is_kept_and_used_in_every_report(home: Path, tmp_path: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
     app = tab(opened(PAGE), "Download")
     app.text_input(key="results.report.firm").set_value("Ottersea & Sons").run()
@@ -327,7 +327,7 @@ def test_what_is_typed_on_results_is_there_again_and_in_every_report(home: Path,
     assert deliver.last_cover().author == ""  # an author given on the command line is not stored
 
 
-def test_it_is_its_project_s_alone_and_goes_along_with_it(home: Path, tmp_path: Path) -> None:
+def test_cover_belongs_to_one_project_and_is_exported_with_it(home: Path, tmp_path: Path) -> None:
     kept = Cover(firm="Ottersea", project="Leases", author="A. Lawyer", date="1 May 2026")
     deliver.keep_cover(kept)
     assert deliver.last_cover() == replace(kept, date=deliver.today())
@@ -342,7 +342,7 @@ def test_it_is_its_project_s_alone_and_goes_along_with_it(home: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("data", ["", "[]", '{"firm": 3, "author": {}}', json.dumps({"firm": "x" * 5000})])
-def test_a_spoilt_one_is_nothing_and_a_long_one_is_cut(home: Path, data: str) -> None:
+def test_damaged_cover_file_is_ignored_and_long_fields_are_cut(home: Path, data: str) -> None:
     home.mkdir(parents=True, exist_ok=True)
     (home / COVER_FILE).write_text(data, encoding="utf-8")
     assert len(deliver.last_cover().firm) <= LONGEST
@@ -366,7 +366,7 @@ def labels(*names: str) -> list[Label]:
     return [shape for shape in drawn.shapes if isinstance(shape, Label) and shape.anchor == "end"]
 
 
-def test_a_long_name_is_broken_between_words_and_pushes_the_next_row_down() -> None:
+def test_long_name_wraps_between_words_and_moves_the_next_row_down() -> None:
     assert [label.text for label in labels("random ▲", "chosen")] == ["random ▲", "chosen"]
     lines = labels(LONG_NAME, "chosen")
     assert " ".join(line.text for line in lines[:-1]) == LONG_NAME
@@ -383,7 +383,7 @@ def test_a_long_name_is_broken_between_words_and_pushes_the_next_row_down() -> N
 
 @settings(max_examples=25)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=120), min_size=1, max_size=4))
-def test_no_name_is_cut(names: list[str]) -> None:
+def test_no_label_of_a_picture_loses_text(names: list[str]) -> None:
     lines = labels(*names)
     assert all(width(line.text, line.size, bold=line.bold) <= LABELS for line in lines)
     assert "".join(line.text for line in lines).replace(" ", "") == "".join("".join(name.split()) for name in names)

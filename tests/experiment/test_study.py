@@ -81,7 +81,7 @@ def done(homes: Homes, home: Path) -> Names:
     return homes.copy(studied, home)
 
 
-def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(done: Names) -> None:
+def test_study_pools_its_experiments_and_repeats_no_run_when_resumed(done: Names) -> None:
     result = results.study_board(done["study"])
     assert [task.name for task in result.tasks] == ["deeds", "leases"]
     assert result.tasks[0].run == done["first"]
@@ -109,7 +109,9 @@ def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(d
     assert table.count("\n| ") == 5
 
 
-def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_study_command_prints_cost_power_and_result(
+    done: Names, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = tmp_path / "PLAN.yaml"
     plan.write_text(json.dumps({**OPTIONS, "seeds": [1, 2, 3, 4], "looks": [2, 4], "effect": 3}), encoding="utf-8")
     study.main([str(plan), "--plan-only", "--json"], standalone_mode=False)
@@ -117,8 +119,8 @@ def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, caps
     assert set(planned["tasks"]) == {"deeds", "leases"}
     assert planned["hours"] == pytest.approx(sum(planned["tasks"].values()))
     plans = planned["chances"]["plans"]
-    asked = [(one["tasks"], one["replicates"], one["looks"]) for one in plans]
-    assert asked == [(2, 4, [2, 4]), (2, 6, [2, 4, 6]), (2, 12, [4, 8, 12]), (4, 4, [2, 4])]
+    found = [(one["tasks"], one["replicates"], one["looks"]) for one in plans]
+    assert found == [(2, 4, [2, 4]), (2, 6, [2, 4, 6]), (2, 12, [4, 8, 12]), (4, 4, [2, 4])]
     assert plans[0]["seconds"] == pytest.approx(3600 * planned["hours"])
     assert plans[0]["seconds"] < plans[1]["seconds"] < plans[2]["seconds"]
     assert 0 <= plans[0]["chance"] < plans[2]["chance"] <= 1
@@ -149,12 +151,12 @@ def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, caps
         ({"train": ()}, "train: give the labelled"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(change: dict[str, object], words: str) -> None:
+def test_contradictory_study_options_are_refused(change: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         StudyConfig.parse({**OPTIONS, **change})
 
 
-def test_a_plan_file_names_the_place(home: Path, tmp_path: Path) -> None:
+def test_error_in_a_study_plan_names_its_line(home: Path, tmp_path: Path) -> None:
     two_tasks(home)
     text = "train: [train, train 2]\ndev: [dev, dev 2]\ntest: [test, nowhere]\narms: [none, lpft]\nencoder: tiny\n"
     (tmp_path / "PLAN.yaml").write_text(text, encoding="utf-8")
@@ -188,7 +190,7 @@ def task(delta: float, *, fixed: float = 0.02, n: int = 2) -> TaskRow:
         ((1.0, -0.4), 2, "complete"),
     ],
 )
-def test_all_tasks_together_decide_when_it_ends(deltas: tuple[float, ...], number: int, ended: str | None) -> None:
+def test_all_tasks_together_decide_when_a_study_ends(deltas: tuple[float, ...], number: int, ended: str | None) -> None:
     config = StudyConfig.parse(TEXTS)
     planned = planned_test(config, [task(delta, n=config.stops[number]) for delta in deltas], number)
     assert (planned.ended if planned else None) == ended
@@ -225,19 +227,19 @@ FEW = ("no evidence", "no evidence")
 def test_a_study_gives_two_answers_and_says_what_is_lacking(
     tasks: list[TaskRow], answers: tuple[str, str], lacking: str
 ) -> None:
-    asked = questions.choosing(StudyConfig.parse(TEXTS), tasks, 6, 0.045)
-    assert asked
-    assert asked.others
-    assert (asked.these.answer, asked.others.answer) == answers
-    assert asked.lacking.removeprefix("Settled on these tasks. ").startswith(lacking)
-    assert bool(asked.lacking) == bool(lacking)
+    question = questions.choosing(StudyConfig.parse(TEXTS), tasks, 6, 0.045)
+    assert question
+    assert question.others
+    assert (question.these.answer, question.others.answer) == answers
+    assert question.lacking.removeprefix("Settled on these tasks. ").startswith(lacking)
+    assert bool(question.lacking) == bool(lacking)
 
 
-def test_one_task_or_a_task_without_a_control_answers_less() -> None:
+def test_study_of_one_task_or_without_a_control_gives_fewer_answers() -> None:
     plan = TEXTS | {name: OPTIONS[name][:1] for name in ("task", "train", "dev", "test", "names")}
-    asked = questions.choosing(StudyConfig.parse(plan), [task(1.5, n=6)], 6, 0.045)
-    assert asked
-    assert (asked.others, asked.between) == (None, None)
+    question = questions.choosing(StudyConfig.parse(plan), [task(1.5, n=6)], 6, 0.045)
+    assert question
+    assert (question.others, question.between) == (None, None)
     config = StudyConfig.parse(TEXTS)
     tasks = [task(1.4, n=6), replace(task(1.5, n=6), choosing=None, choosing_interval=None, too_few="3 of 90 changed")]
     assert planned_test(config, tasks[:1] * 2, 2)

@@ -109,20 +109,20 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
+def test_finding_and_its_certainty_and_next_step_follow_the_verdict(case: str) -> None:
     row, words = ROWS[case]
-    told = finding(row)
-    for part, begins in zip((told.what, told.sure, told.next), words, strict=True):
+    found = finding(row)
+    for part, begins in zip((found.what, found.sure, found.next), words, strict=True):
         assert begins in part
         assert not PRIVATE.search(part)
-    assert told.what.startswith(told.word)
-    assert f"{told.word}: " not in told.sentence
-    assert told.sentence[0].isupper()
-    assert told.parts == [part for part in (told.what, told.sure, told.next) if part]
+    assert found.what.startswith(found.word)
+    assert f"{found.word}: " not in found.sentence
+    assert found.sentence[0].isupper()
+    assert found.parts == [part for part in (found.what, found.sure, found.next) if part]
 
 
 @pytest.mark.parametrize(
-    ("arm", "read", "asked", "control"),
+    ("arm", "read", "subject", "control"),
     [
         ("classifier", 1333, "the selection", "as much random text"),
         ("lm:law", 1333, "training it on the source", "the unchanged language model"),
@@ -131,15 +131,15 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
         ("miner", 0, "comparing names", "a plain span tagger"),
     ],
 )
-def test_each_kind_of_variant_names_its_own_control(arm: str, read: int, asked: str, control: str) -> None:
+def test_each_kind_of_variant_names_its_own_control(arm: str, read: int, subject: str, control: str) -> None:
     fields: dict[str, Any] = {"sentences": read, "delta_random": 2.9, "interval_random": (1.0, 4.8), "chose": "yes"}
     better = finding(line("improves", arm, **fields))
     under = f"the tagger {'pre-trained on' if arm == 'classifier' else 'with'} "
-    assert better.what.startswith(f"Helped, and {asked} paid off: {under}")
+    assert better.what.startswith(f"Helped, and {subject} paid off: {under}")
     assert better.what.endswith(f" and than {under}{control}.")
     assert f"The difference to {control} is +2.9 (" in better.sure
     helped = finding(line("helped", arm, **fields | {"chose": "no evidence"})).what
-    assert f"Helped, but {asked} is not shown to: " in helped
+    assert f"Helped, but {subject} is not shown to: " in helped
     below = finding(line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse"}))
     assert below.what.startswith(f"No: {under}{control} does better than ")
     assert below.next == f"Next: leave it; {under}{control} is better."
@@ -149,7 +149,7 @@ def test_each_kind_of_variant_names_its_own_control(arm: str, read: int, asked: 
     assert " Both do better than the tagger without " in also
 
 
-def test_the_claim_comes_first_and_others_are_named_beside_it() -> None:
+def test_claim_is_named_first_and_other_effects_after_it() -> None:
     for budget, words in (("1000", "the selected 1,000 sentences"), ("50000tokens", "the selected 50,000 tokens")):
         assert f"the tagger pre-trained on {words} does" in finding(line("improves", budget=budget)).what
     claim = line("no evidence", "knn", interval=(-1.0, 8.8))
@@ -158,10 +158,10 @@ def test_the_claim_comes_first_and_others_are_named_beside_it() -> None:
         arm="knn", budget="10%", against="none", looks=(3,), replicates=3, ended="complete", p=0.2, bound=0.05,
         effect=1.0, chance=0.1, why="",
     )  # fmt: skip
-    told, selected = finding(*others, claim, planned=planned).what, "the selected 10% of the domain corpus"
-    assert told.startswith(f"Can't tell yet: the tagger pre-trained on {selected} (knn)")
-    assert f"it also does better with {selected} (classifier), all of the domain corpus and 1 more" in told
-    assert "it does worse with a language model of law" in told
+    found, selected = finding(*others, claim, planned=planned).what, "the selected 10% of the domain corpus"
+    assert found.startswith(f"Can't tell yet: the tagger pre-trained on {selected} (knn)")
+    assert f"it also does better with {selected} (classifier), all of the domain corpus and 1 more" in found
+    assert "it does worse with a language model of law" in found
     assert finding(*others, claim).what.startswith(f"Helped: the tagger pre-trained on {selected} (classifier)")
 
 
@@ -172,7 +172,7 @@ def test_the_claim_comes_first_and_others_are_named_beside_it() -> None:
         (line("not tested", "dataaug", changed=5, wanted=100), "No result. Not tested, because too few labels could be changed: ", False),
     ],
 )  # fmt: skip
-def test_what_else_is_sure_beside_an_open_claim_is_exploratory(claim: ArmRow, begins: str, is_main: bool) -> None:
+def test_other_effects_beside_an_open_claim_are_exploratory(claim: ArmRow, begins: str, is_main: bool) -> None:
     other = line("improves", delta_random=2.9, interval_random=(1.0, 4.8), exploratory=True)
     words = finding(other, claim)
     assert words.what.startswith(begins)
@@ -181,13 +181,13 @@ def test_what_else_is_sure_beside_an_open_claim_is_exploratory(claim: ArmRow, be
     assert main(ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})) is (claim if is_main else None)
 
 
-def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None:
+def test_repetitions_to_settle_equal_the_number_in_the_text() -> None:
     def settles(row: ArmRow, hours: float = 0.4) -> int:
         return repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": hours}))
 
     for case, (row, _) in ROWS.items():
-        said = re.match(r"Next: (\d+) repetitions", finding(row).next)
-        assert settles(row) == int(said[1] if said else 0), case
+        number = re.match(r"Next: (\d+) repetitions", finding(row).next)
+        assert settles(row) == int(number[1] if number else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
     assert settles(swapped) == 14
     assert settles(swapped, hours=100.0) == 0  # too long to wait for
@@ -195,22 +195,22 @@ def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None
     assert settles(replace(seen, interval=(-1.0, 0.9))) == settles(replace(seen, estimate=None)) == settles(NONE) == 0
 
 
-def test_open_verdict_shows_the_power_that_the_plan_had_and_every_verdict_earlier_analyses() -> None:
+def test_open_verdict_states_power_and_every_verdict_earlier_analyses() -> None:
     plan = Foretold(effect=1.0, chance=0.107)
     earlier = [
         EarlierAnalysis(run=str(n), claim=claim, replicates=3) for n, claim in enumerate(("knn 10%", "classifier 10%"))
     ]
-    told = {
+    found = {
         word: of_experiment(
             ExperimentResult(leaderboard=[NONE, line(word)], curve=[], hours={}, foretold=plan, earlier=earlier)
         ).sure
         for word in ("no evidence", "hurts")
     }  # fmt: skip
     power = "Before it started, the plan had a chance of 11 in 100 to detect a true gain of 1 point."
-    assert power in told["no evidence"]
-    assert power not in told["hurts"]
+    assert power in found["no evidence"]
+    assert power not in found["hurts"]
     both = "Two earlier analyses used this test set: knn 10% with 3 repetitions, classifier 10% with 3 repetitions."
-    assert all(both in words for words in told.values())
+    assert all(both in words for words in found.values())
     tasks = [task(0.5), task(0.5)]
     of = replace(
         studied(mean("no evidence", 0.5, 1.0), mean("no evidence"), tasks=tasks), foretold=plan, earlier=earlier
@@ -221,38 +221,38 @@ def test_open_verdict_shows_the_power_that_the_plan_had_and_every_verdict_earlie
 
 def test_earlier_analyses_of_one_claim_are_counted_together() -> None:
     earlier = [EarlierAnalysis(run=str(n), claim="knn 10%", replicates=3) for n in range(21)]
-    told = of_experiment(ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier)).sure
-    assert "21 earlier analyses used this test set: knn 10% with 3 repetitions (21 analyses)." in told
-    told = of_experiment(
+    found = of_experiment(ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier)).sure
+    assert "21 earlier analyses used this test set: knn 10% with 3 repetitions (21 analyses)." in found
+    found = of_experiment(
         ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier[:1])
     ).sure
-    assert "One earlier analysis used this test set: knn 10% with 3 repetitions. " in told
+    assert "One earlier analysis used this test set: knn 10% with 3 repetitions. " in found
 
 
-def test_a_comparison_that_was_large_enough_asks_for_no_more_repetitions() -> None:
+def test_sufficient_comparison_asks_for_no_more_repetitions() -> None:
     """A variance of 0.1 detects one point in 80 of 100 cases, whatever the observed half point."""
     row = line(
         "no evidence", delta=0.5, interval=(-0.2, 1.2), estimate=replace(GAIN, delta=0.5, falling=0.06, fixed=0.04)
     )
-    told = finding(row)
-    assert told.next == (
+    found = finding(row)
+    assert found.next == (
         "Next: try something else; a true gain of 1 point is unlikely, because this comparison would detect it."
     )
     assert repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": 0.4})) == 0
 
 
-def test_a_shown_gain_has_no_sentence_on_power_and_an_early_end_its_wider_range() -> None:
+def test_shown_gain_omits_power_and_early_end_states_wider_interval() -> None:
     plan, helped = Foretold(effect=1.0, chance=0.1), line("helped", "tapt")
     planned = PlannedTest(
         arm="tapt", budget="", against="none", looks=(2, 4, 6), replicates=4, ended="shown", p=0.002, bound=0.014,
         effect=1.0, chance=0.99, why="", adjusted=(0.4, 2.1),
     )  # fmt: skip
     result = ExperimentResult(leaderboard=[NONE, helped], curve=[], hours={}, foretold=plan, planned=planned)
-    told = of_experiment(result).sure
-    assert "Before it started" not in told
-    assert "With its 3 looks, the difference to none lies between +0.4 and +2.1." in told
+    found = of_experiment(result).sure
+    assert "Before it started" not in found
+    assert "With its 3 looks, the difference to none lies between +0.4 and +2.1." in found
     late = "A difference that ends a plan early is on average larger than the true one."
-    assert late in told
+    assert late in found
     futile = of_experiment(replace(result, planned=replace(planned, ended="futile"))).sure
     assert "The plan ended early." in futile
     assert late not in futile
@@ -267,14 +267,14 @@ def test_taggers_that_learnt_nothing_give_no_answer() -> None:
 
 
 @pytest.mark.parametrize("word", ["improves", "helped", "no evidence", "hurts"])
-def test_taggers_that_learnt_nothing_ask_for_longer_training_and_for_no_repetitions(word: Word) -> None:
+def test_unlearnt_taggers_ask_for_longer_training_not_repetitions(word: Word) -> None:
     none = replace(NONE, micro_f1=[0.0, 60.0, 61.0], collapsed=(1,))
     result = ExperimentResult(leaderboard=[none, line(word)], curve=[], hours={"finetune": 0.4})
-    told = of_experiment(result)
-    assert told.next == "Next: train longer; 1 of the 6 taggers learnt nothing."
-    assert told.sure.endswith("Of 3 repetitions, one learnt nothing; it is included.")
+    found = of_experiment(result)
+    assert found.next == "Next: train longer; 1 of the 6 taggers learnt nothing."
+    assert found.sure.endswith("Of 3 repetitions, one learnt nothing; it is included.")
     assert repetitions_to_settle(result) == 0
-    assert not any(PRIVATE.search(part) for part in told.parts)
+    assert not any(PRIVATE.search(part) for part in found.parts)
 
 
 def task(delta: float, *, learnt: bool = True) -> TaskRow:
@@ -315,26 +315,28 @@ def studied(
         (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Can't tell yet: there is no evidence that the selection helps on these 2", "on each"),
     ],
 )  # fmt: skip
-def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Conclusion, what: str, then: str) -> None:
-    told = study(these, others, tasks=[task(0.5), task(0.5)])
-    assert what in told.what
-    assert then in told.next
-    assert ("can only detect gains" in told.sure) == (these.answer == "no evidence")
-    assert ("Pre-training itself helped" in told.what) == (these.answer != "yes")
-    assert not any(PRIVATE.search(part) for part in told.parts)
+def test_study_answers_for_its_own_tasks_and_for_similar_ones(
+    these: Conclusion, others: Conclusion, what: str, then: str
+) -> None:
+    found = study(these, others, tasks=[task(0.5), task(0.5)])
+    assert what in found.what
+    assert then in found.next
+    assert ("can only detect gains" in found.sure) == (these.answer == "no evidence")
+    assert ("Pre-training itself helped" in found.what) == (these.answer != "yes")
+    assert not any(PRIVATE.search(part) for part in found.parts)
 
 
-def test_a_study_names_tasks_without_enough_learnt_or_changed() -> None:
+def test_study_names_tasks_with_unlearnt_taggers_or_too_few_changes() -> None:
     tasks = [replace(task(0.5), taggers=9), replace(task(0.5), unlearnt=2, taggers=9)]
-    told = study(mean("yes"), mean("yes"), tasks=tasks)
-    assert told.next == "Next: train longer; 2 of the 18 taggers learnt nothing."
+    found = study(mean("yes"), mean("yes"), tasks=tasks)
+    assert found.next == "Next: train longer; 2 of the 18 taggers learnt nothing."
     tasks = [task(0.5), replace(task(0.5), name="food", too_few="3 of 90 changed")]
     what = study(mean("yes"), mean("yes"), tasks=tasks).what
     assert " On food (3 of 90 changed), too few labels could be changed to test this" in what
     assert study(mean("yes"), None, tasks=[task(1.0, learnt=False)]).what == IDLE
-    told = study(mean("yes"), None, tasks=[task(1.0)], arm="dataaug")
-    assert told.what == "Helped: changing the copies improves the tagger on this task."
-    assert "others" not in " ".join(told.parts)
+    found = study(mean("yes"), None, tasks=[task(1.0)], arm="dataaug")
+    assert found.what == "Helped: changing the copies improves the tagger on this task."
+    assert "others" not in " ".join(found.parts)
 
 
 def test_two_replicates_are_enough_to_forecast_from_their_own_spread() -> None:
