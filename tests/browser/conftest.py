@@ -81,7 +81,7 @@ def page(profile: BrowserContext) -> Iterator[Page]:
 
 
 @pytest.fixture
-def newcomer(browser: Browser) -> Iterator[Page]:
+def fresh_page(browser: Browser) -> Iterator[Page]:
     """Open a tab as `page` does, in a browser context that has fetched nothing yet."""
     with watched(browser, viewport=VIEWPORT) as context, held_to_account(context.new_page()) as page:
         yield page

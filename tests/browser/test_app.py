@@ -52,45 +52,45 @@ def test_a_cold_server_opens_a_deep_link_and_home_for_an_unknown_address(cold: S
 
 
 @pytest.mark.alone
-def test_three_clicks_lead_from_home_to_a_selection_and_its_map_and_four_to_an_experiment(
-    cold: Server, newcomer: Page, monkeypatch: pytest.MonkeyPatch
+def test_three_clicks_give_a_selection_and_map_and_four_an_experiment(
+    cold: Server, fresh_page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(cold.home))
-    newcomer.goto(cold.url)
-    settled(newcomer)
+    fresh_page.goto(cold.url)
+    settled(fresh_page)
     # Embedding takes most of the time, and twice as long without bf16.
     with within(60 if cards.processor_has_bf16() else 90):
-        sample = newcomer.get_by_role("button", name="Open the legal sample")
+        sample = fresh_page.get_by_role("button", name="Open the legal sample")
         for _ in range(40):  # the first of three clicks, here by keyboard alone
             if sample.evaluate("button => button === document.activeElement"):
                 break
-            newcomer.keyboard.press("Tab")
-        newcomer.keyboard.press("Enter")
-        press(newcomer, "Score and select")
-        download = newcomer.get_by_role("button", name="Download", exact=True)
+            fresh_page.keyboard.press("Tab")
+        fresh_page.keyboard.press("Enter")
+        press(fresh_page, "Score and select")
+        download = fresh_page.get_by_role("button", name="Download", exact=True)
         expect(download).to_be_visible(timeout=600_000)
-        settled(newcomer)
-        with newcomer.expect_download() as caught:
+        settled(fresh_page)
+        with fresh_page.expect_download() as caught:
             download.click()
-        expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
-        expect(newcomer.get_by_test_id("stVegaLiteChart")).to_have_count(2)
-        press(newcomer, "See selected and filtered sentences on a map")  # the third click: it leads to the first map
-        drawn = newcomer.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))
+        expect(fresh_page.get_by_text("Withheld from the selection:")).to_be_visible()
+        expect(fresh_page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
+        press(fresh_page, "See selected and filtered sentences on a map")  # the third click: it leads to the first map
+        drawn = fresh_page.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))
         expect(drawn).to_be_visible(timeout=600_000)
     selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
     assert len(selected) == 660  # a tenth of 6,600
-    settled(newcomer)
-    newcomer.get_by_test_id("stSidebar").get_by_role("link", name="Home", exact=True).click()  # the second click
-    press(newcomer, "Find out")
-    press(newcomer, "Start")
-    expect(newcomer.get_by_text("The experiment is running.")).to_be_visible()
+    settled(fresh_page)
+    fresh_page.get_by_test_id("stSidebar").get_by_role("link", name="Home", exact=True).click()  # the second click
+    press(fresh_page, "Find out")
+    press(fresh_page, "Start")
+    expect(fresh_page.get_by_text("The experiment is running.")).to_be_visible()
     [experiment] = runs.own("experiment")
     runs.cancel(experiment.id)
-    expect(newcomer.get_by_text("The experiment is running.")).to_have_count(0)
+    expect(fresh_page.get_by_text("The experiment is running.")).to_have_count(0)
 
 
 @pytest.mark.road
-def test_from_a_file_to_an_export(
+def test_an_uploaded_file_becomes_a_selection_and_an_export(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
@@ -152,12 +152,12 @@ def test_a_chart_shows_markup_in_an_entity_type_as_text(
     chart, tooltip = page.locator(".stVegaLiteChart").first, page.locator("#vg-tooltip-element")
     for name in names:
         expect(chart.locator("svg text").filter(has_text=name)).to_have_count(1)
-    untold = set(names)
+    unseen = set(names)
     for bar in chart.locator(".mark-rect.role-mark path").all():
         still(bar)
         bar.hover()
-        untold.discard(until(lambda: next((name for name in untold if name in tooltip.inner_text()), ""), "a tooltip"))
-    assert not untold
+        unseen.discard(until(lambda: next((name for name in unseen if name in tooltip.inner_text()), ""), "a tooltip"))
+    assert not unseen
     assert page.locator("img[src=x], .stVegaLiteChart b, #vg-tooltip-element b").count() == 0
 
 

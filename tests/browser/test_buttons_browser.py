@@ -105,12 +105,12 @@ class Walk:
             expect(seen.first, f"seen before {key} is pressed").not_to_be_visible()
         button.click()
         if starts:
-            self.begun(starts, before, key)
+            self.end_new_run(starts, before, key)
         if sees:
             expect(seen.first).to_be_visible()
         self.well(key)
 
-    def begun(self, kind: str, before: set[str], key: str) -> None:
+    def end_new_run(self, kind: str, before: set[str], key: str) -> None:
         """Wait until a run of `kind` has started, then end it."""
 
         def new() -> list[str]:
@@ -481,8 +481,8 @@ def training(one: Walk) -> None:
         settled(page)
     before = {run.id for run in runs.listed("finetune")}
     one.press("training.start", sees=panel.get_by_text("Running"))
-    [begun] = [run for run in runs.listed("finetune") if run.id not in before]
-    worker = begun.worker()
+    [interrupted] = [run for run in runs.listed("finetune") if run.id not in before]
+    worker = interrupted.worker()
     assert worker
     os.kill(worker.pid, signal.SIGKILL)
     with within(10):

@@ -80,7 +80,7 @@ socket.getaddrinfo = silent
 
 
 @pytest.fixture(scope="module")
-def deaf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def guarded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server that records and refuses every look-up and every connection to another machine."""
     folder = tmp_path_factory.mktemp("watched")
     (folder / "sitecustomize.py").write_text(GUARD + SILENT, encoding="utf-8")
@@ -113,17 +113,19 @@ def handshakes(server: Server, *origins: str, user: int | None = None) -> list[i
 
 
 @as_another_account
-def test_another_account_gets_the_same_refusal_at_every_address(deaf: Server) -> None:
+def test_another_account_gets_the_same_refusal_at_every_address(guarded_server: Server) -> None:
     paths = ("", "Corpora", "_stcore/host-config", "media/" + "0" * 56 + ".txt", "static/js/index.js")
-    answers = asked(ASK, *(f"{deaf.url}/{path}" for path in paths), user=STRANGER)
+    answers = asked(ASK, *(f"{guarded_server.url}/{path}" for path in paths), user=STRANGER)
     assert {json.dumps(answer) for answer in answers.values()} == {json.dumps(next(iter(answers.values())))}
     status, text = next(iter(answers.values()))
     assert status == 403
     assert "another account" in text
     assert "python -m core key" in text
-    assert asked(ASK, f"{deaf.url}/_stcore/health", user=STRANGER) == {f"{deaf.url}/_stcore/health": [200, "ok"]}
-    assert handshakes(deaf, deaf.url, user=STRANGER) == [403]
-    assert handshakes(deaf, deaf.url) == [101]  # the owner's handshake succeeds
+    assert asked(ASK, f"{guarded_server.url}/_stcore/health", user=STRANGER) == {
+        f"{guarded_server.url}/_stcore/health": [200, "ok"]
+    }
+    assert handshakes(guarded_server, guarded_server.url, user=STRANGER) == [403]
+    assert handshakes(guarded_server, guarded_server.url) == [101]  # the owner's handshake succeeds
 
 
 HOLD = """
@@ -200,10 +202,10 @@ def test_another_account_cannot_claim_a_connection_of_the_owner(tmp_path: Path, 
     assert set(answers.values()) == {403}
 
 
-def test_the_server_holds_both_loopback_addresses(deaf: Server) -> None:
+def test_the_server_listens_on_both_loopback_addresses(guarded_server: Server) -> None:
     with socket.socket(socket.AF_INET6) as probe, pytest.raises(OSError, match="in use"):
-        probe.bind(("::1", deaf.port))
-    answers = asked(ASK, f"http://[::1]:{deaf.port}/", f"http://127.0.0.1:{deaf.port}/")
+        probe.bind(("::1", guarded_server.port))
+    answers = asked(ASK, f"http://[::1]:{guarded_server.port}/", f"http://127.0.0.1:{guarded_server.port}/")
     assert [status for status, _ in answers.values()] == [200, 200]
 
 
@@ -233,13 +235,15 @@ def test_streamlit_run_refuses_foreign_pages_too(tmp_path: Path) -> None:
         assert handshakes(server, server.url, "http://localhost:9999") == [101, 403]
 
 
-def test_the_page_is_shown_under_both_names_and_through_a_forward_on_another_port(deaf: Server, page: Page) -> None:
+def test_the_page_opens_under_both_names_and_through_a_port_forward(guarded_server: Server, page: Page) -> None:
     """Forward as `ssh -L` does: the owner's process takes the connection and opens another one to the server."""
     port = free_port()
-    with subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(deaf.port)], stdout=subprocess.PIPE) as relay:
+    with subprocess.Popen(
+        [sys.executable, "-c", FORWARD, str(port), str(guarded_server.port)], stdout=subprocess.PIPE
+    ) as relay:
         assert relay.stdout
         assert relay.stdout.readline() == b"ready\n"
-        for address in (f"localhost:{deaf.port}", f"127.0.0.1:{deaf.port}", f"localhost:{port}"):
+        for address in (f"localhost:{guarded_server.port}", f"127.0.0.1:{guarded_server.port}", f"localhost:{port}"):
             page.goto(f"http://{address}/Corpora")
             expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
             settled(page)
@@ -247,24 +251,24 @@ def test_the_page_is_shown_under_both_names_and_through_a_forward_on_another_por
         relay.kill()
 
 
-def test_foreign_pages_open_no_websocket_and_the_server_looks_no_name_up(deaf: Server) -> None:
+def test_foreign_pages_open_no_websocket_and_cause_no_name_lookup(guarded_server: Server) -> None:
     """Streamlit alone would look up its own address, and wait for the answer, before it refuses a foreign page."""
     foreign = (
         "http://localhost:9999",
-        f"https://localhost:{deaf.port}",
+        f"https://localhost:{guarded_server.port}",
         "http://127.0.0.1:1",
         "http://evil.example",
         "https://a.streamlit.app",
     )
-    assert handshakes(deaf, *foreign, deaf.url) == [403] * len(foreign) + [101]
+    assert handshakes(guarded_server, *foreign, guarded_server.url) == [403] * len(foreign) + [101]
     for name in ("localhost", "[::1]"):
-        assert asked(ASK, f"http://{name}:{deaf.port}/").popitem()[1][0] == 200
-    talked = deaf.data / "talked"
+        assert asked(ASK, f"http://{name}:{guarded_server.port}/").popitem()[1][0] == 200
+    talked = guarded_server.data / "talked"
     assert not talked.exists() or talked.read_text() == ""
 
 
-def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(deaf: Server) -> None:
-    connection, seconds = http.client.HTTPConnection("localhost", deaf.port), []
+def test_an_answer_does_not_wait_for_acknowledgement_of_its_first_part(guarded_server: Server) -> None:
+    connection, seconds = http.client.HTTPConnection("localhost", guarded_server.port), []
     for _ in range(100):  # after the first few answers, the system delays acknowledgements by up to 40 ms
         started = time.perf_counter()
         connection.request("GET", "/favicon.png")
@@ -362,7 +366,7 @@ print("gone", flush=True)
 
 
 @as_another_account
-def test_a_request_of_a_reset_connection_is_not_attributed_to_the_next_one_from_its_port(tmp_path: Path) -> None:
+def test_a_reset_request_is_not_attributed_to_the_ports_next_connection(tmp_path: Path) -> None:
     """Another account sends a request and resets; then the owner connects from the same port to the frozen server."""
     port, inside = free_port(), tmp_path / "inside"
     spy = f"""

@@ -79,7 +79,7 @@ def legal(real_data: Path, tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def matter() -> Iterator[Path]:
+def readable_folder() -> Iterator[Path]:
     """Make a folder that Chromium lets a page read. It refuses folders below /dev, where tests may have theirs."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "matter"
@@ -136,16 +136,16 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
 
 @pytest.mark.road
 def test_a_dropped_folder_keeps_the_subfolders_of_its_files(
-    server: Server, page: Page, matter: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, page: Page, readable_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Import two contracts of the same name from two folders, although a picture is among them."""
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for place, who in (("a", "Ada"), ("b", "Bo")):
-        (matter / place).mkdir(parents=True)
-        (matter / place / "contract.html").write_text(f"<p>{who} rents a flat.</p><p>{who} pays the rent.</p>")
-    (matter / "b" / "photo.png").write_bytes(b"\x89PNG\r\n")
+        (readable_folder / place).mkdir(parents=True)
+        (readable_folder / place / "contract.html").write_text(f"<p>{who} rents a flat.</p><p>{who} pays the rent.</p>")
+    (readable_folder / "b" / "photo.png").write_bytes(b"\x89PNG\r\n")
     person = Person(page, server)
-    person.drop_folder(matter)
+    person.drop_folder(readable_folder)
     for file in ("a/contract.html", "b/contract.html"):
         assert person.part(f"Role of {file}") in ("Domain corpus", "Not used")
         pick(page, f"Role of {file}", "Domain corpus")

@@ -96,16 +96,16 @@ def tabs_of(page: Page) -> Iterator[str]:
     """Open each tab and all its expanders, and yield the name of the tab."""
     tabs = page.get_by_role("main").get_by_role("tab") if page.get_by_role("main").count() else page.get_by_role("tab")
     for number in range(max(tabs.count(), 1)):
-        told = ""
+        opened = ""
         if tabs.count():
-            told = tabs.nth(number).inner_text()
+            opened = tabs.nth(number).inner_text()
             tabs.nth(number).click()
             settled(page)
         if page.evaluate(OPEN):
             settled(page)
         page.mouse.move(0, 0)  # an element under the mouse looks different
         page.wait_for_function(STILL)
-        yield told
+        yield opened
 
 
 def lasting(page: Page, look: Callable[[], list[str]]) -> list[str]:
@@ -174,7 +174,7 @@ def test_a_chosen_segment_has_enough_contrast_under_the_mouse(furnished: Furnish
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_empty_page_and_its_picture_have_enough_contrast_and_fit_a_narrow_window(
+def test_an_empty_page_has_enough_contrast_and_fits_a_narrow_window(
     server: Server, page: Page, theme: Literal["light", "dark"]
 ) -> None:
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")

@@ -220,7 +220,7 @@ def pick(page: Page, name: str) -> None:
     settled(page)
 
 
-def test_a_drag_over_the_histogram_filters_list_and_address_and_tab_reaches_every_control(
+def test_a_histogram_drag_filters_and_tab_reaches_every_control(
     shared: Server, page: Page, built: tuple[Path, str, Points]
 ) -> None:
     _, select, points = built
@@ -244,16 +244,16 @@ def test_a_drag_over_the_histogram_filters_list_and_address_and_tab_reaches_ever
     assert not unreached(page)
 
 
-def test_the_browser_fetches_the_scripts_of_the_map_while_the_page_is_computed(
-    shared: Server, newcomer: Page, built: tuple[Path, str, Points]
+def test_map_scripts_are_fetched_before_the_first_paint(
+    shared: Server, fresh_page: Page, built: tuple[Path, str, Points]
 ) -> None:
-    newcomer.goto(f"{shared.url}/Explore?run={built[1]}")
-    expect(newcomer.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
-    settled(newcomer)
+    fresh_page.goto(f"{shared.url}/Explore?run={built[1]}")
+    expect(fresh_page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
+    settled(fresh_page)
     asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
-    painted = newcomer.evaluate("performance.getEntriesByType('paint')[0].startTime")
+    painted = fresh_page.evaluate("performance.getEntriesByType('paint')[0].startTime")
     for part in ("PlotlyChart.", "withFullScreenWrapper.", "BidiComponent.", "Selectbox."):
-        [start] = newcomer.evaluate(asked, part)  # fetched once: the page uses the prefetched file
+        [start] = fresh_page.evaluate(asked, part)  # fetched once: the page uses the prefetched file
         assert start < painted, part
 
 

@@ -73,26 +73,26 @@ def test_the_tab_key_reaches_every_control(server: Server, page: Page, monkeypat
 
 
 def test_the_syntax_highlighter_is_fetched_when_a_command_is_opened_by_keyboard(
-    server: Server, newcomer: Page, monkeypatch: pytest.MonkeyPatch
+    server: Server, fresh_page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     corpora.open_sample("legal")
     fetched: list[str] = []
-    newcomer.on("request", lambda request: fetched.append(request.url))
-    newcomer.goto(f"{server.url}/Bias")
-    settled(newcomer)
+    fresh_page.on("request", lambda request: fetched.append(request.url))
+    fresh_page.goto(f"{server.url}/Bias")
+    settled(fresh_page)
     assert not [url for url in fetched if COLOURS in url]
-    opens = newcomer.locator(".st-key-bias-command summary")
+    opens = fresh_page.locator(".st-key-bias-command summary")
     opens.focus()
-    asking(newcomer, lambda: newcomer.keyboard.press("Enter"))
-    expect(newcomer.get_by_test_id("stCode")).to_contain_text("python -m core difficulty --train legal-train")
+    asking(fresh_page, lambda: fresh_page.keyboard.press("Enter"))
+    expect(fresh_page.get_by_test_id("stCode")).to_contain_text("python -m core difficulty --train legal-train")
     assert [url for url in fetched if COLOURS in url]
     expect(opens).to_be_focused()
-    asking(newcomer, lambda: newcomer.keyboard.press("Enter"))
-    expect(newcomer.get_by_test_id("stCode")).to_have_count(0)
+    asking(fresh_page, lambda: fresh_page.keyboard.press("Enter"))
+    expect(fresh_page.get_by_test_id("stCode")).to_have_count(0)
 
 
-def test_focus_goes_on_where_a_pressed_button_vanished(server: Server, page: Page) -> None:
+def test_focus_stays_near_a_pressed_button_that_disappears(server: Server, page: Page) -> None:
     """Without this, the browser moves the focus back to the top of the page, before the menu."""
     page.goto(server.url)
     settled(page)

@@ -159,9 +159,7 @@ def test_suspicious_labels_are_shown_with_their_reasons_and_corrected(
 
 
 @pytest.mark.full
-def test_a_server_that_is_killed_between_answers_loses_and_doubles_none(
-    page: Page, server: Server, queued: str
-) -> None:
+def test_a_server_killed_between_answers_neither_loses_nor_repeats_one(page: Page, server: Server, queued: str) -> None:
     opened(page, server, queued)
     for turn in range(20):
         page.keyboard.press("Enter")
@@ -174,7 +172,7 @@ def test_a_server_that_is_killed_between_answers_loses_and_doubles_none(
     assert len(history) == len({(one.client, one.number) for one in history}) == len(stored(queued))
 
 
-def test_right_to_left_text_moves_by_what_is_seen_and_unspaced_text_by_letters(
+def test_arrow_keys_follow_right_to_left_text_and_unspaced_letters(
     page: Page, server: Server, monkeypatch: pytest.MonkeyPatch, seal: Seal
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))

@@ -40,7 +40,7 @@ def rebound(browser: Browser) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def stranger(rebound: Browser) -> Iterator[Page]:
+def rebound_page(rebound: Browser) -> Iterator[Page]:
     """Open a tab of that browser in a new context."""
     with rebound.new_context() as context:
         page = context.new_page()
@@ -72,13 +72,13 @@ def elsewhere(shared: Server) -> Iterator[str]:
 
 
 def test_another_page_can_neither_frame_winnow_nor_open_its_websocket(
-    shared: Server, elsewhere: str, stranger: Page
+    shared: Server, elsewhere: str, rebound_page: Page
 ) -> None:
     said: list[str] = []
-    stranger.on("console", lambda message: said.append(message.text))
-    with stranger.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
-        stranger.goto(elsewhere)
-    [frame] = stranger.frames[1:]
+    rebound_page.on("console", lambda message: said.append(message.text))
+    with rebound_page.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
+        rebound_page.goto(elsewhere)
+    [frame] = rebound_page.frames[1:]
 
     def refused() -> bool:
         frame.wait_for_load_state()
@@ -86,35 +86,37 @@ def test_another_page_can_neither_frame_winnow_nor_open_its_websocket(
 
     until(refused, f"no page in it: {said}")
     socket = f"ws://localhost:{shared.port}/_stcore/stream"
-    assert stranger.evaluate(OPENS, socket) == "refused"
-    stranger.goto(shared.url)
-    assert stranger.evaluate(OPENS, socket) == "open"  # Winnow's own page may connect
+    assert rebound_page.evaluate(OPENS, socket) == "refused"
+    rebound_page.goto(shared.url)
+    assert rebound_page.evaluate(OPENS, socket) == "open"  # Winnow's own page may connect
 
 
-def test_another_page_has_no_handle_on_a_window_that_it_opened(shared: Server, elsewhere: str, stranger: Page) -> None:
+def test_another_page_has_no_handle_on_a_window_that_it_opened(
+    shared: Server, elsewhere: str, rebound_page: Page
+) -> None:
     """Otherwise it could send messages to Winnow, count its frames and navigate it away."""
-    stranger.goto(elsewhere)
-    with stranger.expect_popup() as caught:
-        stranger.evaluate("address => { window.opened = window.open(address) }", shared.url)
+    rebound_page.goto(elsewhere)
+    with rebound_page.expect_popup() as caught:
+        rebound_page.evaluate("address => { window.opened = window.open(address) }", shared.url)
     expect(caught.value.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
-    stranger.wait_for_function("() => window.opened.closed")
+    rebound_page.wait_for_function("() => window.opened.closed")
     assert caught.value.evaluate("() => window.opener === null")
 
 
-def test_a_foreign_name_shows_nothing_and_opens_no_websocket(shared: Server, stranger: Page) -> None:
-    answer = stranger.goto(f"http://evil.example:{shared.port}/Corpora")
+def test_a_foreign_name_shows_nothing_and_opens_no_websocket(shared: Server, rebound_page: Page) -> None:
+    answer = rebound_page.goto(f"http://evil.example:{shared.port}/Corpora")
     assert answer
     assert answer.status == 403
-    expect(stranger.get_by_text("Winnow answers only under the name localhost")).to_be_visible()
+    expect(rebound_page.get_by_text("Winnow answers only under the name localhost")).to_be_visible()
     for name in ("evil.example", "localhost", "127.0.0.1"):
-        assert stranger.evaluate(OPENS, f"ws://{name}:{shared.port}/_stcore/stream") == "refused"
+        assert rebound_page.evaluate(OPENS, f"ws://{name}:{shared.port}/_stcore/stream") == "refused"
 
 
 def test_no_other_page_may_send_commands(shared: Server, page: Page) -> None:
     assert page.request.get(f"{shared.url}/_stcore/host-config").json()["allowedOrigins"] == []
 
 
-def test_every_kind_of_answer_has_the_security_headers(shared: Server, newcomer: Page, tmp_path: Path) -> None:
+def test_every_kind_of_answer_has_the_security_headers(shared: Server, fresh_page: Page, tmp_path: Path) -> None:
     """Answers to the browser: page, script, upload and download; then a missing file and a refused request."""
     found: dict[str, dict[str, str]] = {}
 
@@ -122,18 +124,18 @@ def test_every_kind_of_answer_has_the_security_headers(shared: Server, newcomer:
         if answer.url.startswith(shared.url):
             found[f"{answer.request.method} {urlparse(answer.url).path}"] = answer.headers
 
-    newcomer.on("response", heard)
+    fresh_page.on("response", heard)
     (tmp_path / "rows.jsonl").write_text('{"text": "A clause is here ."}\n{"text": \n', encoding="utf-8")
-    newcomer.goto(f"{shared.url}/Corpora")
-    settled(newcomer)
-    newcomer.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "rows.jsonl")
-    newcomer.get_by_role("button", name="Import", exact=True).click()
-    with newcomer.expect_download() as caught:
-        newcomer.get_by_role("button", name="Download the rejected rows").click()
+    fresh_page.goto(f"{shared.url}/Corpora")
+    settled(fresh_page)
+    fresh_page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "rows.jsonl")
+    fresh_page.get_by_role("button", name="Import", exact=True).click()
+    with fresh_page.expect_download() as caught:
+        fresh_page.get_by_role("button", name="Download the rejected rows").click()
     media, nowhere = urlparse(caught.value.url).path, "/media/none.txt"
     for path in (media, nowhere):
-        found[f"GET {path}"] = newcomer.request.get(shared.url + path).headers
-    refusal = newcomer.request.get(shared.url, headers={"Host": "evil.example"})
+        found[f"GET {path}"] = fresh_page.request.get(shared.url + path).headers
+    refusal = fresh_page.request.get(shared.url, headers={"Host": "evil.example"})
     assert refusal.status == 403
     found["refused"] = refusal.headers
     for kind in (

@@ -63,7 +63,7 @@ NOTIFIED = """
 SEEN = 0.005  # largest sum of layout shifts; up to 0.1 counts as a stable page
 
 
-def begun(
+def start_run(
     home: Path, kind: str, options: dict[str, Any], work: Callable[[RunContext], dict[str, Any]]
 ) -> threading.Thread:
     """Start a run that does `work` in a thread of this process, and wait until it is registered."""
@@ -87,7 +87,7 @@ def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
     return made
 
 
-def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
+def test_progress_strip_shows_a_run_and_its_end_without_moving_pages(
     server: Server, page: Page, roles: dict[str, Corpus]
 ) -> None:
     names = {role: corpus.fingerprint for role, corpus in roles.items()}
@@ -102,7 +102,7 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
             threading.Event().wait(0.05)
         raise AssertionError("nobody cancelled this run")
 
-    thread = begun(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
+    thread = start_run(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     strip = page.locator(STRIP)
     page.add_init_script(NOTIFIED)
     try:
@@ -134,7 +134,9 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
     expect(page.locator(STRIP).get_by_role("link")).to_have_count(0)
 
 
-def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: dict[str, Corpus]) -> None:
+def test_the_layout_stays_still_while_a_run_is_in_progress(
+    server: Server, page: Page, roles: dict[str, Corpus]
+) -> None:
     names = {role: corpus.fingerprint for role, corpus in roles.items()}
     enough = threading.Event()
 
@@ -151,7 +153,7 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
                 break
         raise Cancelled("the test has seen enough.")
 
-    thread = begun(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
+    thread = start_run(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     try:
         page.goto(server.url + "/Training")
         expect(
@@ -191,7 +193,7 @@ def test_no_panel_is_shown_twice_when_a_run_ends(
         recipe = KINDS["select"]
         return as_json(recipe.run(recipe.config.parse(options), Job(server.project, context, KINDS)))
 
-    thread = begun(server.project, "select", options, work)
+    thread = start_run(server.project, "select", options, work)
     try:
         page.goto(server.url + "/Selection")
         panel = page.locator(PANEL)

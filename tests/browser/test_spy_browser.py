@@ -81,7 +81,7 @@ def run_every_kind(guard: Path) -> None:
     subprocess.run([sys.executable, "-c", ALL, words], cwd=ROOT, check=True)
 
 
-def test_runs_of_every_kind_and_all_pages_connect_to_nobody(
+def test_runs_of_every_kind_and_all_pages_contact_no_other_machine(
     guard: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # for the server and the workers too

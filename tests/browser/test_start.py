@@ -14,7 +14,7 @@ from tests.test_files_on_disk import wider
 from tests.waiting import until
 
 # Loaded first: simulates a system that does not report which account connects, such as macOS or a container.
-BLIND = """
+HIDE_ACCOUNTS = """
 import pathlib, socket
 del socket.AF_NETLINK
 real = pathlib.Path.open
@@ -29,11 +29,11 @@ TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")  # text-mode brows
 
 
 @pytest.fixture
-def blind(tmp_path: Path) -> dict[str, str]:
+def hidden_accounts(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a server on a system that does not report which account connects."""
-    (tmp_path / "blind").mkdir()
-    (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND, encoding="utf-8")
-    return {"PYTHONPATH": str(tmp_path / "blind")}
+    (tmp_path / "hidden_accounts").mkdir()
+    (tmp_path / "hidden_accounts" / "sitecustomize.py").write_text(HIDE_ACCOUNTS, encoding="utf-8")
+    return {"PYTHONPATH": str(tmp_path / "hidden_accounts")}
 
 
 @pytest.fixture
@@ -72,10 +72,10 @@ def leads_in(page: Page, address: str, server: Server) -> None:
     expect(page).to_have_url(f"{server.url}/")
 
 
-def test_on_a_system_that_hides_accounts_only_the_printed_address_opens_the_app(
-    tmp_path: Path, blind: dict[str, str], opened: Path, browser: Browser
+def test_only_the_printed_address_opens_the_app_if_accounts_are_hidden(
+    tmp_path: Path, hidden_accounts: dict[str, str], opened: Path, browser: Browser
 ) -> None:
-    environment = {**blind, "BROWSER": f"{opened.parent}/programs/window %s"}
+    environment = {**hidden_accounts, "BROWSER": f"{opened.parent}/programs/window %s"}
     with Server(home=tmp_path / "home", data=tmp_path, environment=environment) as server, watched(browser) as context:
         server.start(("app.py", "--port", str(server.port)))
         address = printed(server)
@@ -85,13 +85,13 @@ def test_on_a_system_that_hides_accounts_only_the_printed_address_opens_the_app(
         assert answer
         assert answer.status == 403
         leads_in(page, address, server)
-        [told] = until(
+        [address_of_file] = until(
             lambda: opened.read_text(encoding="utf-8").split() if opened.exists() else [], "a browser is started"
         )
         # Other accounts can read the arguments of a process, so they contain no key.
-        assert told == (server.home / "open.html").as_uri()
+        assert address_of_file == (server.home / "open.html").as_uri()
         context.clear_cookies()
-        leads_in(page, told, server)
+        leads_in(page, address_of_file, server)
 
 
 def test_the_printed_address_is_opened_once_if_there_is_a_screen(tmp_path: Path, opened: Path) -> None:
@@ -117,9 +117,11 @@ def wide_mask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("wide_mask")
-def test_only_the_owner_can_read_what_the_server_writes(tmp_path: Path, blind: dict[str, str], page: Page) -> None:
+def test_only_the_owner_can_read_what_the_server_writes(
+    tmp_path: Path, hidden_accounts: dict[str, str], page: Page
+) -> None:
     """The server writes its key, an imported upload with its run and audit log, and a waiting upload."""
-    with Server(home=tmp_path / "home", data=tmp_path, environment=blind) as server:
+    with Server(home=tmp_path / "home", data=tmp_path, environment=hidden_accounts) as server:
         server.start()
         (tmp_path / "mine.txt").write_text("A clause is here .\nAnother one follows .\n", encoding="utf-8")
         (tmp_path / "waits.txt").write_text("A third one waits .\n", encoding="utf-8")
