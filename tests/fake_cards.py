@@ -42,7 +42,7 @@ class Driver:
         stub.chmod(0o755)
         self._ready(torch)
 
-    def tells(self, *rows: Row, busy: Callable[[], int] = lambda: 37, torch: str | None = "13.0") -> None:
+    def shows_by_library(self, *rows: Row, busy: Callable[[], int] = lambda: 37, torch: str | None = "13.0") -> None:
         """Show cards by the NVIDIA library only."""
         nvml = ModuleType("pynvml")
 

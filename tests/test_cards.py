@@ -66,7 +66,7 @@ def test_cards_are_listed_by_the_library_and_by_nvidia_smi(driver: Driver, monke
     assert [(card.name, card.capability) for card in cards.usable()] == [("Tesla T4", None)]
     driver.shows(H100, T4)
     by_program = cards.installed()
-    driver.tells(H100, T4)
+    driver.shows_by_library(H100, T4)
     assert cards.installed() == by_program
     load = cards.load(by_program[1])
     assert load == cards.measured(by_program[1]) == cards.Load(free=70 * GB, total=80 * GB, busy=37)
@@ -124,7 +124,7 @@ def test_memory_is_measured_on_the_used_card(driver: Driver, monkeypatch: pytest
     assert asked == [f"--id={T4[0]}"]
 
 
-def test_doctor_tells_why_a_card_is_not_used(driver: Driver, home: Path) -> None:
+def test_doctor_states_why_a_card_is_not_used(driver: Driver, home: Path) -> None:
     """The tests run with a CPU-only build of torch."""
     driver.shows(H100, torch=None)
     told = str(machine.doctor()["device"])

@@ -42,16 +42,16 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
+def started_runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the list of runs that a page starts, as (kind, options). None of them is executed."""
-    asked: list[tuple[str, Mapping[str, Any]]] = []
+    started: list[tuple[str, Mapping[str, Any]]] = []
 
     def start(kind: str, options: Mapping[str, Any], *where: object, **more: object) -> str:
-        asked.append((kind, options))
+        started.append((kind, options))
         return ""
 
     monkeypatch.setattr(runs, "start", start)
-    return asked
+    return started
 
 
 def build_furnished(home: Path) -> dict[str, str]:
@@ -60,7 +60,7 @@ def build_furnished(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def furnished_once(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def filled_home(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a home with content on every page, which tests must not change, and {page: its run, or ""}."""
     home = project_in(tmp_path_factory.mktemp("furnished") / "home")
     return home, homes.copy(build_furnished, home)
@@ -77,9 +77,11 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
 
 
 @pytest.fixture(scope="session")
-def emptied(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> tuple[Path, dict[str, str]]:
+def home_without_corpora(
+    filled_home: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]
+) -> tuple[Path, dict[str, str]]:
     """Return a home that has all its runs but no corpora."""
-    with elsewhere(copied(furnished_once[0])) as home:
+    with elsewhere(copied(filled_home[0])) as home:
         for corpus in corpora.listed():
             corpora.remove(corpus.fingerprint)
-    return home, furnished_once[1]
+    return home, filled_home[1]

@@ -51,7 +51,7 @@ def made(homes: Homes, home: Path) -> Mapping[str, str]:
 
 @pytest.mark.usefixtures("expert")
 def test_entity_types_are_mapped_in_the_form_or_by_a_file(
-    made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
+    made: Mapping[str, str], started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     app = opened(PAGE)
     borrowed = app.selectbox(key=f"assisting.assisting.{made['primary']}")
@@ -70,7 +70,7 @@ def test_entity_types_are_mapped_in_the_form_or_by_a_file(
     gpe.select("is LOC")
     org.select("is left out")
     press(app, "assisting.start")
-    [(kind, options)] = begun
+    [(kind, options)] = started_runs
     assert (kind, options["type_map"]) == ("skl", ["GPE=LOC", "ORG="])
     app = opened(PAGE)
     app.selectbox(key=f"assisting.assisting.{made['primary']}").select(made["assisting"]).run()
@@ -109,7 +109,7 @@ def test_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(ma
 
 @pytest.mark.usefixtures("expert")
 def test_trainings_on_assisting_sentences_are_shown_and_started(
-    made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
+    made: Mapping[str, str], started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     assert outcome(runs.get(made["sweep"])) == in_words(read(runs.get(made["sweep"]), AssistResult).tables[0])
     app = opened(PAGE)
@@ -123,7 +123,7 @@ def test_trainings_on_assisting_sentences_are_shown_and_started(
     app.number_input(key="assisting.seeds").set_value(1)
     app.number_input(key="assisting.sweep.hidden").set_value(4)
     next(button for button in app.button if button.label == "Train").click().run()
-    [(kind, options)] = begun
+    [(kind, options)] = started_runs
     config = AssistConfig.parse(dict(options))
     assert (kind, config.thresholds, config.shares, config.seeds) == ("assist", (1.0, 9.0), ("sub-word",), (1,))
     assert (config.dev, config.hidden) == (made["primary"], 4)

@@ -18,14 +18,14 @@ RED = "The task corpus (T_C) has 1 sentence; the strategy classifier is not reli
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
     """Return the list of runs that a page starts, as (kind, runs anyway). Only the data check is executed."""
-    begun: list[tuple[str, bool]] = []
+    started_runs: list[tuple[str, bool]] = []
 
     def start(kind: str, options: Mapping[str, Any], on: str = "", *, run_anyway: bool = False) -> str:
-        begun.append((kind, run_anyway))
+        started_runs.append((kind, run_anyway))
         return audit(corpora.roles()["domain"])
 
     monkeypatch.setattr(runs, "start", start)
-    return begun
+    return started_runs
 
 
 @pytest.fixture

@@ -191,22 +191,22 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert line.endswith(f"\n{NASTY}")
 
 
-def test_map_button_starts_a_map_unless_another_selection_of_the_same_corpora_has_one(
-    made: Made, begun: list[tuple[str, Mapping[str, Any]]]
+def test_map_button_reuses_the_map_of_another_selection_or_starts_one(
+    made: Made, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     app = opened_on(SELECTION, made["other"])
     press(app, "selection.map")
     assert app.title[0].value == "Explore"
     assert [len(numbers(trace["customdata"])) for trace in figure_of(app)["data"]] == [181, 40, 40]
-    assert begun == []
+    assert started_runs == []
     removals.remove_run(made["map"])
     press(opened_on(PAGE, made["select"]), "explore.make")
     app = press(opened_on(SELECTION, made["select"]), "selection.map")
-    assert [(kind, options["selection"]) for kind, options in begun] == [("map", made["select"])] * 2
+    assert [(kind, options["selection"]) for kind, options in started_runs] == [("map", made["select"])] * 2
     assert app.session_state["explore.shown"] == made["select"]
 
 
-def test_lasso_counts_all_points_inside_and_is_kept_until_it_is_cleared_and_found_again_by_its_name(
+def test_lasso_counts_its_points_stays_until_cleared_and_can_be_named(
     made: Made,
 ) -> None:
     map_run, kinds = made["map"], maps.classes(made["map"])
@@ -513,7 +513,7 @@ def test_hand_edits_are_stored_and_undo_warns_of_edits_in_another_window(made: M
     assert (maps.classes(map_run) == before).all()
 
 
-def test_sentence_shows_why_it_was_selected_and_is_missing_from_the_sealed_corpus_once_removed(made: Made) -> None:
+def test_sentence_shows_why_it_was_selected_and_can_be_removed_by_hand(made: Made) -> None:
     select, map_run = made["select"], made["map"]
     found = maps.get(map_run)
     counts, chosen = maps.entity_counts(map_run, np.arange(len(found))), selections.chosen(select).rows.tolist()
@@ -542,7 +542,7 @@ def test_sentence_shows_why_it_was_selected_and_is_missing_from_the_sealed_corpu
 
 
 def test_finished_tagger_can_be_run_to_find_entities(
-    made: Made, home: Path, begun: list[tuple[str, Mapping[str, Any]]]
+    made: Made, home: Path, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     removals.remove_run(made["tag"])
     tagger = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
@@ -550,7 +550,7 @@ def test_finished_tagger_can_be_run_to_find_entities(
     assert "entities" not in app.selectbox(key="explore.by").options
     assert app.selectbox(key="explore.tag.model").value == tagger.id
     press(app, "explore.tag.start")
-    [(kind, options)] = begun
+    [(kind, options)] = started_runs
     assert (kind, options["model"]) == ("tag", str(tagger.artifacts / "model"))
 
 

@@ -75,7 +75,7 @@ def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
     assert not home_steps.steps()[2].open
 
 
-def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_in_use(seal: Seal, home: Path) -> None:
+def test_home_shows_an_answer_only_for_the_corpora_in_use(seal: Seal, home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
     said, links, buttons = on_home()
     found = results.finding(run.id)
@@ -88,8 +88,8 @@ def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_i
     assert "home.report.pdf" not in on_home()[2]
 
 
-def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_settle_it(
-    home: Path, monkeypatch: pytest.MonkeyPatch, begun: list[tuple[str, Mapping[str, Any]]]
+def test_more_repetitions_are_offered_only_if_they_would_settle_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
     config = run.manifest.config
@@ -107,7 +107,7 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     app = opened("home.py")
     press(app, "home.find")
     press(app, "home.find.start")
-    assert begun == [("experiment", asked)]
+    assert started_runs == [("experiment", asked)]
     monkeypatch.setattr(results, "seconds_to_settle", lambda run_id: 1740.0)
     app = opened("pages/6_Results.py")
     assert app.button(key="results.surer").label == "Make it surer (29 min)"
@@ -117,7 +117,7 @@ def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_s
     assert not home_steps.steps()[2].again
 
 
-def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, home: Path) -> None:
+def test_home_corpora_selection_and_explore_show_the_same_leak_count(seal: Seal, home: Path) -> None:
     lines = [f"The tenant of house number {i} shall pay the rent on the first day of month {i} ." for i in range(30)]
     held = [text.replace("shall", "must") for text in lines[:3]]
     pile = [*lines, *held, *(f"{text} " for text in held)]  # each leak occurs twice
@@ -138,7 +138,7 @@ def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, 
     assert f"Of the leaks, {twice} are duplicates too" in unescape(texts(opened("pages/1_Corpora.py")))
 
 
-def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like_the_task(
+def test_selection_is_described_by_size_share_health_and_prevalence(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished.corpora(home)
@@ -181,7 +181,7 @@ def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal
     assert ("Explore", f"choice={run}") in links
 
 
-def test_a_running_import_is_not_called_nothing(home: Path) -> None:
+def test_a_running_import_replaces_the_empty_notice(home: Path) -> None:
     assert "None yet" in on_home()[0]
     recipe = KINDS["add"]
     with finished.as_running(register(recipe, recipe.config.parse({"path": "/data/a.txt"}), store())):
@@ -214,8 +214,8 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
     assert [row.name for row in home_steps.further()][-1] == "bias"
 
 
-def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_long_and_what_it_could_show(
-    home: Path, monkeypatch: pytest.MonkeyPatch, begun: list[tuple[str, Mapping[str, Any]]]
+def test_plan_times_the_machine_and_then_states_time_and_power(
+    home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     finished.corpora(home)
     asked, recipe = find_out.options(), KINDS["calibrate"]
@@ -223,7 +223,7 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
         app = opened("home.py")
         press(app, "home.find")
         assert "home.find.start" not in keys(app)
-        assert begun == []  # the calibration is already running
+        assert started_runs == []  # the calibration is already running
     timed(asked, home, busy=True)
     monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; your budget takes {options['budgets']}.")
     plan = find_out.plan(asked)
@@ -251,12 +251,12 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
     for sentence in (plan.compared, plan.alike, plan.time, plan.shows):
         assert sentence in said
     press(app, "home.find.start")
-    assert begun == [("experiment", options)]
+    assert started_runs == [("experiment", options)]
     assert "home.find.start" not in keys(app)
 
 
 def test_a_plan_with_little_power_proposes_a_stronger_one_first(
-    home: Path, monkeypatch: pytest.MonkeyPatch, begun: list[tuple[str, Mapping[str, Any]]]
+    home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     finished.corpora(home)
     asked, real = find_out.options(), experiments.foresight
@@ -287,7 +287,7 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     assert button.label == "Plan 12 repetitions instead (60 min)"
     press(app, "home.find.stronger")
     assert app.select_slider(key="home.find.time").value == 7200.0
-    assert begun == []
+    assert started_runs == []
     app.select_slider(key="home.find.time").set_value(600.0).run()
     assert "10 min is too short. The shortest plan takes about 5 min" in seen(app)
     assert "home.find.start" not in keys(app)
@@ -298,7 +298,7 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     assert words not in find_out.plan(asked, times[:3]).shows
 
 
-def test_more_time_buys_repetitions_and_too_little_time_fewer_labels_or_nothing(home: Path) -> None:
+def test_plans_within_a_time_limit_use_fewer_labels_if_it_is_short(home: Path) -> None:
     finished.corpora(home)
     train = Library(home).seal(finished.labelled(700, 9, "more"), name="many labels", origin={}, labelled=True)
     corpora.set_role("train", train.fingerprint)
@@ -346,7 +346,7 @@ def test_the_plan_shows_time_and_power_without_repeating_the_simulation(
     assert find_out.outlook() != words  # computed from taggers that were trained on these labels
 
 
-def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
+def test_plan_uses_the_current_selection(home: Path) -> None:
     finished.corpora(home)
     select(budget="7")
     assert (find_out.options()["arms"], find_out.options()["budgets"]) == (("none", "random", "classifier"), ("7",))
@@ -363,7 +363,7 @@ def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
     assert find_out.plan(find_out.options()).edited
 
 
-def test_texts_are_named_by_their_selection_or_corpus_whatever_was_left_out(home: Path) -> None:
+def test_derived_texts_are_named_after_their_selection_or_corpus(home: Path) -> None:
     made = finished.corpora(home)
     chosen = store().get(select("ngram-perplexity", "7", options={"order": 2})).result()["corpus"]
     task = Library(home).find(made["task"].fingerprint)

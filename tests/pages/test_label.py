@@ -24,7 +24,7 @@ from tests.labelling.test_answers import sent
 from tests.pages.drawing import opened, press, texts
 
 PAGE = "pages/11_Label.py"
-Begun = list[tuple[str, Mapping[str, Any]]]
+StartedRuns = list[tuple[str, Mapping[str, Any]]]
 TEXTS = [f"The tenant {i} pays the rent to landlord {i} ." for i in range(12)]
 
 
@@ -36,15 +36,15 @@ def roles(seal: Seal) -> dict[str, str]:
     return marks
 
 
-def test_without_dev_and_test_set_random_sentences_come_first(roles: dict[str, str], begun: Begun) -> None:
+def test_without_dev_and_test_set_random_sentences_come_first(roles: dict[str, str], started_runs: StartedRuns) -> None:
     app = opened(PAGE)
     assert app.radio(key="label.purpose").value == MEASURE
     press(app, "label.start")
-    assert begun == [("draw", {"task": roles["task"], "known": (), "n": 120})]
+    assert started_runs == [("draw", {"task": roles["task"], "known": (), "n": 120})]
     app.radio(key="label.purpose").set_value(TRAIN).run()
     assert "no gain can be measured" in app.warning[0].value
     press(app, "label.start")
-    assert begun[1] == ("queue", {**roles, "n": 25})
+    assert started_runs[1] == ("queue", {**roles, "n": 25})
 
 
 def test_a_page_without_a_task_corpus_says_so(seal: Seal) -> None:
@@ -54,7 +54,9 @@ def test_a_page_without_a_task_corpus_says_so(seal: Seal) -> None:
     assert not [button for button in app.button if button.key == "label.start"]
 
 
-def test_labelled_sentences_become_the_training_set(roles: dict[str, str], home: Path, begun: Begun) -> None:
+def test_labelled_sentences_become_the_training_set(
+    roles: dict[str, str], home: Path, started_runs: StartedRuns
+) -> None:
     run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 3}).id
     app = opened(PAGE, run=run)
     assert app.button(key="label.seal").disabled
@@ -83,7 +85,7 @@ def test_drawn_sentences_become_a_dev_and_a_test_set_unless_one_is_in_use(roles:
 
 
 def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
-    trained: Names, seal: Seal, begun: Begun
+    trained: Names, seal: Seal, started_runs: StartedRuns
 ) -> None:
     old = runs.own("finetune", state="succeeded")[0]
     marks = {"task": seal(TEXTS[:4], "task").fingerprint, "domain": seal(TEXTS[4:], "domain").fingerprint}
@@ -97,7 +99,7 @@ def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
     press(app, "label.seal")
     press(app.run(), "label.again")
     train = corpora.roles()["train"]
-    assert begun == [("finetune", {**old.manifest.config, "train": train})]
+    assert started_runs == [("finetune", {**old.manifest.config, "train": train})]
 
 
 def test_the_gain_of_further_labels_is_estimated_from_three_sizes() -> None:
@@ -172,7 +174,7 @@ def test_a_new_type_and_guidelines_are_kept(roles: dict[str, str]) -> None:
 
 
 def test_suspicious_labels_are_looked_for_with_all_checks_that_are_possible(
-    roles: dict[str, str], home: Path, begun: Begun, seal: Seal
+    roles: dict[str, str], home: Path, started_runs: StartedRuns, seal: Seal
 ) -> None:
     app = opened(PAGE)
     app.radio(key="label.purpose").set_value(REVIEW).run()
@@ -190,13 +192,15 @@ def test_suspicious_labels_are_looked_for_with_all_checks_that_are_possible(
     assert plain("other <i>") in app.caption[1].value + app.caption[2].value
     press(app, "label.review.start")
     options = {"corpus": made.fingerprint, "dev": ""}
-    assert begun == [
+    assert started_runs == [
         ("review", options),
         ("review", {**options, "dev": other, "difficulty": difficulty, "against": other}),
     ]
 
 
-def test_corrected_labels_replace_the_training_set_and_their_effect_is_shown(home: Path, begun: Begun) -> None:
+def test_corrected_labels_replace_the_training_set_and_their_effect_is_shown(
+    home: Path, started_runs: StartedRuns
+) -> None:
     made = finished_corpora(home)
     rows = next(made["train"].batches())
     train = library().seal([*rows, replace(rows[0], entities=())], name="train", origin={}, labelled=True)
@@ -213,7 +217,7 @@ def test_corrected_labels_replace_the_training_set_and_their_effect_is_shown(hom
     assert plain(corrected.name) in app.success[-1].value
     assert "before the corrections" not in texts(app)
     press(app.run(), "label.again")
-    assert begun[-1][1]["train"] == corrected.fingerprint
+    assert started_runs[-1][1]["train"] == corrected.fingerprint
     tuned(home, {**made, "train": corrected}, "tiny", 0.6)
     effect = labelling.effect_of_corrections(run)
     assert effect is not None

@@ -28,13 +28,13 @@ Ids = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def two(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> Iterator[tuple[Path, Ids]]:
+def two(filled_home: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> Iterator[tuple[Path, Ids]]:
     """Yield a home with "My first project", which has finished runs, and the empty "Leases"; and {page: run}."""
-    with elsewhere(copied(furnished_once[0])) as home:
+    with elsewhere(copied(filled_home[0])) as home:
         for number, corpus in enumerate(corpora.listed()):
             corpora.rename(corpus.fingerprint, f"quillwort-{number}")  # a name that no page contains
         projects.new("Leases")
-        yield home, furnished_once[1]
+        yield home, filled_home[1]
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_download_comes_from_the_project_that_offered_it(ids: Ids, monkeypatch: 
 
 
 @pytest.fixture
-def gone_to(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened_addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list of addresses that a window is sent to."""
     addresses: list[str] = []
     monkeypatch.setattr(module, "_go", lambda data, **look: addresses.append(data["address"]))
@@ -158,12 +158,14 @@ def menu(**query: str) -> AppTest:
     return opened("home.py", {"project.menu": True}, **query)
 
 
-def test_new_project_is_opened_and_shares_nothing_with_the_first(home: Path, seal: Any, gone_to: list[str]) -> None:
+def test_new_project_is_opened_and_shares_nothing_with_the_first(
+    home: Path, seal: Any, opened_addresses: list[str]
+) -> None:
     seal(["One clause ."], "quillwort")
     app = menu()
     app.text_input(key="project.new.name").set_value("Leases & <b>more</b>")
     press(app, "project.new")
-    assert gone_to == ["/?project=leases-b-more-b"]
+    assert opened_addresses == ["/?project=leases-b-more-b"]
     assert [project.name for project in projects.listed()] == [FIRST, "Leases & <b>more</b>"]
     assert "&lt;b&gt;more" in texts(menu())
     again = menu(project="leases-b-more-b")

@@ -22,7 +22,7 @@ from tests.pages.drawing import codes, opened, texts
 from tests.pages.test_training import PAGE, POINTS, charts, choose, labels, metric, metrics, parts, tuned
 
 __all__ = ["parts"]  # a fixture
-Begun = list[tuple[str, Mapping[str, Any]]]
+StartedRuns = list[tuple[str, Mapping[str, Any]]]
 LABEL, GET = "Rank them (seconds each)", f"Get {NAME}"
 
 
@@ -46,10 +46,10 @@ def ranked(name: str, proposal: Proposal) -> EncoderRank:
 RANK = ranked("tiny", Proposal(layers="last", why="No layer is ahead."))
 
 
-def test_one_click_ranks_the_bundled_encoder(parts: dict[str, str], begun: Begun) -> None:
+def test_one_click_ranks_the_bundled_encoder(parts: dict[str, str], started_runs: StartedRuns) -> None:
     app = opened(PAGE)
     next(button for button in app.button if button.label == LABEL).click().run()
-    [(kind, options)] = begun
+    [(kind, options)] = started_runs
     assert (kind, options["train"], options["dev"]) == ("rank", parts["train"], parts["dev"])
     assert RankConfig.parse(dict(options)).encoders == ("minilm",)
 
@@ -133,7 +133,7 @@ def test_a_gpu_that_cannot_be_used_is_named_with_the_reason(driver: Driver, part
 def test_memory_and_use_of_a_gpu_are_drawn_as_curves(
     driver: Driver, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver.tells(H100, busy=lambda: 83)
+    driver.shows_by_library(H100, busy=lambda: 83)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 5_500_000_000)
     points = events._of_card(torch.device("cuda"))
     assert points == {"gpu_memory_gb": 5.5, "gpu_used_gb": 10.0, "gpu_busy": 83.0}
@@ -143,7 +143,7 @@ def test_memory_and_use_of_a_gpu_are_drawn_as_curves(
     assert len([alt for alt in charts(app) if "GPU" in alt]) == 3
     assert "83%" in metrics(app).values()
     cards.forget()
-    driver.tells(H100, T4)
+    driver.shows_by_library(H100, T4)
     assert "NVIDIA H100 (70 GB of 80 GB free) and 1 more" in texts(opened("home.py"))
 
 

@@ -21,16 +21,16 @@ def well(app: AppTest) -> str:
 
 
 @pytest.fixture
-def shown(furnished_once: Home, copied: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def shown(filled_home: Home, copied: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Copy the furnished home with all its corpora; return {page: its run}."""
-    monkeypatch.setenv("WINNOW_HOME", str(copied(furnished_once[0])))
-    return furnished_once[1]
+    monkeypatch.setenv("WINNOW_HOME", str(copied(filled_home[0])))
+    return filled_home[1]
 
 
 def test_results_names_the_missing_corpora_on_the_tabs_that_need_their_text(
-    emptied: Home, monkeypatch: pytest.MonkeyPatch
+    home_without_corpora: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(emptied[0]))
+    monkeypatch.setenv("WINNOW_HOME", str(home_without_corpora[0]))
     app = opened_on("pages/6_Results.py", runs.listed("experiment")[0].id)
     for tab in ("By type", "Sentences", "Curves", "Download"):
         app.session_state["results.tab"] = tab

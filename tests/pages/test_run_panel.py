@@ -168,7 +168,7 @@ def test_cancelled_import_says_that_nothing_was_added(home: Path, tmp_path: Path
     assert "is kept" not in texts(app)
 
 
-def test_page_shows_no_other_run_instead_of_one_of_another_page_or_kind(home: Path, made: dict[str, Corpus]) -> None:
+def test_a_run_of_another_page_or_kind_is_not_replaced_by_another_run(home: Path, made: dict[str, Corpus]) -> None:
     run_id = select()
     app = opened_on(TRAINING, run_id)
     [link] = [each.proto for each in app.main.get("page_link") if run_id in each.proto.query_string]
@@ -215,10 +215,10 @@ def test_page_without_runs_links_to_the_page_that_starts_them(page: str, then: s
 
 @pytest.mark.parametrize("page", list(PLACES))
 def test_run_starts_in_the_chosen_place(page: str, made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = list[tuple[str, str]]()
+    started_runs = list[tuple[str, str]]()
 
     def start(kind: str, options: Mapping[str, object], on: str = "", **others: object) -> str:
-        begun.append((kind, on))
+        started_runs.append((kind, on))
         return audit(made["task"].fingerprint)
 
     monkeypatch.setattr(runs, "start", start)
@@ -230,4 +230,4 @@ def test_run_starts_in_the_chosen_place(page: str, made: dict[str, Corpus], monk
         assert bool([box for box in app.selectbox if box.key == where]) == (len(places) > 1)
     app.selectbox(key=where).select("ray")
     press(app, key)
-    assert set(begun) == {(kind, "ray")}
+    assert set(started_runs) == {(kind, "ray")}

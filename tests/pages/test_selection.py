@@ -395,12 +395,12 @@ def test_failed_selection_shows_its_error_escaped_and_can_be_resumed(parts: dict
     assert plain(NASTY) in app.error[0].value
 
 
-def test_number_of_sentences_like_the_task_is_estimated_on_request_and_taken_as_the_budget(
-    selected: Names, begun: list[tuple[str, Mapping[str, Any]]]
+def test_prevalence_is_estimated_on_request_and_used_as_the_budget(
+    selected: Names, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     select = selected["select"]
     opened("pages/3_Selection.py", run=select).button(key="selection.count").click().run()
-    [(kind, options)] = begun
+    [(kind, options)] = started_runs
     assert (kind, options["encoder"]) == ("prevalence", "tiny")
     count = read(runs.execute(kind, options), PrevalenceResult)
     app = opened("pages/3_Selection.py", run=select)

@@ -51,13 +51,13 @@ def press_labelled(app: AppTest, label: str) -> AppTest:
 
 
 def test_form_starts_from_the_roles_and_leaves_out_derived_corpora(
-    seal: Seal, home: Path, begun: list[tuple[str, Mapping[str, Any]]]
+    seal: Seal, home: Path, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     task, near, far = (seal(lines(FRUIT, 30, n), name) for n, name in enumerate(("task", "near", "far")))
     corpora.set_role("task", task.fingerprint)
     Library(home).subset(near, np.arange(3), name="S_C near", origin={"from": near.fingerprint})
     press_labelled(well(opened(PAGE)), "Compare")
-    [(kind, options)] = begun
+    [(kind, options)] = started_runs
     assert (kind, options["target"]) == ("similarity", [task.fingerprint])
     assert set(options["source"]) == {near.fingerprint, far.fingerprint}
     assert SimilarityConfig.parse(dict(options)).cap_tokens == "equal"

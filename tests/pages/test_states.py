@@ -71,9 +71,9 @@ def test_empty_page_offers_a_sample_and_shows_its_picture(page: str, monkeypatch
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_page_shows_its_finished_run(page: str, furnished_once: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(furnished_once[0]))
-    run_id = furnished_once[1][NAMES[page]]
+def test_page_shows_its_finished_run(page: str, filled_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(filled_home[0]))
+    run_id = filled_home[1][NAMES[page]]
     app = opened(page, run=run_id) if run_id else opened(page)
     assert not app.error
     assert {kind: len(app.get(kind)) > 0 for kind in CHARTS[NAMES[page]]} == dict.fromkeys(CHARTS[NAMES[page]], True)
@@ -84,11 +84,11 @@ def test_page_shows_its_finished_run(page: str, furnished_once: Home, monkeypatc
 @pytest.mark.full
 @pytest.mark.parametrize("page", ALL)
 def test_every_view_of_a_page_is_drawn_for_an_expert(
-    page: str, furnished_once: Home, copied: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+    page: str, filled_home: Home, copied: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(copied(furnished_once[0])))
+    monkeypatch.setenv("WINNOW_HOME", str(copied(filled_home[0])))
     preferences.set_expert(True)
-    run_id = furnished_once[1][NAMES[page]]
+    run_id = filled_home[1][NAMES[page]]
     app = opened(page, run=run_id) if run_id else opened(page)
     views = [(row.proto.id, option) for row in rows_of_buttons(app) for option in row.options if option != row.value]
     for row_id, option in views:
@@ -115,24 +115,24 @@ def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
     with elsewhere(tmp_path_factory.mktemp("working") / "home") as home, ExitStack() as held:
         made, recipe = finished.corpora(home), KINDS["select"]
         names = {role: made[role].fingerprint for role in ("task", "domain")}
-        begun = {
+        started_runs = {
             by: register(
                 recipe, recipe.config.parse({**names, "strategy": by.partition(",")[0], "seed": seed}), store()
             )
             for seed, by in enumerate(("random, failed", "random", "length-matched-random", "ngram-perplexity"))
         }
-        failed = begun.pop("random, failed")
-        for run in begun.values():
+        failed = started_runs.pop("random, failed")
+        for run in started_runs.values():
             held.enter_context(finished.as_running(run))
         part: Data = {"number": 3, "of": 6, "name": "knn 10%: pre-training", "left": 720.0, "after": 60.0}
-        with EventLog(begun["random"].events_file) as log:
+        with EventLog(started_runs["random"].events_file) as log:
             log.append("part", part)
-        with EventLog(begun["ngram-perplexity"].events_file) as log:
-            log.append("note", {"text": "waiting", "waiting_for": begun["random"].id})
+        with EventLog(started_runs["ngram-perplexity"].events_file) as log:
+            log.append("note", {"text": "waiting", "waiting_for": started_runs["random"].id})
         with EventLog(failed.events_file) as log:
             log.append("started", {"pid": 2**22 + 1, "created": 0.0})
             log.append("failed", {"error": "x"})
-        yield home, begun
+        yield home, started_runs
 
 
 @pytest.mark.parametrize("page", ALL)
@@ -151,10 +151,10 @@ def test_every_page_shows_the_progress_of_running_runs(
 
 @pytest.mark.parametrize("page", ALL)
 def test_page_shows_a_run_whose_corpora_were_removed_and_says_so(
-    page: str, emptied: Home, monkeypatch: pytest.MonkeyPatch
+    page: str, home_without_corpora: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(emptied[0]))
-    run_id = emptied[1][NAMES[page]]
+    monkeypatch.setenv("WINNOW_HOME", str(home_without_corpora[0]))
+    run_id = home_without_corpora[1][NAMES[page]]
     app = opened(page, run=run_id) if run_id else opened(page)
     assert not app.error
     if NAMES[page] in ("Similarity", "Selection", "Explore", "Training", "Results", "Bias", "Assisting"):
@@ -165,13 +165,13 @@ def test_page_shows_a_run_whose_corpora_were_removed_and_says_so(
 
 @pytest.mark.parametrize("page", [page for page in ALL if page[6:7].isdigit() and page[6:8] not in ("9_", "10")])
 def test_address_of_an_unknown_run_shows_no_other_run(
-    page: str, furnished_once: Home, monkeypatch: pytest.MonkeyPatch
+    page: str, filled_home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(furnished_once[0]))
+    monkeypatch.setenv("WINNOW_HOME", str(filled_home[0]))
     app = opened(page, run=DEAD)
     assert not app.error
     assert "This result is not in this project" in texts(app)
-    assert str(furnished_once[0]) not in texts(app)
+    assert str(filled_home[0]) not in texts(app)
     assert all("Finished" not in element.value for element in app.markdown)  # no panel of another run
 
 

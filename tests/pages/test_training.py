@@ -215,9 +215,7 @@ def test_custom_preset_shows_every_option_and_keeps_the_default_of_empty_fields(
     assert len(started) == 1
 
 
-def test_encoder_is_pre_trained_on_the_task_corpus_and_the_selection_with_its_hand_edits(
-    parts: Parts, started: Started
-) -> None:
+def test_pretraining_uses_the_task_corpus_and_the_edited_selection(parts: Parts, started: Started) -> None:
     run_id = select("ngram-perplexity", "12", options={"order": 2}, keep=["near_duplicate"])
     untouched = selections.seal(run_id)
     assert untouched.fingerprint == runs.get(run_id).result()["corpus"]
@@ -584,8 +582,8 @@ def test_experiment_shows_its_trainings_while_it_runs_and_its_verdicts_at_the_en
 ) -> None:
     run = made("experiment", **parts, encoder="tiny")
     children = [made("finetune", **finetune_of(parts, init="tiny", seeds=[seed]), parent=run.id) for seed in (1, 2)]
-    begun: list[Entry] = [("child", {"run": child.id}) for child in children]
-    log(run, ("started", DEAD), *begun)
+    events: list[Entry] = [("child", {"run": child.id}) for child in children]
+    log(run, ("started", DEAD), *events)
     for child, loss in zip(children, (3.0, 2.0), strict=True):
         log(child, ("started", DEAD), metric("loss@1", loss, 1), metric("dev_f1@1", 20 * loss, 3))
     app = opened(PAGE)

@@ -80,7 +80,7 @@ def shown(app: AppTest) -> str:
     return next(str(html.proto.body) for html in app.get("html") if "w-document" in html.proto.body)
 
 
-def test_a_clause_is_shown_escaped_with_its_entities_and_stays_in_no_file(taggers: tuple[str, str], home: Path) -> None:
+def test_a_typed_clause_is_shown_escaped_and_stored_in_no_file(taggers: tuple[str, str], home: Path) -> None:
     app = tried(taggers[0], text=CLAUSE)
     body = shown(app)
     assert re.search(r'<mark class="w-entity[^"]*" style="--c:[^"]+" title="PER, confidence \d+%">Px <small>PER', body)
@@ -122,7 +122,7 @@ def test_types_are_switched_off_and_unsure_entities_left_out(
     assert not app.get("download_button")
 
 
-def test_two_taggers_stand_beside_each_other_with_their_differences_marked(taggers: tuple[str, str]) -> None:
+def test_two_taggers_are_shown_side_by_side_with_their_differences(taggers: tuple[str, str]) -> None:
     good, bad = taggers
     app = tried(good, bad, CLAUSE)
     found = app.session_state[TRIED][1]
@@ -142,9 +142,7 @@ def test_two_taggers_stand_beside_each_other_with_their_differences_marked(tagge
     assert list(app.session_state[TRIED][1]) == [good]  # the same tagger, chosen twice, is shown once
 
 
-def test_a_dropped_file_is_read_instead_of_the_field_and_offered_with_its_entities(
-    taggers: tuple[str, str], home: Path
-) -> None:
+def test_a_dropped_file_replaces_the_text_field_and_can_be_exported(taggers: tuple[str, str], home: Path) -> None:
     word = Document()
     for line in ("Px a Ly Zyxname19.", "b <b> c"):
         word.add_paragraph(line)
@@ -166,7 +164,7 @@ def leads_there(app: AppTest) -> bool:
     return any("Try it on a document" in link.proto.label for link in app.get("page_link"))
 
 
-def test_home_leads_to_the_tab_if_there_is_a_tagger(taggers: tuple[str, str]) -> None:
+def test_home_links_to_the_tab_try_it_if_there_is_a_tagger(taggers: tuple[str, str]) -> None:
     assert leads_there(opened("home.py"))
     assert opened(PAGE, None, **query()).text_area(key="results.try.text")
     for run in taggers:
@@ -185,7 +183,7 @@ def test_project_without_a_tagger_gets_one_sentence_and_leads_to_training(home: 
 
 
 def test_tagger_without_its_model_is_not_offered_and_can_be_trained_again(
-    taggers: tuple[str, str], begun: list[tuple[str, Mapping[str, Any]]]
+    taggers: tuple[str, str], started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     good, bad = taggers
     shutil.rmtree(deliver.model_folder(good))
@@ -199,4 +197,4 @@ def test_tagger_without_its_model_is_not_offered_and_can_be_trained_again(
         assert not app.error
         assert not app.get("download_button")
     press(app, "results.again.start")
-    assert [kind for kind, _ in begun] == ["finetune"]
+    assert [kind for kind, _ in started_runs] == ["finetune"]
