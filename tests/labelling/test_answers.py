@@ -81,9 +81,7 @@ def test_an_answer_that_is_sent_twice_is_stored_once_and_the_latest_counts(queue
         ({"number": "0"}, "cannot be read"),
     ],
 )
-def test_an_answer_that_cannot_be_right_is_refused_and_none_of_its_batch_is_stored(
-    queued: str, wrong: Mapping[str, object], why: str
-) -> None:
+def test_an_invalid_answer_is_refused_with_its_whole_batch(queued: str, wrong: Mapping[str, object], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         view.answer(queued, [sent(0, 0), {**sent(1, 1), **wrong}])
     assert view.answered(queued).history == ()
@@ -131,7 +129,7 @@ def test_suggestions_that_were_accepted_unread_are_counted() -> None:
     assert answers.progress(Answers(history=history), [found, found, found, ()]).unread == 1
 
 
-def test_labelled_sentences_join_the_training_set_and_do_not_come_again(queued: str) -> None:
+def test_labelled_sentences_join_the_training_set_and_leave_the_queue(queued: str) -> None:
     with pytest.raises(ConfigError, match="No sentence is labelled"):
         view.training_set(queued)
     view.answer(queued, [sent(0, 0, (2, 3, "PARTY")), sent(1, 1, action="skip"), sent(2, 2, action="flag")])
@@ -216,7 +214,7 @@ def test_random_sentences_become_a_dev_and_a_test_set(seal: Seal) -> None:
 
 
 @pytest.mark.parametrize("tool", ["doccano", "prodigy"])
-def test_a_file_of_a_tool_is_taken_in_once_and_says_what_changed(
+def test_a_tools_file_is_imported_once_and_its_changes_are_counted(
     queued: str, tool: str, tmp_path: Path, command: Command
 ) -> None:
     path = tmp_path / "labelled.jsonl"

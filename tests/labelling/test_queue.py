@@ -61,7 +61,7 @@ def test_doubt_is_one_minus_the_probability_of_the_best_tags_per_token() -> None
     assert tagger.doubts([empty]) == [0.0]
 
 
-def test_a_main_entity_comes_once_and_sentences_without_one_always() -> None:
+def test_each_main_entity_is_queued_once_and_sentences_without_one_stay() -> None:
     rows = [sentence(text) for text in ("Acme Ltd pays Bo", "acme LTD owes", "Bo pays", "It rains", "So what")]
     found = [predicted((0, 2), (3, 4)), predicted((0, 2)), predicted((0, 1)), predicted(), predicted()]
     assert without_repeats([1, 0, 2, 3, 4], rows, found) == [1, 2, 3, 4]
@@ -186,7 +186,7 @@ def test_a_tagger_adds_its_uncertainty_and_its_entities_as_suggestions(
     assert rows[queued[0].row].text in printed
 
 
-def test_tasks_of_every_tool_have_text_id_and_characters_of_the_suggestions(tmp_path: Path) -> None:
+def test_tasks_of_every_tool_have_text_id_and_suggested_spans(tmp_path: Path) -> None:
     one = Sentence(
         id=sentence_id("Acme Ltd. pays €5"),
         tokens=("Acme", "Ltd", ".", "pays", "€", "5"),

@@ -36,7 +36,7 @@ def found(*entities: tuple[int, int, str, float]) -> Prediction:
     )
 
 
-def test_belief_in_a_label_is_the_sum_over_all_tag_sequences_that_contain_it() -> None:
+def test_belief_in_a_label_equals_the_sum_over_its_tag_sequences() -> None:
     torch.manual_seed(0)
     tagger = new_tagger("tiny", ["A"], precision="fp32", constrained=False).eval()
     row = sentence("Acme Ltd pays", [(0, 2, "A")])
@@ -91,7 +91,7 @@ def test_copies_with_other_labels_are_found_at_the_labels_that_differ() -> None:
     assert copies([ACME, ACME, replace(other, id="another")]) == []
 
 
-def test_names_of_another_type_elsewhere_are_found_if_they_are_frequent_there(seal: Seal) -> None:
+def test_frequent_names_of_another_type_in_other_corpora_are_found(seal: Seal) -> None:
     rows = [sentence("Rome wins", [(0, 1, "ORG")]), sentence("Oslo wins", [(0, 1, "ORG")]), ACME]
     theirs = [sentence(f"In Rome {i}", [(1, 2, "place")]) for i in range(3)] + [
         sentence("Rome FC", [(0, 1, "ORG")]),
