@@ -103,10 +103,10 @@ def test_imports_runs_exports_and_removals_of_a_page_are_logged(
         added = facade_runs.execute("add", {"path": str(path)})
         marks[role] = added.result()["corpus"]
         assert new() == [line("import", runs=added.id, corpora=marks[role])]
-    for begun in (True, False):
+    for is_first in (True, False):
         select = done("select", marks, **RANDOM)  # the second call starts no run
         started = [{**each, "corpora": sorted(each["corpora"])} for each in new()]
-        assert started == [line("start", runs=select, corpora=" ".join(sorted(marks.values())))] * begun
+        assert started == [line("start", runs=select, corpora=" ".join(sorted(marks.values())))] * is_first
     selections.export(select, "20%", [], tmp_path / "S_C.txt")
     assert [(each["action"], each["runs"]) for each in new()] == [("export", [select])]
     facade_corpora.remove(marks["domain"])
@@ -118,11 +118,11 @@ def test_imports_runs_exports_and_removals_of_a_page_are_logged(
 
 def test_a_removal_with_everything_is_one_line_with_all_ids(patients: Names, new: New, home: Path) -> None:
     gone = removals.remove_everything(patients["domain"])
-    (told,) = new()
-    assert told["action"] == "remove"
-    assert patients["domain"] in told["corpora"]
-    assert {patients["20%"], patients["30%"]} <= {*told["runs"]}
-    assert (set(told["runs"]), set(told["corpora"])) == (
+    (entry,) = new()
+    assert entry["action"] == "remove"
+    assert patients["domain"] in entry["corpora"]
+    assert {patients["20%"], patients["30%"]} <= {*entry["runs"]}
+    assert (set(entry["runs"]), set(entry["corpora"])) == (
         {run.id for run in gone.runs},
         {corpus.fingerprint for corpus in gone.corpora},
     )
@@ -152,17 +152,17 @@ def test_every_action_of_the_command_line_is_logged(
 ) -> None:
     def did(*words: object) -> list[tuple[str, str]]:
         assert command(*words)[0] == 0
-        return [(told["action"], told["origin"]) for told in new()]
+        return [(entry["action"], entry["origin"]) for entry in new()]
 
-    def begun(seed: int) -> Run:
+    def unfinished(seed: int) -> Run:
         options = {**RANDOM, "task": patients["task"], "domain": patients["domain"], "seed": seed}
         return register(KINDS["select"], KINDS["select"].config.parse(options), store())
 
     typed, first, second = "command line", patients["20%"], patients["30%"]
     assert command("runs", "curves", first, second, first, "--output", tmp_path / "curves.csv")[0] == 0
-    (told,) = new()  # one line that names all runs
-    assert (told["action"], told["origin"], told["runs"]) == ("export", typed, [first, second])
-    assert sorted(told["corpora"]) == sorted((patients["task"], patients["domain"]))
+    (entry,) = new()  # one line that names all runs
+    assert (entry["action"], entry["origin"], entry["runs"]) == ("export", typed, [first, second])
+    assert sorted(entry["corpora"]) == sorted((patients["task"], patients["domain"]))
     for path in write_patients(tmp_path).values():
         path.write_text(path.read_text().replace("ward", "floor"))
     task, domain = tmp_path / "Zebulon Quackenbush task.txt", tmp_path / "Zebulon Quackenbush domain.txt"
@@ -171,11 +171,11 @@ def test_every_action_of_the_command_line_is_logged(
     assert did(*words, "--output", tmp_path / "S_C.txt") == [("import", typed), ("start", typed), ("export", typed)]
     run_id = facade_runs.listed("select")[0].id
     assert did("export", run_id, "--output", tmp_path / "again.txt") == [("export", typed)]
-    waiting = begun(8).id
+    waiting = unfinished(8).id
     assert did("runs", "resume", waiting) == [("resume", typed)]
     assert did("runs", "resume", waiting) == []  # nothing to log, because the run has succeeded
     monkeypatch.setattr(launch, "stop", lambda run: run.state())
-    with as_running(begun(9)) as run:
+    with as_running(unfinished(9)) as run:
         assert command("runs", "cancel", run.id, "--json")[0] == 0
     assert new() == [line("cancel", typed, runs=run.id)]
     assert did("runs", "remove", run_id) == [("remove", typed)]
@@ -235,11 +235,11 @@ def test_a_line_has_time_and_account_and_survives_an_incomplete_one(home: Path) 
         os.umask(before)
     path = shared_home(home) / "audit.jsonl"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    told = json.loads(path.read_bytes())
-    assert datetime.fromisoformat(told["time"]).utcoffset() is not None
-    assert told["time"].endswith("Z")
-    assert told["uid"] == os.getuid()
-    assert told["account"]
+    entry = json.loads(path.read_bytes())
+    assert datetime.fromisoformat(entry["time"]).utcoffset() is not None
+    assert entry["time"].endswith("Z")
+    assert entry["uid"] == os.getuid()
+    assert entry["account"]
     with path.open("ab") as file:
         file.write(b'{"time": "2026-')  # the process was killed while it wrote this line
     audit.note_look(["b" * 24])
@@ -319,7 +319,7 @@ def test_the_list_starts_at_a_day_and_prints_no_control_characters(home: Path, c
     assert len(out.splitlines()) == 2
     assert "a" * 24 in out
     assert "a\ufffdb\ufffdc" in out
-    told = json.loads(command("audit", "--json", "--since", "2021-01-01")[1])
-    assert told["log"] == str(shared_home(home) / "audit.jsonl")
-    assert [each["corpora"] for each in told["lines"]] == [["a" * 24]]
+    entry = json.loads(command("audit", "--json", "--since", "2021-01-01")[1])
+    assert entry["log"] == str(shared_home(home) / "audit.jsonl")
+    assert [each["corpora"] for each in entry["lines"]] == [["a" * 24]]
     assert list(audit_log.lines(datetime(2100, 1, 1)))[:1] == []

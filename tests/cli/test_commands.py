@@ -154,11 +154,11 @@ def test_a_shown_command_starts_the_same_run(
 def test_the_shown_command_of_a_finished_tagger_tags_with_it(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[tuple[str, Any]] = []
+    started: list[tuple[str, Any]] = []
 
     def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
-        begun.append((kind, KINDS[kind].config.parse(dict(options))))
-        raise Cancelled("what would have been begun")
+        started.append((kind, KINDS[kind].config.parse(dict(options))))
+        raise Cancelled("what would have been started")
 
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "Jane Roe's home"))
     text = Library(home_of()).seal([sentence("A sentence .")], name="TEXT.txt", origin={}).fingerprint
@@ -172,7 +172,7 @@ def test_the_shown_command_of_a_finished_tagger_tags_with_it(
     for words in map(shlex.split, shown):
         with pytest.raises(Cancelled):
             main(words[3:], standalone_mode=False)
-    [(kind, asked)] = begun
+    [(kind, asked)] = started
     folder = str(run.artifacts / "model")
     assert (kind, asked.model, asked.corpus, asked.constrained) == ("predict", folder, text, False)
 

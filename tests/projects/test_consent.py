@@ -28,13 +28,13 @@ from tests.pages.drawing import texts
 Options = Mapping[str, Any]
 
 
-def unfinished(kind: str, options: Options, **told: object) -> Run:
-    """Make an interrupted run. told: options in the manifest that differ from those of its key."""
+def unfinished(kind: str, options: Options, **changes: object) -> Run:
+    """Make an interrupted run. changes: options in the manifest that differ from those of its key."""
     config = KINDS[kind].config.parse(options)
     whole = register(KINDS[kind], config, store(), run_anyway=True)
     order = whole.manifest
-    changed = {**order.config, **told}
-    if told:
+    changed = {**order.config, **changes}
+    if changes:
         store().remove(whole.id)
         whole = store().create(kind, changed, order.inputs, versions=order.versions, key=order.key)
     with EventLog(whole.events_file) as log:
@@ -42,7 +42,7 @@ def unfinished(kind: str, options: Options, **told: object) -> Run:
     return whole
 
 
-def brought() -> Project:
+def imported_copy() -> Project:
     """Export the current project and import it under another name."""
     data = projects.export_bytes(projects.current())
     return projects.bring_in(io.BytesIO(data), "given.zip", "Brought")
@@ -58,7 +58,7 @@ def secret(tmp_path: Path) -> Path:
 def test_paths_and_downloads_of_imported_runs_are_named_and_refused(home: Path, secret: Path) -> None:
     add = unfinished("add", {"path": str(secret)})
     fetch = unfinished("fetch", {"encoder": "mpnet", "allow_download": True})
-    with within(brought().slug):
+    with within(imported_copy().slug):
         for run, told in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet")):
             for resume in (runs.resume, runs.go_on):
                 with pytest.raises(ConfigError, match=f"was imported in a project file.*{told}"):
@@ -69,7 +69,7 @@ def test_paths_and_downloads_of_imported_runs_are_named_and_refused(home: Path, 
 
 def test_the_option_agree_resumes_an_imported_run(home: Path, secret: Path) -> None:
     run = unfinished("add", {"path": str(secret)})
-    words = ["--project", brought().name, "runs", "resume", run.id]
+    words = ["--project", imported_copy().name, "runs", "resume", run.id]
     refused = CliRunner().invoke(main, words)
     assert isinstance(refused.exception, ConfigError)
     assert f"runs resume {run.id} --agree" in str(refused.exception)
@@ -84,7 +84,7 @@ def test_a_forged_run_with_the_same_key_is_not_reused(home: Path, secret: Path) 
     """A forged manifest may combine the key of a harmless run with other options."""
     wanted = {"path": str(secret)}
     forged = unfinished("add", wanted, path="/etc/hostname")
-    with within(brought().slug):
+    with within(imported_copy().slug):
         run = runs.execute("add", wanted)
         assert run.id != forged.id
         assert run.manifest.config["path"] == str(secret)
@@ -93,7 +93,7 @@ def test_a_forged_run_with_the_same_key_is_not_reused(home: Path, secret: Path) 
 def test_consent_does_not_travel_in_an_archive(home: Path, secret: Path) -> None:
     """A run counts as imported after every import, even if its project was exported again."""
     run = unfinished("add", {"path": str(secret)})
-    with within(brought().slug):
+    with within(imported_copy().slug):
         assert (store().get(run.id).path / BROUGHT).exists()
         again = projects.bring_in(io.BytesIO(projects.export_bytes(projects.current())), "again.zip", "Again")
     with within(again.slug):
@@ -111,7 +111,7 @@ def test_no_new_run_with_the_options_of_an_imported_one_downloads(home: Path, se
     if state == "finished":
         with EventLog(run.events_file) as log:
             log.append("succeeded", {})
-    with within(brought().slug):
+    with within(imported_copy().slug):
         config = store().get(run.id).manifest.config
         assert (config["encoder"], config["allow_download"], config["strategies"]) == (
             "evil/model",
@@ -124,7 +124,7 @@ def test_the_page_asks_before_it_resumes_an_imported_run(home: Path, seal: Seal)
     task, domain = (seal([f"A clause of {name} ."], name).fingerprint for name in ("task", "domain"))
     options = {"task": task, "domain": domain, "strategy": "knn", "encoder": "evil/![i](http://x/y)"}
     run = unfinished("select", options | {"encoder": "tiny"}, encoder=options["encoder"], allow_download=True)
-    slug = brought().slug
+    slug = imported_copy().slug
     with within(slug):
         app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page("pages/3_Selection.py")
         app.query_params |= {"project": slug, "run": run.id}

@@ -30,7 +30,7 @@ def made(home: Path) -> dict[str, Corpus]:
     return corpora(home)
 
 
-def begun(home: Path, kind: str, **options: object) -> Run:
+def unfinished(home: Path, kind: str, **options: object) -> Run:
     return register(KINDS[kind], KINDS[kind].config.parse(options), RunStore(home))
 
 
@@ -62,7 +62,7 @@ def test_usage_counts_a_run_and_its_children_once(home: Path, made: dict[str, Co
 
 def test_a_corpus_is_kept_while_a_running_run_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     labels = {name: made[name].fingerprint for name in ("train", "dev")}
-    with as_running(begun(home, "finetune", init="minilm", **labels)) as run:
+    with as_running(unfinished(home, "finetune", init="minilm", **labels)) as run:
         assert [active.id for active in facade_corpora.needed_by("my dev").active] == [run.id]
         with pytest.raises(CorpusError, match=run.id):
             facade_corpora.remove("my dev")
@@ -78,7 +78,7 @@ def test_queued_runs_and_child_runs_keep_a_corpus_and_its_selections(home: Path,
     [child] = runs.listed("score")
     with as_running(child), pytest.raises(CorpusError, match=child.id):
         facade_corpora.remove("my domain")
-    audit = begun(home, "audit", corpus=made["domain"].fingerprint)
+    audit = unfinished(home, "audit", corpus=made["domain"].fingerprint)
     for name in ("my domain", "S_C 10%"):
         with pytest.raises(CorpusError, match=audit.id):
             facade_corpora.remove(name)
@@ -107,7 +107,7 @@ def test_no_run_starts_while_its_corpus_is_removed(
 
     def ask() -> None:
         try:
-            begun(home, "audit", corpus=made["domain"].fingerprint)
+            unfinished(home, "audit", corpus=made["domain"].fingerprint)
         except CorpusError as error:
             errors.append(error)
 
@@ -130,7 +130,7 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
         return code, said
 
     chosen(home, made)
-    with as_running(begun(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
+    with as_running(unfinished(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
         code, said = remove("my train")
         assert code == 2
         assert f"my train: a running run needs it ({run.id})" in said
@@ -185,7 +185,7 @@ def test_nothing_is_removed_while_a_running_run_needs_a_part_of_it(home: Path, m
     options = {"corpora": (select.result()["corpus"],), "init": "tiny"}
     before = sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")])
     for reference in ("my task", "my domain", "S_C 10%", select.id):
-        with as_running(begun(home, "pretrain", **options)) as run:
+        with as_running(unfinished(home, "pretrain", **options)) as run:
             assert [each.id for each in removals.removal(reference).active] == [run.id]
             with pytest.raises(RunError, match=run.id):
                 removals.remove_everything(reference)
@@ -196,7 +196,7 @@ def test_nothing_is_removed_while_a_running_run_needs_a_part_of_it(home: Path, m
 
 def test_a_running_run_that_reuses_a_result_prevents_its_removal(home: Path, made: dict[str, Corpus]) -> None:
     finished = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {})
-    with as_running(begun(home, "add", path="x.txt")) as run:
+    with as_running(unfinished(home, "add", path="x.txt")) as run:
         with EventLog(run.events_file) as log:
             RunContext(run, log).child(finished)
         with pytest.raises(RunError, match=run.id):

@@ -189,7 +189,7 @@ def part(number: int, of: int, left: float | None = None, after: float | None = 
     return "part", {"number": number, "of": of, "name": f"the {number}.", "left": left, "after": after}
 
 
-def test_state_tells_the_part_of_a_run_and_the_time_left() -> None:
+def test_state_reports_the_part_of_a_run_and_the_time_left() -> None:
     stage: Entry = ("stage", {"name": "training"})
     events = at((100, 110, 110, 120), STARTED, part(2, 3, left=90.0, after=40.0), stage, progress(5))
     state = fold(events, locked=True)
@@ -282,7 +282,7 @@ def test_a_passing_note_ends_with_its_attempt(run: Run) -> None:
         (ZeroDivisionError(), True),
     ],
 )
-def test_a_failure_tells_if_resuming_can_help(run: Run, error: Exception, resumable: bool) -> None:
+def test_a_failure_records_if_resuming_can_help(run: Run, error: Exception, resumable: bool) -> None:
     def recipe(context: RunContext) -> dict[str, object]:
         raise error
 

@@ -24,7 +24,7 @@ from core.runs.store import Run
 from core.runs.versions import versions
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
-from tests.runs.works import Squares, begun, made
+from tests.runs.works import Squares, made, new_run
 from tests.waiting import until
 
 # These tests run alone, because Ray's processes need both cores while they start.
@@ -59,8 +59,8 @@ def gone(pids: set[int]) -> bool:
 def test_two_workers_give_the_same_bytes_even_if_one_is_lost_or_frozen(
     home: Path, cluster: str, fate: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    expected = squares(begun(home, "local"), "local")
-    run = begun(home, "cluster")
+    expected = squares(new_run(home, "local"), "local")
+    run = new_run(home, "cluster")
     assert squares(run, cluster, fate) == expected
     assert run.result() == {"model": "none"}
     state = run.state()
@@ -75,8 +75,8 @@ def test_two_workers_give_the_same_bytes_even_if_one_is_lost_or_frozen(
 
 
 def test_a_run_continues_without_a_killed_node_and_names_it(home: Path) -> None:
-    expected = squares(begun(home, "local"), "local")
-    run = begun(home, "node")
+    expected = squares(new_run(home, "local"), "local")
+    run = new_run(home, "node")
     with token(), two_nodes() as (cluster, second):
 
         def stop() -> None:
@@ -91,8 +91,8 @@ def test_a_run_continues_without_a_killed_node_and_names_it(home: Path) -> None:
 
 
 def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Path, cluster: str) -> None:
-    expected = squares(begun(home, "local"), "local")
-    run = begun(home, "head")
+    expected = squares(new_run(home, "local"), "local")
+    run = new_run(home, "head")
     words = [sys.executable, "-m", "tests.runs.works", str(home), run.id, "cancelled"]
     process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "WINNOW_ON": cluster})
     until(lambda: (run.path / "pausing").exists() and list(run.chunks.glob("*.npy")), "a chunk is there, one is begun")
@@ -106,11 +106,11 @@ def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Pat
 
 
 def test_an_error_of_a_worker_ends_the_run(home: Path, cluster: str) -> None:
-    run = begun(home, "refused")
+    run = new_run(home, "refused")
     with pytest.raises(ModelError, match=r"^row \d+: is not to be squared; take another\.$"):
         squares(run, cluster, "refused")
     assert run.state().state == "failed"
-    run = begun(home, "broken")
+    run = new_run(home, "broken")
     with pytest.raises(RuntimeError, match="ValueError"):
         squares(run, cluster, "broken")
     assert "works.py" in run.log_file.read_text()
@@ -118,8 +118,8 @@ def test_an_error_of_a_worker_ends_the_run(home: Path, cluster: str) -> None:
 
 
 def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(home: Path, cluster: str) -> None:
-    expected = squares(begun(home, "local"), "local")
-    run = begun(home, "cancelled")
+    expected = squares(new_run(home, "local"), "local")
+    run = new_run(home, "cancelled")
     asked = list[float]()
 
     def stop() -> None:
@@ -177,8 +177,8 @@ def test_a_run_starts_its_own_engine_and_leaves_nothing(
     )  # otherwise the engine would join this cluster and have two workers
     before, handler = set(Path("/tmp").glob("winnow-*")), signal.getsignal(signal.SIGTERM)
     children = set(psutil.Process().children(recursive=True))
-    run = begun(home, "one")
-    assert squares(run, "ray") == squares(begun(home, "local"), "local")
+    run = new_run(home, "one")
+    assert squares(run, "ray") == squares(new_run(home, "local"), "local")
     assert len(list(run.path.glob("process-*"))) == 1
     assert set(Path("/tmp").glob("winnow-*")) == before
     assert signal.getsignal(signal.SIGTERM) is handler
@@ -215,5 +215,5 @@ def test_other_accounts_cannot_reach_the_sockets_of_an_engine(cluster: str, monk
 def test_vectors_of_two_workers_equal_those_of_one_process(home: Path, cluster: str, seal: Seal) -> None:
     corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
     work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
-    expected = made(begun(home, "local"), "local", work, N, 10)
-    assert made(begun(home, "two"), cluster, work, N, 10) == expected
+    expected = made(new_run(home, "local"), "local", work, N, 10)
+    assert made(new_run(home, "two"), cluster, work, N, 10) == expected

@@ -90,7 +90,7 @@ def test_a_resumed_parent_resumes_its_child(store: RunStore, gate: Path) -> None
 
 
 @pytest.mark.parametrize("whom", ["parent", "child"])
-def test_cancelling_either_ends_both(store: RunStore, whom: str, gate: Path) -> None:
+def test_cancelling_parent_or_child_cancels_both(store: RunStore, whom: str, gate: Path) -> None:
     run = start(parent(store, "1", gate=str(gate)))
     until(lambda: children(store) and worked(children(store)[0], 2))
     [child] = children(store)

@@ -24,7 +24,7 @@ from core.runs.where import Where
 from core.runs.worker import execute
 from tests.conftest import Command
 from tests.finished import corpora
-from tests.runs.works import begun
+from tests.runs.works import new_run
 
 CLUSTER = "ray:head:6379"
 WARD = Machine(name="ward3", cores=8, cards=0, computer="Xeon", sees_home=True, guarded=True)
@@ -72,7 +72,7 @@ def test_a_run_computes_at_the_given_place_and_is_resumed_there_or_here(
     runs.resume(run_id, "local")
     assert spawned[-1]["WINNOW_ON"] == "local"
     assert runs.place(run_id) == Where()
-    launch.start(begun(run.home, "here"))
+    launch.start(new_run(run.home, "here"))
     assert spawned[-1] == {"WINNOW_ON": "local", "WINNOW_MIXED": ""}
 
 
@@ -96,7 +96,7 @@ def test_a_kind_that_computes_in_its_own_process_notes_it(
     home: Path, on: str, here: bool, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_ON", on)
-    run = begun(home, "here")
+    run = new_run(home, "here")
     execute(run, work_of(run, {"embed": Kind("embed", Config, lambda config, job: {}, dict, here=here)}))
     expected = f"Runs of the kind embed compute in this process, not on {CLUSTER}."
     assert run.state().notes == (expected,) * notes
@@ -176,7 +176,7 @@ def test_a_cluster_of_one_kind_of_machine_is_accepted() -> None:
         (replace(OTHER, guarded=False), "ward4 requires no token"),
     ],
 )
-def test_the_check_tells_what_would_be_refused(other: Machine, words: str) -> None:
+def test_the_check_names_what_would_be_refused(other: Machine, words: str) -> None:
     bad = Cluster(on="ray:ward3:6379", machines=[WARD, other])
     assert bad.bad
     assert words in "\n".join(bad.lines)

@@ -25,7 +25,7 @@ from core.runs.ray_engine import Greeting, environment, greet
 from core.runs.store import Run
 from core.runs.versions import versions
 from tests.fake_cards import H100, T4, Driver, Row
-from tests.runs.works import Squares, begun, made
+from tests.runs.works import Squares, made, new_run
 
 CLUSTER = "ray:head:6379"
 N, SIZE = 40, 4
@@ -138,8 +138,8 @@ def on(engine: Engine, run: Run) -> list[bytes]:
 def test_a_node_that_differs_is_left_idle_and_named(
     home: Path, fates: Mapping[tuple[int, str], Callable[[Any], Any]]
 ) -> None:
-    expected = made(begun(home, "local"), "local", Squares(home), N, SIZE)
-    run, engine = begun(home, "run"), Engine(3, fates)
+    expected = made(new_run(home, "local"), "local", Squares(home), N, SIZE)
+    run, engine = new_run(home, "run"), Engine(3, fates)
     assert on(engine, run) == expected
     assert engine.computed[2] == 0 or (2, "hello") in fates
     assert sum("is left idle" in note and " ward2: " in note for note in run.state().notes) == 1
@@ -152,10 +152,10 @@ def test_a_run_fails_if_most_nodes_differ_or_none_is_left(home: Path) -> None:
 
     most = Engine(3, {(1, "hello"): older(1), (2, "hello"): older(2)})
     with pytest.raises(ResourceError, match=r"^node ward\d: has numpy 0\.1, here .*, or give --mixed\.$"):
-        on(most, begun(home, "most"))
+        on(most, new_run(home, "most"))
     last = Engine(2, {(1, "hello"): older(1), (1, "make"): node_dies})
     with pytest.raises(ResourceError, match=r"^node ward1: has numpy 0\.1"):
-        on(last, begun(home, "last"))
+        on(last, new_run(home, "last"))
 
 
 def test_a_cluster_without_a_token_is_refused(home: Path) -> None:
@@ -163,11 +163,11 @@ def test_a_cluster_without_a_token_is_refused(home: Path) -> None:
         return Greeting(versions=versions(), node="ward1", computer="abacus", guarded=False, holder=None)
 
     with pytest.raises(ResourceError, match="runs code from anyone who can reach its ports"):
-        on(Engine(1, {(1, "hello"): unguarded}), begun(home, "open"))
+        on(Engine(1, {(1, "hello"): unguarded}), new_run(home, "open"))
 
 
 def test_a_node_that_cannot_run_winnow_is_named_and_in_the_log(home: Path) -> None:
-    run = begun(home, "run")
+    run = new_run(home, "run")
     with pytest.raises(ResourceError, match=r"^node ward1: cannot run Winnow \(Lost\); see worker\.log"):
         on(Engine(1, {(1, "hello"): dies}), run)
     assert "No module named 'core'" in run.log_file.read_text()
@@ -185,7 +185,7 @@ def test_many_lost_workers_do_not_end_a_run_that_progresses(home: Path) -> None:
 
     fates = {(number, "open"): dies for number in (1, 2, 3, 5, 6, 7)} | {(4, "make"): makes_one(4)}
     engine = Engine(1, fates)
-    assert on(engine, begun(home, "run"))
+    assert on(engine, new_run(home, "run"))
     assert engine.hired == 8
 
 
@@ -193,7 +193,7 @@ def test_workers_that_die_before_they_start_end_the_run(home: Path) -> None:
     with pytest.raises(
         ResourceError, match=r"4 workers died before .* on ward\d \(Lost, see worker\.log\); check that"
     ):
-        on(Engine(2, {(number, "open"): dies for number in range(1, 9)}), begun(home, "run"))
+        on(Engine(2, {(number, "open"): dies for number in range(1, 9)}), new_run(home, "run"))
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_local_workers_lock_exactly_the_cards_that_device_allows(
         yield Engine(2, {}, len(own))
 
     monkeypatch.setattr(on_ray, "engine", begins)
-    run = begun(home, "cards")
+    run = new_run(home, "cards")
     assert len(made(run, "ray", Squares(run.path, card=True), N, SIZE)) == N // SIZE
     assert not any(lock.held() for lock in locks.values())
     monkeypatch.setattr(on_ray, "engine", without_a_card(locks))
-    run = begun(home, "counted")
+    run = new_run(home, "counted")
     assert len(made(run, "ray", Squares(run.path), N, SIZE)) == N // SIZE
 
 
@@ -270,7 +270,7 @@ def test_folders_of_killed_engines_are_removed(monkeypatch: pytest.MonkeyPatch, 
 
 def half_made(home: Path) -> Run:
     """Return a run that failed at its third chunk."""
-    run = begun(home, "half")
+    run = new_run(home, "half")
     with pytest.raises(ModelError):
         made(run, "local", Squares(run.path, "refused"), 40, 4)
     assert len(list(run.chunks.glob("chunk-*.npy"))) == 2
@@ -278,15 +278,15 @@ def half_made(home: Path) -> Run:
 
 
 def test_the_same_processor_finishes_a_run_and_chunks_without_a_probe_are_kept(home: Path) -> None:
-    whole, run, older, anew = begun(home, "whole"), *(half_made(home) for _ in range(3))
+    whole, run, older, emptied = new_run(home, "whole"), *(half_made(home) for _ in range(3))
     expected = made(whole, "local", Squares(whole.path), 40, 4)
     assert made(run, "local", Squares(run.path), 40, 4) == expected
     assert not list(run.chunks.glob("*.probe"))
     (older.chunks / "chunk.probe").unlink()
     assert made(older, "local", Squares(older.path, off=1), 40, 4)[:2] == expected[:2]
-    for path in anew.chunks.glob("*.npy"):
+    for path in emptied.chunks.glob("*.npy"):
         path.unlink()
-    assert made(anew, "local", Squares(anew.path, off=1), 40, 4) != expected
+    assert made(emptied, "local", Squares(emptied.path, off=1), 40, 4) != expected
 
 
 def test_another_kind_of_processor_finishes_a_run_only_with_mixed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +311,7 @@ def test_a_single_chunk_needs_no_engine_and_no_probe(home: Path, monkeypatch: py
         return compute(work, rows, report)
 
     monkeypatch.setattr(Squares, "_compute", counted)
-    run = begun(home, "one")
+    run = new_run(home, "one")
     assert len(made(run, "ray", Squares(run.path), 3, 4)) == 1
     assert computed == [(0, 1, 2)]
 

@@ -79,7 +79,7 @@ class Squares:
             raise ValueError(f"a text of {self.stage}")
 
 
-def begun(home: Path, name: str) -> Run:
+def new_run(home: Path, name: str) -> Run:
     return RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=name)
 
 
