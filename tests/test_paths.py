@@ -95,7 +95,7 @@ def test_hidden_files_are_refused_except_uploads(tmp_path: Path, root: Path, mon
         allowed_path(str(upload), allowed_roots())
 
 
-def test_errors_do_not_tell_if_an_outside_file_exists(root: Path) -> None:
+def test_errors_do_not_reveal_if_an_outside_file_exists(root: Path) -> None:
     (root / "out").symlink_to("/etc")
     said = []
     for path in ("/etc/passwd", "/etc/nothing-here", root / "out" / "passwd", root / "out" / "nothing-here"):

@@ -49,7 +49,7 @@ def guarded(folder: Path, *words: object) -> tuple[subprocess.CompletedProcess[s
 
 
 @pytest.mark.usefixtures("wide_mask")
-def test_a_selection_opens_no_connection_and_writes_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_selection_opens_no_connection_and_writes_only_for_its_owner(tmp_path: Path) -> None:
     task, domain = tmp_path / "task.txt", tmp_path / "domain.txt"
     task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
     domain.write_text("\n".join([*contracts(60, seed=2), *kitchen(60)]), encoding="utf-8")

@@ -133,7 +133,7 @@ def spelt(text: str, entity: Entity, tokens: Sequence[str]) -> tuple[int, int]:
     return borders[entity.start][0], borders[entity.end - 1][1]
 
 
-def test_import(language: Language, tmp_path: Path) -> None:
+def test_labels_of_every_script_are_imported_at_their_offsets(language: Language, tmp_path: Path) -> None:
     rows = [
         {"text": text, "label": [[*last_word(text), "LAST"]]} for text in map(" ".join, map(str.split, language.texts))
     ]
@@ -152,7 +152,7 @@ def test_import(language: Language, tmp_path: Path) -> None:
     assert all(n > 2 * m if language.dense else n <= 2 * m for n, m in zip(words, blanks, strict=True))
 
 
-def test_hygiene(language: Language, seal: Seal) -> None:
+def test_duplicates_and_leaks_are_found_in_every_script(language: Language, seal: Seal) -> None:
     texts = list(language.texts)
     changed = [f"{text} 77" for text in texts]
     found = audit(seal([*texts, *changed]), [], Silent())
@@ -168,7 +168,7 @@ def test_hygiene(language: Language, seal: Seal) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["classifier", "ngram-perplexity"])
-def test_select(language: Language, seal: Seal, strategy: str) -> None:
+def test_selection_prefers_sentences_of_the_same_language(language: Language, seal: Seal, strategy: str) -> None:
     """Sentences of the same language are preferred to English ones by their words alone."""
     task = [sentence(text) for text in language.texts] * 3
     domain = [*language.texts, *kitchen(40)]
@@ -192,7 +192,7 @@ def test_select(language: Language, seal: Seal, strategy: str) -> None:
         assert [note for note in ear.notes if "share no word" in note]
 
 
-def test_measures(language: Language, seal: Seal) -> None:
+def test_similarity_ignores_tokenisation_and_separates_languages(language: Language, seal: Seal) -> None:
     """A text is as similar to its tokenised version as to itself, and another language is not similar."""
 
     def sampled(texts: Sequence[str], name: str) -> Sample:
@@ -213,7 +213,7 @@ def test_measures(language: Language, seal: Seal) -> None:
     assert any(note.startswith("content words covered") and "is for English" in note for note in ear.notes)
 
 
-def test_tagger(language: Language) -> None:
+def test_tagger_finds_training_entities_in_text_of_every_script(language: Language) -> None:
     """A tagger finds its training entities in plain text, at the labelled character offsets."""
     torch.manual_seed(0)
     train: list[Sentence] = []

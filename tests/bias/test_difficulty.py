@@ -60,13 +60,13 @@ def mentions(run: Run) -> list[Mention]:
 def test_name_equal_to_the_label_has_full_information_and_noise_none(seal: Seal) -> None:
     sentences = planted(160, {"A": ("a", "xyz"), "B": ("b", "xyz")})
     run = found(seal(sentences, labelled=True))
-    told, rows = run.result(), mentions(run)
+    result, rows = run.result(), mentions(run)
     labels = np.array([entities_of(s)[0].type == "A" for s in sentences], dtype=int)
-    assert told["entropy"] == pytest.approx(entropy(labels), abs=1e-4)
-    assert told["v_information"]["entity"] == pytest.approx(told["entropy"], abs=0.05)
-    assert -0.3 < told["v_information"]["context"] <= 0.01
-    assert told["ceim"]["high"] > 140
-    assert told["intervals"]["entity"][0] <= told["v_information"]["entity"] <= told["intervals"]["entity"][1]
+    assert result["entropy"] == pytest.approx(entropy(labels), abs=1e-4)
+    assert result["v_information"]["entity"] == pytest.approx(result["entropy"], abs=0.05)
+    assert -0.3 < result["v_information"]["context"] <= 0.01
+    assert result["ceim"]["high"] > 140
+    assert result["intervals"]["entity"][0] <= result["v_information"]["entity"] <= result["intervals"]["entity"][1]
     for row, sentence in zip(rows, sentences, strict=True):
         assert (row.sentence, row.type) == (sentence.id, entities_of(sentence)[0].type)
         assert row.surface == sentence.tokens[1]
@@ -80,22 +80,24 @@ def test_information_per_type_shows_whether_name_or_context_reveals_it(seal: Sea
     """Names reveal types N and M; types C and D share names, and the preceding word reveals them."""
     kinds = {"N": ("n", "xy"), "M": ("m", "xy"), "C": ("k", "c"), "D": ("k", "d")}
     run = found(seal(planted(240, kinds), labelled=True), context_epochs=10, entity_epochs=10)
-    told = run.result()["by_type"]
+    result = run.result()["by_type"]
     for view, given_away, other in (("entity", "NM", "CD"), ("context", "CD", "NM")):
-        assert min(told[kind][view] for kind in given_away) > 1.6
-        assert np.mean([told[kind][view] for kind in other]) < 1.2  # the other view leaves 1 of 2 bits open
+        assert min(result[kind][view] for kind in given_away) > 1.6
+        assert np.mean([result[kind][view] for kind in other]) < 1.2  # the other view leaves 1 of 2 bits open
     for kind in "NMCD":
-        assert max(told[kind]["bins"], key=told[kind]["bins"].get) == ("high" if kind in "NM" else "low")
+        assert max(result[kind]["bins"], key=result[kind]["bins"].get) == ("high" if kind in "NM" else "low")
 
 
 def test_same_seed_gives_the_same_bytes_and_loss_is_recorded(seal: Seal) -> None:
     corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     once: dict[str, Any] = {"repeats": 2, **SHORT}
     first = found(corpus, **once)
-    told, table, events = first.result(), (first.artifacts / "mentions.parquet").read_bytes(), first.events()[0]
+    result, table, events = first.result(), (first.artifacts / "mentions.parquet").read_bytes(), first.events()[0]
     assert len(list(first.chunks.glob("*.npz"))) == 8
-    assert len(told["repeats"]) == 2
-    assert told["v_information"]["entity"] == pytest.approx(np.mean([r["entity"] for r in told["repeats"]]), abs=2e-4)
+    assert len(result["repeats"]) == 2
+    assert result["v_information"]["entity"] == pytest.approx(
+        np.mean([r["entity"] for r in result["repeats"]]), abs=2e-4
+    )
     for view in ("context", "entity"):
         steps = [e.data["step"] or 0 for e in events if e.kind == "metric" and e.data["name"] == f"loss/{view}"]
         assert steps == sorted(steps)
@@ -108,7 +110,7 @@ def test_same_seed_gives_the_same_bytes_and_loss_is_recorded(seal: Seal) -> None
     removals.remove_run(first.id)
     again = found(corpus, **once)
     assert (again.artifacts / "mentions.parquet").read_bytes() == table
-    assert {**again.result(), "seconds": 0} == {**told, "seconds": 0}
+    assert {**again.result(), "seconds": 0} == {**result, "seconds": 0}
     other = found(corpus, **{**once, "repeats": 1, "seed": 2})
     assert [row.pvi_context for row in mentions(other)] != [row.pvi_context for row in mentions(again)]
 
@@ -148,14 +150,14 @@ def test_trained_null_model_approximates_the_prior_and_leaves_ceim_unchanged(sea
 def test_odd_mentions_are_noted_and_the_rest_is_measured(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
     options = {**SHORT, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
     run = found(seal(sentences, labelled=True), **options)
-    told = run.result()
-    assert any(words in note for note in told["notes"]), told["notes"]
-    assert told["notes"] == [e.data["text"] for e in run.events()[0] if e.kind == "note"]
-    assert told["mentions"] == len(mentions(run)) == len(sentences)
+    result = run.result()
+    assert any(words in note for note in result["notes"]), result["notes"]
+    assert result["notes"] == [e.data["text"] for e in run.events()[0] if e.kind == "note"]
+    assert result["mentions"] == len(mentions(run)) == len(sentences)
     assert all(np.isfinite([row.pvi_entity, row.pvi_context]).all() for row in mentions(run))
-    if len(told["by_type"]) == 1:
-        assert told["v_information"] == {"entity": 0, "context": 0}
-        assert told["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
+    if len(result["by_type"]) == 1:
+        assert result["v_information"] == {"entity": 0, "context": 0}
+        assert result["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
 
 
 def test_labels_without_usable_mentions_are_refused(seal: Seal) -> None:
@@ -187,10 +189,10 @@ def test_summary_of_bins_equals_ma_et_al_2023(
         for ceim, count, mean in zip((-2.0, 0.0, 2.0), counts, means, strict=True)
         for i in range(count)
     ]
-    told = summary(rows, 100, 0, Trained())
-    assert told.v_information.entity == pytest.approx(expected, abs=1e-3)
-    assert told.ceim == dict(zip(BINS, counts, strict=True))
-    assert [told.mean_pvi[name].entity for name in BINS] == pytest.approx(means)
+    result = summary(rows, 100, 0, Trained())
+    assert result.v_information.entity == pytest.approx(expected, abs=1e-3)
+    assert result.ceim == dict(zip(BINS, counts, strict=True))
+    assert [result.mean_pvi[name].entity for name in BINS] == pytest.approx(means)
 
 
 def test_difficulty_command_prints_the_result_and_writes_the_mentions(
@@ -200,10 +202,10 @@ def test_difficulty_command_prints_the_result_and_writes_the_mentions(
     corpus, output = seal(sentences, labelled=True), tmp_path / "D.parquet"
     options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, **SHORT, "mentions": 20}.items()]
     arguments = ["difficulty", "--train", corpus.name, *options, "--json", "--output"]
-    told = json.loads(command(*arguments, output)[1])
-    assert (told["output"], told["mentions"], told["corpus"]) == (str(output), 20, corpus.fingerprint)
-    assert set(told["v_information"]) == {"entity", "context"}
-    assert set(told["ceim"]) == {"low", "near_zero", "high"}
+    result = json.loads(command(*arguments, output)[1])
+    assert (result["output"], result["mentions"], result["corpus"]) == (str(output), 20, corpus.fingerprint)
+    assert set(result["v_information"]) == {"entity", "context"}
+    assert set(result["ceim"]) == {"low", "near_zero", "high"}
     rows = read_mentions(output)
     assert len(rows) == 20
     assert all(sentences[row.row].id == row.sentence for row in rows)  # row numbers are those of the whole corpus

@@ -265,7 +265,7 @@ def context_words(one: Instance) -> list[str]:
     return [*(f"< {word}" for word in left), *(f"> {word}" for word in right), *near]
 
 
-def told(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArray:
+def held_out_pvi(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArray:
     """Return PVI in bits, shape (n,), by models that did not train on the mention's fold."""
     found, n_types = np.zeros(len(labels)), int(labels.max()) + 1
     for held in np.unique(fold):
@@ -287,7 +287,7 @@ def test_legal_sample_has_the_planted_name_and_context_types() -> None:
     kinds = sorted({one.type for one in found})
     labels = np.array([kinds.index(one.type) for one in found], dtype=np.int64)
     fold = folds(groups(found, "sentence", 5)[0], labels, 5, seed=1)
-    name, context = (told([*map(words, found)], labels, fold) for words in (name_words, context_words))
+    name, context = (held_out_pvi([*map(words, found)], labels, fold) for words in (name_words, context_words))
     ceim = {kind: float((name - context)[labels == i].mean()) for i, kind in enumerate(kinds)}
     assert {kind for kind in kinds if ceim[kind] >= BAND} - {"LAW"} == {"AMOUNT", "DATE"}
     assert {kind for kind in kinds if ceim[kind] <= -BAND} == {"GUARANTOR"}

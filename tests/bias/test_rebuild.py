@@ -253,8 +253,8 @@ def test_frontier_scores_robustness_sets_beside_the_test_set(made: Given, home: 
     tagged = tuned(train=train, dev=train, test=(test, *(run.result()["corpus"] for run in runs)), seeds=(1, 2))
     rows = view.frontier([tagged.id])
     assert [row.kind for row in rows] == ["test", "oov", "cross-category", "typos"]
-    for row, told in zip(rows, tagged.result()["tests"], strict=True):
-        assert row.micro_f1 == pytest.approx(told["micro_f1"], abs=1e-3)  # computed independently
+    for row, expected in zip(rows, tagged.result()["tests"], strict=True):
+        assert row.micro_f1 == pytest.approx(expected["micro_f1"], abs=1e-3)  # computed independently
         assert len(row.certain_f1) == 2
     assert sum(row.ambiguous for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
     assert averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
@@ -264,9 +264,9 @@ def test_frontier_scores_robustness_sets_beside_the_test_set(made: Given, home: 
     for run in (made["run"], runs[0]):
         with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finetune runs"):
             view.frontier([run.id])
-    begun = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="begun")
+    unfinished = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="unfinished")
     with pytest.raises(ConfigError, match="give finetune runs that have succeeded"):
-        view.frontier([begun.id])
+        view.frontier([unfinished.id])
 
 
 def test_ambiguity_is_independent_of_the_order_of_taggers(made: Given, seal: Seal, home: Path, untrained: None) -> None:

@@ -90,7 +90,7 @@ def test_finds_exactly_the_near_pairs_of_two_letters(texts: list[str]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.text("abc", min_size=1, max_size=15), st.text("abc", min_size=1, max_size=15), st.integers(0, 15))
-def test_within_is_levenshtein(a: str, b: str, most: int) -> None:
+def test_within_equals_levenshtein_distance(a: str, b: str, most: int) -> None:
     a, b = sorted((a, b), key=len)
     if most < len(b) - len(a):  # the search never calls it with such a limit
         return

@@ -136,7 +136,7 @@ def test_types_without_prefixes_are_read_from_the_last_column(
     assert loaded(tmp_path / "b.conll", other)[0] == found
 
 
-def test_names_and_tables_of_words_are_not_asked_about(tmp_path: Path) -> None:
+def test_names_and_word_tables_are_imported_as_text_without_a_question(tmp_path: Path) -> None:
     names = "".join(f"Ann{n} Lee{n}\n" for n in range(40))
     numbered = "".join(f"{i}\tThe deed of hall {i} is signed.\n" for i in range(9))
     table = "word\tclass\n" + "rent\tnoun\n" * 9

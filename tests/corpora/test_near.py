@@ -52,7 +52,7 @@ def test_finds_exactly_the_near_pairs(rows: list[set[int]], threshold: float) ->
     assert found(rows, threshold) == expected(rows, threshold)
 
 
-def test_exact_on_families_of_variants() -> None:
+def test_near_pairs_are_exact_on_families_of_variants() -> None:
     assert found([]) == found([set()]) == found([set(), set()]) == set()
     rng = Random(3)
     rows = [row for _ in range(25) for row in family(rng, 20, rng.choice([0.9, 0.95, 0.99]))]

@@ -118,7 +118,7 @@ def restored(*texts: str) -> tuple[list[str], int, int]:
     return [each.text for each in extract.paragraphs], extract.unmapped, extract.restored
 
 
-def test_a_private_character_means_one_ligature_throughout() -> None:
+def test_a_private_use_character_stands_for_one_ligature_everywhere() -> None:
     texts, unmapped, mended = restored("The of\ue080ce has its \ue080ne rule.", "con\ue080rms", "office and fine")
     assert texts == ["The office has its fine rule.", "confirms", "office and fine"]
     assert (unmapped, mended) == (3, 3)

@@ -113,7 +113,7 @@ def rows_of(path: Path, **columns: object) -> Path:
         ({"tags": POS, "ner": ["PER", "PER", "O"]}, "", "PER"),
     ],
 )
-def test_the_list_with_entities_is_read(
+def test_the_tag_list_with_entities_is_read(
     tmp_path: Path, columns: dict[str, list[str]], asked: str, expected: str
 ) -> None:
     for sentence in read(rows_of(tmp_path / "a.jsonl", **columns), ReadOptions(tag_column=asked)):

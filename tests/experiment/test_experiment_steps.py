@@ -78,10 +78,10 @@ def test_one_process_runs_the_steps_in_order(on: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv(ON, on)
     first = step("select", name="a")
     steps = [first, step("select", name="b"), step("pretrain", first, name="c"), step("finetune", name="d")]
-    made, begun, job = dict[Step, Any](), list[object](), Fake()
-    make_steps(steps, made, job, lambda step, at_once: begun.append(step.options({})["name"]))  # type: ignore[arg-type]
+    made, started, job = dict[Step, Any](), list[object](), Fake()
+    make_steps(steps, made, job, lambda step, at_once: started.append(step.options({})["name"]))  # type: ignore[arg-type]
     assert list(made) == steps
-    assert begun == ["a", "b", "c", "d"]
+    assert started == ["a", "b", "c", "d"]
 
     def refuse(runs: object) -> Any:
         raise ConfigError("music shares no type with legal.")

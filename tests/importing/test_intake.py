@@ -316,7 +316,7 @@ def test_tokenised_texts_and_column_files_keep_their_tokens(home: Path, tmp_path
         assert first.tokens == OWN
 
 
-def test_the_page_proposes_a_tokenisation_and_the_report_tells_it(home: Path, tmp_path: Path) -> None:
+def test_the_page_proposes_a_tokenisation_and_the_report_states_it(home: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text(CUT)
     app = opened_on("pages/1_Corpora.py", done("add", path=str(tmp_path / "cut.txt")))
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()

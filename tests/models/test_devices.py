@@ -32,7 +32,7 @@ def test_gpu_starts_the_next_batch_before_fetching_the_last(monkeypatch: pytest.
     happened, card = list[str](), torch.device("cuda")
 
     def work(i: int) -> tuple[int, torch.Tensor]:
-        happened.append(f"begun {i}")
+        happened.append(f"started {i}")
         return i, torch.tensor([i])
 
     def arrived(key: int, result: torch.Tensor, event: object) -> tuple[int, torch.Tensor]:
@@ -41,7 +41,7 @@ def test_gpu_starts_the_next_batch_before_fetching_the_last(monkeypatch: pytest.
 
     monkeypatch.setattr(devices, "_arrived", arrived)
     assert [int(result) for _, result in side_by_side(work, range(3), card)] == [0, 1, 2]
-    assert happened == ["begun 0", "begun 1", "fetched 0", "begun 2", "fetched 1", "fetched 2"]
+    assert happened == ["started 0", "started 1", "fetched 0", "started 2", "fetched 1", "fetched 2"]
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     assert pick_dtype("auto", card, frozen=True) == torch.float16
     assert pick_dtype("auto", card) == pick_dtype("fp32", card, frozen=True) == torch.float32
@@ -49,17 +49,17 @@ def test_gpu_starts_the_next_batch_before_fetching_the_last(monkeypatch: pytest.
 
 def test_text_is_tokenised_ahead_of_the_current_batch() -> None:
     """One block at a time, in one thread, in the order of the requests."""
-    begun, at_work = Event(), list[tuple[int, int]]()
+    started, at_work = Event(), list[tuple[int, int]]()
 
     def work(i: int) -> int:
         at_work.append((i, get_ident()))
         if i == 8:
-            begun.set()
+            started.set()
         return 10 * i
 
     with Ahead(work) as ahead:
         assert ahead.take(0, 8) == 0
-        assert begun.wait(10)  # before it is requested
+        assert started.wait(10)  # before it is requested
         assert ahead.take(8, 16) == 80
         assert ahead.take(24, None) == 240  # chunk 16 was finished before a kill
     assert [i for i, _ in at_work] == [0, 8, 16, 24]

@@ -18,7 +18,7 @@ def scored(**found: tuple[int, int]) -> Evaluation:
     return Evaluation(types=tuple(found), tp=right, predicted=right, gold=gold)
 
 
-def test_weakest_type_is_found_least_over_all_seeds_and_rare_types_do_not_count(
+def test_weakest_type_has_the_lowest_recall_and_rare_types_do_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tables = {

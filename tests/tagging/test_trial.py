@@ -102,7 +102,7 @@ def test_a_long_text_is_cut_at_a_paragraph(monkeypatch: pytest.MonkeyPatch) -> N
     assert (len(text.paragraphs), text.left_out) == (1, 2)
 
 
-def test_the_process_finds_what_a_run_finds_in_the_places_of_the_text(
+def test_the_process_finds_the_same_entities_as_a_run(
     trained: Names, home: Path, tmp_path: Path, no_spare: None
 ) -> None:
     pasted = "Px  a Ly. Px a Ly.\n\nb b, Ly."
@@ -141,7 +141,7 @@ def tried(trained: Names) -> tuple[list[str], Text, list[Found], dict[str, str]]
     return taggers, text, [a, b], dict(zip(taggers, ("one", "two"), strict=True))
 
 
-def test_exports_for_programs_have_places_and_no_formulas(
+def test_csv_and_json_exports_have_offsets_and_no_formulas(
     tried: tuple[list[str], Text, list[Found], dict[str, str]],
 ) -> None:
     rows = list(csv.DictReader(StringIO(trial_exports.csv(*tried).decode("utf-8-sig"))))

@@ -41,13 +41,13 @@ def assert_same_files(undisturbed: EncoderTagger, resumed: EncoderTagger, folder
 
 def test_killed_tagger_with_checkpointing_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     """Without checkpointing and undisturbed, the same files result; transformers can read them."""
-    (undisturbed, lora), begun = with_lora(), make()
+    (undisturbed, lora), initial = with_lora(), make()
     epochs, _ = train(tmp_path / "undisturbed", tagger=undisturbed, settings=FASTER, checkpoint_seconds=float("inf"))
-    for name, weight in begun.model.base_model.state_dict().items():
+    for name, weight in initial.model.base_model.state_dict().items():
         assert torch.equal(weight, undisturbed.model.base_model.state_dict()[name]), f"{name} was trained"
-    assert not torch.equal(begun.last_layer.weight, undisturbed.last_layer.weight)
+    assert not torch.equal(initial.last_layer.weight, undisturbed.last_layer.weight)
     lora.merge()
-    assert largest_difference(begun, undisturbed) > 0.01  # raises if the parameters are not the same
+    assert largest_difference(initial, undisturbed) > 0.01  # raises if the parameters are not the same
 
     cut, _ = with_lora()
     checkpoint_layers(cut.model, "tiny")
@@ -90,21 +90,21 @@ def test_cancelled_language_model_with_checkpointing_resumes_to_the_same_weights
     tmp_path: Path,
 ) -> None:
     settings = replace(mlm.SETTINGS, lora=4, learning_rate=1e-2)
-    undisturbed_model, begun = mlm.model(), mlm.model()
-    names = list(begun.model.state_dict())
+    undisturbed_model, initial = mlm.model(), mlm.model()
+    names = list(initial.model.state_dict())
     undisturbed = pretrain(
         undisturbed_model, mlm.piles(undisturbed_model), settings, folder=tmp_path / "undisturbed", report=Silent()
     )
     assert undisturbed.dev_loss[-1] < undisturbed.before["dev_loss_task"]
     assert list(undisturbed_model.model.state_dict()) == names
-    for name, weight in begun.model.base_model.named_parameters():
+    for name, weight in initial.model.base_model.named_parameters():
         same = torch.equal(weight, undisturbed_model.model.base_model.get_parameter(name))
         assert same == (weight.dim() == 1 or "embed" in name), name  # only linear layers changed
     assert all(weight.requires_grad for weight in undisturbed_model.model.parameters())
 
     checkpointed = replace(settings, checkpointing=True)
     with pytest.raises(Cancelled):
-        pretrain(mlm.model(), mlm.piles(begun), checkpointed, folder=tmp_path / "resumed", report=mlm.Stopping(at=3))
+        pretrain(mlm.model(), mlm.piles(initial), checkpointed, folder=tmp_path / "resumed", report=mlm.Stopping(at=3))
     torch.manual_seed(99)
     resumed = mlm.model()
     again = pretrain(resumed, mlm.piles(resumed), checkpointed, folder=tmp_path / "resumed", report=Silent())

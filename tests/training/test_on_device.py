@@ -256,12 +256,12 @@ def test_memory_is_freed_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyP
     train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
     taggers: list[weakref.ref[Tagger]] = []
     alive: list[int] = []
-    begun = Tagger.__init__
+    original_init = Tagger.__init__
 
     def init(self: Tagger, *given: Any, **options: Any) -> None:
         alive.append(sum(reference() is not None for reference in taggers))
         taggers.append(weakref.ref(self))
-        begun(self, *given, **options)
+        original_init(self, *given, **options)
 
     monkeypatch.setattr(Tagger, "__init__", init)
     options = {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1, 2), "epochs": 1}

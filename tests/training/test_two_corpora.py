@@ -104,7 +104,7 @@ def test_alternating_steps_use_single_sentences_of_each_corpus(tmp_path: Path) -
 def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    losses, begun, rates = iter([3.0, 2.0, 5.0, 2.5]), dict[int, float](), dict[int, float]()
+    losses, best_epochs, rates = iter([3.0, 2.0, 5.0, 2.5]), dict[int, float](), dict[int, float]()
     step, n = training.Finetuning.training_step, 2 * 6
 
     def watched(trainer: training.Finetuning, *given: Any) -> torch.Tensor:
@@ -116,14 +116,14 @@ def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
             assert any(not torch.equal(now[name], before[name]) for name in before)
             assert all(torch.equal(now[name], trainer.best[name]) for name in before)
         rates[at // n] = trainer.optimizer.param_groups[0]["lr"]
-        begun[at // n] = trainer.epochs.best
+        best_epochs[at // n] = trainer.epochs.best
         return loss
 
     monkeypatch.setattr(training, "loss_of", lambda *given: next(losses))
     monkeypatch.setattr(training.Finetuning, "training_step", watched)
     epochs, _ = trained(tmp_path, IN_TURN, TRAIN[:6])
     assert (epochs.best, epochs.dev_loss) == (2, [3.0, 2.0, 5.0, 2.5])
-    assert begun == {0: 0, 1: 1, 2: 2, 3: 2}
+    assert best_epochs == {0: 0, 1: 1, 2: 2, 3: 2}
     assert rates == pytest.approx({0: 0.4, 1: 0.4, 2: 0.4, 3: 0.4 * 0.7})
 
 
