@@ -86,11 +86,11 @@ def endless_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     The server redirects to its files, as an index may.
     """
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Endless(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requests.append(self.path)
             name = self.path.strip("/").split("/")[-1]
             if self.path.endswith(".whl") and not self.path.startswith("/files/"):
                 self.send_response(302)
@@ -116,7 +116,7 @@ def endless_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
         monkeypatch.delenv("PIP_NO_INDEX", raising=False)
         try:
-            yield asked
+            yield requests
         finally:
             server.shutdown()
 

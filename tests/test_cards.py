@@ -22,7 +22,7 @@ def test_a_card_has_one_lock_under_any_number(driver: Driver, monkeypatch: pytes
     driver.shows(H100, T4)
     h100, t4 = (card.lock for card in cards.usable())
     assert h100 != t4
-    for asked, locks in {
+    for visible, locks in {
         "0": [h100],
         "1": [t4],
         "1,0": [t4, h100],
@@ -31,7 +31,7 @@ def test_a_card_has_one_lock_under_any_number(driver: Driver, monkeypatch: pytes
         "": [],
         "MIG-1/2,MIG-3": ["mig-1-2", "mig-3"],  # MIG instances count as cards
     }.items():
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", asked)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         assert [card.lock for card in cards.usable()] == locks
     assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # the order of the driver, not CUDA's own
 
@@ -89,8 +89,8 @@ def test_a_device_is_chosen_by_variable_or_option(
 ) -> None:
     driver.shows(H100, T4)
     both = ["NVIDIA H100", "Tesla T4"]
-    for asked, names in {"auto": both, "cuda": both, "cuda:1": ["Tesla T4"], "cpu": []}.items():
-        monkeypatch.setenv("WINNOW_DEVICE", asked)
+    for choice, names in {"auto": both, "cuda": both, "cuda:1": ["Tesla T4"], "cpu": []}.items():
+        monkeypatch.setenv("WINNOW_DEVICE", choice)
         cards.check()
         assert [card.name for card in cards.usable()] == names
         assert cards.hindrance() == ""
@@ -102,9 +102,9 @@ def test_a_device_is_chosen_by_variable_or_option(
     with pytest.raises(ConfigError, match="not a device; give auto, cpu, cuda or cuda:1"):
         cards.usable()
     driver.shows()
-    code, _, said = command("--device", "cuda:3", "runs", "list")
+    code, _, stderr = command("--device", "cuda:3", "runs", "list")
     assert code == 2
-    assert "device: cuda:3 is not available; the driver lists no GPU on this machine (nvidia-smi); give cpu." in said
+    assert "device: cuda:3 is not available; the driver lists no GPU on this machine (nvidia-smi); give cpu." in stderr
     assert command("--device", "cpu", "runs", "list")[0] == 0
     assert os.environ["WINNOW_DEVICE"] == "cpu"  # workers inherit it
 
@@ -112,24 +112,24 @@ def test_a_device_is_chosen_by_variable_or_option(
 def test_memory_is_measured_on_the_used_card(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.shows(H100, T4)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    asked: list[str] = []
+    arguments: list[str] = []
     real = cards._nvidia_smi
 
     def noted(fields: Sequence[str], *more: str) -> list[list[str]]:
-        asked.extend(more)
+        arguments.extend(more)
         return real(fields, *more)
 
     monkeypatch.setattr(cards, "_nvidia_smi", noted)
     assert machine.memory() == (70_000 * 2**20, 80_000 * 2**20)
-    assert asked == [f"--id={T4[0]}"]
+    assert arguments == [f"--id={T4[0]}"]
 
 
 def test_doctor_states_why_a_card_is_not_used(driver: Driver, home: Path) -> None:
     """The tests run with a CPU-only build of torch."""
     driver.shows(H100, torch=None)
-    told = str(machine.doctor()["device"])
-    assert told.startswith("cpu (")
-    assert cards.hindrance() in told
+    text = str(machine.doctor()["device"])
+    assert text.startswith("cpu (")
+    assert cards.hindrance() in text
 
 
 def test_doctor_checks_only_cards_that_a_run_may_use(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,11 +138,11 @@ def test_doctor_checks_only_cards_that_a_run_may_use(driver: Driver, monkeypatch
     shown: list[str] = []
     cards.installed()
 
-    def asked(*command: object, env: dict[str, str], **options: object) -> object:
+    def noted_run(*command: object, env: dict[str, str], **options: object) -> object:
         shown.append(env["CUDA_VISIBLE_DEVICES"])
         return subprocess.CompletedProcess("", 0, stdout="cuda:0 Tesla T4, fp32")
 
-    monkeypatch.setattr(subprocess, "run", asked)
+    monkeypatch.setattr(subprocess, "run", noted_run)
     assert machine.doctor()["device"] == "cuda:0 Tesla T4, fp32"
     assert shown == [f"{T4[0]},{H100[0]}"]
 
@@ -150,5 +150,5 @@ def test_doctor_checks_only_cards_that_a_run_may_use(driver: Driver, monkeypatch
 def test_listing_the_cards_loads_no_torch(driver: Driver) -> None:
     driver.shows(H100)
     script = "import sys; from core.projects import machine; print(machine.device(), 'torch' in sys.modules)"
-    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert asked.stdout.split() == ["cpu", "False"]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["cpu", "False"]

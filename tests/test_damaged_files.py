@@ -139,11 +139,11 @@ def test_a_damaged_file_is_named_and_the_rest_is_listed(
     assert unreadable() == [file]
     shown = str(file.relative_to(home))
     for words, listed in ((("corpus", "list"), other.fingerprint), (("runs", "list"), whole.id)):
-        code, out, said = command(*words)
-        assert (code, listed in out, shown in said) == (0, True, True)
+        code, out, stderr = command(*words)
+        assert (code, listed in out, shown in stderr) == (0, True, True)
         assert (corpus.fingerprint in out) == (name != "about.json") or words[0] == "runs"
         if how == "a folder":
-            code, out, said = command(*words, "--json")
+            code, out, stderr = command(*words, "--json")
             assert code == 0
             assert listed in json.dumps(json.loads(out))
     if name == "events.jsonl" and how != "a folder":  # the events around it still count
@@ -170,14 +170,14 @@ def test_every_page_is_drawn_and_every_command_names_the_damaged_file(
         assert not app.exception
         assert not app.error, page
         assert page not in ("home.py", "pages/1_Corpora.py") or str(file.relative_to(home)) in unescape(texts(app))
-    asked = {
+    commands_of = {
         "about.json": (("corpus", "show", corpus.fingerprint), ("corpus", "remove", corpus.fingerprint[:8])),
         "manifest.json": (("runs", "show", damaged.id), ("runs", "remove", damaged.id)),
     }
-    for words in asked.get(name, ()):
-        code, _, said = command(*words)
+    for words in commands_of.get(name, ()):
+        code, _, stderr = command(*words)
         assert code == 2
-        assert f"{file} cannot be read" in said
+        assert f"{file} cannot be read" in stderr
     lasting: list[tuple[str, ...]] = [
         ("corpus", "show", other.fingerprint),
         ("corpus", "rename", "domain", "renamed"),
@@ -188,9 +188,9 @@ def test_every_page_is_drawn_and_every_command_names_the_damaged_file(
         ("corpus", "remove", other.fingerprint, "--with-runs"),
     ]
     for typed in lasting:
-        code, _, said = command(*typed)
-        assert code == 0, said
-        assert (str(file.relative_to(home)) in said) == (typed[0] in ("corpus", "runs"))
+        code, _, stderr = command(*typed)
+        assert code == 0, stderr
+        assert (str(file.relative_to(home)) in stderr) == (typed[0] in ("corpus", "runs"))
     # The readable parts of a run name its corpora, so it was removed too; roles were written again.
     assert unreadable() == ([file] if name in ("about.json", "manifest.json") else [])
 
@@ -217,7 +217,7 @@ def test_a_forged_footer_with_a_million_columns_takes_no_memory(seal: Seal) -> N
     file = seal(["a sound sentence ."], "mine").path / "sentences.parquet"
     footer = b"\x15\x02\x19\xfc\xbf\x84\x3d"
     file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
-    asked = f"""if True:
+    script = f"""if True:
         from pathlib import Path
         from core.corpora.corpus import opened
         from core.errors import CorpusError
@@ -229,7 +229,7 @@ def test_a_forged_footer_with_a_million_columns_takes_no_memory(seal: Seal) -> N
                 raise AssertionError
         except CorpusError:
             print(peak() - before)"""
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert int(done.stdout) < 60_000  # KB
 
 
@@ -257,7 +257,7 @@ def test_damaged_lines_of_the_audit_log_are_counted_and_the_rest_listed(
         b'{"time": "2026", "corpora": nu',
     ]
     log.write_bytes(b"\n".join([*lines, log.read_bytes()]))
-    code, out, said = command("audit")
+    code, out, stderr = command("audit")
     assert code == 0
     assert sound[1].fingerprint in out
-    assert f"{log}: 5 of its lines cannot be read" in said
+    assert f"{log}: 5 of its lines cannot be read" in stderr

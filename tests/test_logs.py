@@ -59,18 +59,18 @@ def test_a_bug_is_logged_without_its_text(
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path))
     with pytest.raises(Exception) as caught:  # noqa: PT011
         fails()
-    told = for_the_log(caught.value)
-    assert "Zyxname" not in told
-    assert f"in {fails.__name__}" in told
-    assert type(caught.value).__name__ in told
+    logged = for_the_log(caught.value)
+    assert "Zyxname" not in logged
+    assert f"in {fails.__name__}" in logged
+    assert type(caught.value).__name__ in logged
     spoken = {one_out_of_another: "RuntimeError: shapes differ", missing_file: "[Errno 2] No such file or directory"}
-    assert spoken.get(fails, "") in told  # messages that quote no user text are kept
+    assert spoken.get(fails, "") in logged  # messages that quote no user text are kept
     monkeypatch.setattr(worker_process, "work", lambda run_id: fails())
     monkeypatch.setattr(sys, "argv", ["core.work", "work", "x", "--home", str(tmp_path)])
     assert worker_process.main() == 1  # the worker's command line prints the same error
-    said = capsys.readouterr().err
-    assert f"in {fails.__name__}" in said
-    assert "Zyxname" not in said
+    stderr = capsys.readouterr().err
+    assert f"in {fails.__name__}" in stderr
+    assert "Zyxname" not in stderr
 
 
 @pytest.mark.parametrize("fails", [*(pytest.param(each, marks=pytest.mark.full) for each in QUOTING[:-1]), QUOTING[-1]])
@@ -109,10 +109,10 @@ def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path, command:
     name, text = CORPORA[case]
     (tmp_path / name).write_text(text)
     _, out, err = command("corpus", "add", tmp_path / name, "--json", *["--scheme", "iob2"] * name.endswith("conll"))
-    said = out + err
-    assert "Traceback" not in said
+    output = out + err
+    assert "Traceback" not in output
     [run] = runs.listed("add")
-    assert "Zyxname" not in run.events_file.read_text() + said
+    assert "Zyxname" not in run.events_file.read_text() + output
     assert "Zyxname" not in (run.result_file.read_text() if run.result_file.exists() else "")
 
 

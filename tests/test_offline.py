@@ -125,7 +125,7 @@ def test_no_command_accepts_a_download(kept_offline: list[str]) -> None:
 def test_offline_mode_is_passed_to_the_download_library() -> None:
     code = "from core.models import hub; from huggingface_hub import constants; print(constants.HF_HUB_OFFLINE)"
     environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
-    for setting, told in {"1": "True", "": "False"}.items():
+    for setting, printed in {"1": "True", "": "False"}.items():
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=ROOT,
@@ -134,7 +134,7 @@ def test_offline_mode_is_passed_to_the_download_library() -> None:
             text=True,
             check=True,
         )
-        assert done.stdout.strip() == told
+        assert done.stdout.strip() == printed
 
 
 def states(app: AppTest) -> Iterator[AppTest]:
@@ -155,8 +155,10 @@ def offers(app: AppTest) -> bool:
     """Return True if a page offers to fetch a model in a field, a help text or its text."""
     assert not app.exception
     fields = [*app.toggle, *app.checkbox, *app.selectbox, *app.text_input, *app.multiselect, *app.button]
-    said = " ".join([*(f"{field.label} {field.help}" for field in fields), texts(app)]).lower()
-    return any(words in said for words in ("allow download", "allow_download", "allow-download", "fetch the encoder"))
+    page_text = " ".join([*(f"{field.label} {field.help}" for field in fields), texts(app)]).lower()
+    return any(
+        words in page_text for words in ("allow download", "allow_download", "allow-download", "fetch the encoder")
+    )
 
 
 @pytest.mark.parametrize(

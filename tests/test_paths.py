@@ -97,12 +97,12 @@ def test_hidden_files_are_refused_except_uploads(tmp_path: Path, root: Path, mon
 
 def test_errors_do_not_reveal_if_an_outside_file_exists(root: Path) -> None:
     (root / "out").symlink_to("/etc")
-    said = []
+    messages = []
     for path in ("/etc/passwd", "/etc/nothing-here", root / "out" / "passwd", root / "out" / "nothing-here"):
         with pytest.raises(PathError) as raised:
             allowed_path(str(path), allowed_roots())
-        said.append(str(raised.value).removeprefix(repr(str(path))))
-    assert len(set(said)) == 1
+        messages.append(str(raised.value).removeprefix(repr(str(path))))
+    assert len(set(messages)) == 1
 
 
 def _numbered(root: Path) -> Path:
@@ -251,12 +251,12 @@ def test_an_encoder_of_pipes_and_links_is_refused(root: Path, secret: Path, what
 
 def test_paths_of_encoders_are_checked_too(root: Path, sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "out").symlink_to("/etc")
-    said = []
+    messages = []
     for name in ("/etc/ssl", "/etc/nothing-here", str(sound), "/proc/self", str(root / "out" / "ssl"), "../../etc/ssl"):
         with pytest.raises(PathError) as raised:
             fingerprint(name)
-        said.append(str(raised.value).removeprefix(repr(name)))
-    assert len(set(said)) == 1
+        messages.append(str(raised.value).removeprefix(repr(name)))
+    assert len(set(messages)) == 1
     assert _weights_gb("/etc/ssl", store()) is None  # an estimate ignores a refused encoder
     with pytest.raises(PathError, match="no such file"):
         fingerprint("~nobody-at-all/x")

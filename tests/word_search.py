@@ -23,9 +23,9 @@ def holding(folder: Path, words: Iterable[str]) -> list[str]:
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         where = str(path.relative_to(folder))
-        told = b"\n".join([where.encode(), *_unpacked(path.read_bytes())])
-        if any(form in told for form in common):
-            found += [f"{where}: {word}" for word, forms in sought.items() if any(form in told for form in forms)]
+        content = b"\n".join([where.encode(), *_unpacked(path.read_bytes())])
+        if any(form in content for form in common):
+            found += [f"{where}: {word}" for word, forms in sought.items() if any(form in content for form in forms)]
     return found
 
 

@@ -108,8 +108,8 @@ def test_drift_table_is_filtered_and_exported_without_formulas(seal: Seal) -> No
     assert assisting.drift(run.id, least_count=2) == []
     ada = assisting.drift(run.id, search="ada")[0]
     assert (ada.primary, ada.assisting) == ("PER 1", "ORG 1, PER 1")
-    told = list(csv.DictReader(io.StringIO(assisting.drift_csv(run.id, rows).decode("utf-8-sig"))))
-    assert {row["entity"][0] for row in told} == {"'", "a"}
+    table = list(csv.DictReader(io.StringIO(assisting.drift_csv(run.id, rows).decode("utf-8-sig"))))
+    assert {row["entity"][0] for row in table} == {"'", "a"}
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_skl_command_prints_and_writes_kept_sentences(corpora: Pair, tmp_path: P
         assert (code, "must be a number above 0" in err) == (2, True)
     assert not runs.listed()
     kept, drift = tmp_path / "kept.conll", tmp_path / "new" / "d.csv"
-    told = json.loads(command(*words, 1, "--output", kept, "--drift", drift)[1])
-    assert [told[key] for key in ("kept", "of", "overlapping", "threshold")] == [3, 5, 4, 1.0]
-    assert Path(told["output"]).read_text().count("\n\n") == 3
+    printed = json.loads(command(*words, 1, "--output", kept, "--drift", drift)[1])
+    assert [printed[key] for key in ("kept", "of", "overlapping", "threshold")] == [3, 5, 4, 1.0]
+    assert Path(printed["output"]).read_text().count("\n\n") == 3
     assert drift.read_bytes()
     code, _, err = command(*words, 1, "--drift", kept / "d.csv")
     assert (code, "cannot be written" in err) == (2, True)

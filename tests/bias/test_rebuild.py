@@ -76,11 +76,11 @@ def test_every_method_writes_a_corpus_a_file_and_a_log(made: Given, home: Path) 
             whole = all(edit.context_of == edit.copy_of for edit in one.edits)
             assert (one.gone is not None) == (method in ("random2high", "low2high") and whole)
         if method != "dataaug":
-            told = view.preview(dict(run.manifest.config))
-            assert told.pools == result["pools"]
-            assert (told.wanted, told.of) == (result["wanted"], result["of"])
-            assert (told.able, told.reached) == (result["changed"], result["reached"])
-            assert told.of == told.measured
+            preview = view.preview(dict(run.manifest.config))
+            assert preview.pools == result["pools"]
+            assert (preview.wanted, preview.of) == (result["wanted"], result["of"])
+            assert (preview.able, preview.reached) == (result["changed"], result["reached"])
+            assert preview.of == preview.measured
 
 
 def test_same_seed_rebuilds_the_same_bytes_and_rate_zero_changes_nothing(made: Given, seal: Seal) -> None:
@@ -106,10 +106,10 @@ def test_preview_counts_unmeasured_mentions_too(home: Path, seal: Seal) -> None:
     total = sum(train.types.values())
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
-        told = view.preview(dict(run.manifest.config))
-        assert (told.wanted, told.of) == (run.result()["wanted"], total) == (round(0.4 * total), total)
-        assert told.measured == -(-total // 2)
-        assert run.result()["changed"] == told.able > 0
+        preview = view.preview(dict(run.manifest.config))
+        assert (preview.wanted, preview.of) == (run.result()["wanted"], total) == (round(0.4 * total), total)
+        assert preview.measured == -(-total // 2)
+        assert run.result()["changed"] == preview.able > 0
 
 
 @pytest.mark.parametrize("options", [{"rate": 0.0}, {"rate": 0.3}, {"rate": 0.9}, {"add_bin": "high"}])
@@ -117,13 +117,13 @@ def test_low_share_sets_match_the_counts_of_the_preview(made: Given, options: di
     rows = list(next(made["train"].batches()))
     mentions = read_mentions(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
-    told = view.preview({**given, "size": 5})
-    for name, n in told.bins.items():
+    preview = view.preview({**given, "size": 5})
+    for name, n in preview.bins.items():
         assert n == sum(any(m.row == row and m.bin == name for m in mentions) for row in range(len(rows)))
     empty = {size: view.preview({**given, "size": size}).empty for size in range(5, 60, 3)}
-    assert {bool(said) for said in empty.values()} == {True, False}
-    largest = max(size for size, said in empty.items() if not said)
-    smallest = min(size for size, said in empty.items() if said)
+    assert {bool(reason) for reason in empty.values()} == {True, False}
+    largest = max(size for size, reason in empty.items() if not reason)
+    smallest = min(size for size, reason in empty.items() if reason)
     with pytest.raises(ConfigError, match=re.escape(empty[smallest])):
         rebuilt(made, "low-share", **{**options, "size": smallest})
     run = rebuilt(made, "low-share", **{**options, "size": largest})
@@ -289,23 +289,23 @@ def test_ambiguity_is_independent_of_the_order_of_taggers(made: Given, seal: Sea
 def test_commands_write_the_file_and_its_log(made: Given, tmp_path: Path, command: Command) -> None:
     out, low = tmp_path / "low.conll", ("rebuild", "--train", "train", "--method", "low2high")
     measured = (*low, "--difficulty", made["run"].id, "--json")
-    code, told, _ = command(*measured, "--rate", "20%", "--output", out)
-    result = json.loads(told)
+    code, printed, _ = command(*measured, "--rate", "20%", "--output", out)
+    result = json.loads(printed)
     assert code == 0
     assert {"run", "sentences", "mentions", "changed", "output"} <= set(result)
     assert len(out.read_text().strip().split("\n\n")) == result["sentences"] == 60
     assert len((tmp_path / "low.edits.jsonl").read_text().splitlines()) == result["changed"]
     for rate in ("0.2", "0.4"):  # a file name may contain a point
-        code, told, _ = command(*measured, "--rate", rate, "--output", tmp_path / f"low-{rate}")
-        assert json.loads(told)["edits"] == str(tmp_path / f"low-{rate}.edits.jsonl")
-        assert len(Path(json.loads(told)["edits"]).read_text().splitlines()) == json.loads(told)["changed"]
+        code, printed, _ = command(*measured, "--rate", rate, "--output", tmp_path / f"low-{rate}")
+        assert json.loads(printed)["edits"] == str(tmp_path / f"low-{rate}.edits.jsonl")
+        assert len(Path(json.loads(printed)["edits"]).read_text().splitlines()) == json.loads(printed)["changed"]
     (tmp_path / "cities.txt").write_text("Wagga Wagga\tLOC\nUlm\tLOC\nUlm\tCITY\n", encoding="utf-8")
     words = ("robustness", "--test", "test", "--train", "train", "--kind", "oov", "--names", tmp_path / "cities.txt")
-    code, told, said = command(*words, "--output", tmp_path / "o.conll", "--json")
-    result = json.loads(told)
+    code, printed, stderr = command(*words, "--output", tmp_path / "o.conll", "--json")
+    result = json.loads(printed)
     assert code == 0
     assert result["changed"] == result["mentions"]
-    assert "CITY: in the gazetteer but not in the test set" in said
+    assert "CITY: in the gazetteer but not in the test set" in stderr
     slots = [Slot(**json.loads(line)) for line in (tmp_path / "o.slots.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(slots) == result["mentions"]
     assert sum(bool(slot.ambiguous) for slot in slots) == result["ambiguous"]

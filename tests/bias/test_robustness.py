@@ -240,8 +240,8 @@ def test_certain_f1_leaves_out_ambiguous_slots_and_predictions_over_them(home: P
     train, test = sealed(home, "train", LABELLED), sealed(home, "test", ASKED)
 
     def work(context: RunContext) -> FinetuneResult:
-        for seed, said in SAID.items():
-            entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in said]
+        for seed, predicted in SAID.items():
+            entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in predicted]
             found = [Prediction(entities=row, confidence=(1.0,) * len(row)) for row in entities]
             evaluations.write_predictions(context.run, evaluations.file_suffix("test", seed), found)
         return fine_tuned([50.0, 75.0])

@@ -324,8 +324,8 @@ def road(one: Walk) -> None:
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
         finished.corpora(server.project)
-        asked = experiments.calibrations(find_out.options())[0]
-        finished.finish(server.project, "calibrate", asked, lambda _: finished.TIMED)
+        calibration = experiments.calibrations(find_out.options())[0]
+        finished.finish(server.project, "calibrate", calibration, lambda _: finished.TIMED)
         server.start()
         alone = Walk(one.page, server, one.runs, one.pressed)
         alone.go("")
@@ -495,9 +495,9 @@ def training(one: Walk) -> None:
 @walk
 def ranking(one: Walk) -> None:
     roles = facade_corpora.roles()
-    asked = {"train": roles["train"], "dev": roles["dev"], "encoders": ("tiny",)}
+    options = {"train": roles["train"], "dev": roles["dev"], "encoders": ("tiny",)}
     result = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="2", why="It is ahead."))])
-    finished.finish(one.server.project, "rank", asked, lambda context: result)
+    finished.finish(one.server.project, "rank", options, lambda context: result)
     one.go("Training", opened="What to train")
     one.open("Which encoder, and which of its layers?")
     one.press("training.layers.0", sees=one.page.get_by_label("Layers", exact=True))

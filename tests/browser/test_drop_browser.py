@@ -109,8 +109,8 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
     slow = replace(finished.TIMED, load=2000.0)  # so slow that a night suffices for only three repetitions
     for encoder in ("minilm", "tiny"):  # store a calibration, so that the person need not wait for one
-        asked = experiments.calibrations(find_out.options(encoder=encoder))[0]
-        finished.finish(server.project, "calibrate", asked, lambda _: slow)
+        calibration = experiments.calibrations(find_out.options(encoder=encoder))[0]
+        finished.finish(server.project, "calibrate", calibration, lambda _: slow)
     person.click("Find out")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     person.click("Start")

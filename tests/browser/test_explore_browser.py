@@ -250,10 +250,10 @@ def test_map_scripts_are_fetched_before_the_first_paint(
     fresh_page.goto(f"{shared.url}/Explore?run={built[1]}")
     expect(fresh_page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(fresh_page)
-    asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
+    starts = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
     painted = fresh_page.evaluate("performance.getEntriesByType('paint')[0].startTime")
     for part in ("PlotlyChart.", "withFullScreenWrapper.", "BidiComponent.", "Selectbox."):
-        [start] = fresh_page.evaluate(asked, part)  # fetched once: the page uses the prefetched file
+        [start] = fresh_page.evaluate(starts, part)  # fetched once: the page uses the prefetched file
         assert start < painted, part
 
 

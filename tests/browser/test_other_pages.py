@@ -74,8 +74,8 @@ def elsewhere(shared: Server) -> Iterator[str]:
 def test_another_page_can_neither_frame_winnow_nor_open_its_websocket(
     shared: Server, elsewhere: str, rebound_page: Page
 ) -> None:
-    said: list[str] = []
-    rebound_page.on("console", lambda message: said.append(message.text))
+    messages: list[str] = []
+    rebound_page.on("console", lambda message: messages.append(message.text))
     with rebound_page.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
         rebound_page.goto(elsewhere)
     [frame] = rebound_page.frames[1:]
@@ -84,7 +84,7 @@ def test_another_page_can_neither_frame_winnow_nor_open_its_websocket(
         frame.wait_for_load_state()
         return frame.url.startswith("chrome-error:")
 
-    until(refused, f"no page in it: {said}")
+    until(refused, f"no page in it: {messages}")
     socket = f"ws://localhost:{shared.port}/_stcore/stream"
     assert rebound_page.evaluate(OPENS, socket) == "refused"
     rebound_page.goto(shared.url)

@@ -104,11 +104,11 @@ def tab(browser: Browser) -> Iterator[Page]:
 @pytest.fixture
 def listener() -> Iterator[tuple[str, list[str]]]:
     """Start another server of this machine; yield its address and the requests that it has received."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Listening(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requests.append(self.path)
             self.send_response(200)
             self.end_headers()
 
@@ -120,7 +120,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listening) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
+            yield f"http://127.0.0.1:{server.server_port}", requests
         finally:
             server.shutdown()
 
@@ -130,10 +130,10 @@ def test_a_forged_project_makes_no_page_ask_another_server(
     server: Server, sample: Project, page: Page, tabs: bool
 ) -> None:
     """The fixture `page` fails the test for any error in the console; each blocked request causes one."""
-    asked: list[str] = []
+    hosts: list[str] = []
 
     def note(request: Request) -> None:
-        asked.append(urlparse(request.url).netloc)
+        hosts.append(urlparse(request.url).netloc)
 
     forge_project(sample.folder)
     # Requests that the policy blocks count too, because `plain` and `escape` must prevent them already.
@@ -146,13 +146,13 @@ def test_a_forged_project_makes_no_page_ask_another_server(
     assert not drawn
     # Proves that the forged strings are shown at all.
     assert {"Selection", "Explore", "Training", "Results"} <= set(shown)
-    assert set(asked) - {""} == {urlparse(server.url).netloc}
+    assert set(hosts) - {""} == {urlparse(server.url).netloc}
 
 
 def test_markup_on_a_page_fetches_nothing(server: Server, tab: Page, listener: tuple[str, list[str]]) -> None:
-    address, asked = listener
+    address, requests = listener
     tab.goto(server.url)
     settled(tab)
     assert tab.evaluate(ATTEMPTS, address) == [True, True]
     tab.goto(f"{address}/seen")
-    assert [path for path in asked if path != "/favicon.ico"] == ["/seen"]
+    assert [path for path in requests if path != "/favicon.ico"] == ["/seen"]

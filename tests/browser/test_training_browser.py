@@ -60,9 +60,9 @@ def ask(page: Page, seeds: str, epochs: int) -> None:
 
 def points(page: Page) -> int:
     """Return the number of points in the curves on the page."""
-    told = MOVED.search(page.get_by_text(MOVED).inner_text())
-    assert told
-    return int(told[1].replace(",", ""))
+    shown = MOVED.search(page.get_by_text(MOVED).inner_text())
+    assert shown
+    return int(shown[1].replace(",", ""))
 
 
 def worker(run_id: str) -> int:

@@ -33,8 +33,8 @@ def test_home_results_and_reports_give_the_same_two_answers(
     settled(page)
     assert f"{finding.what} {finding.next}" in shown(page.locator(".st-key-road-worth"))
     first = pages(downloaded(page, "Report (.pdf)"))[0]
-    told = [finding.word, finding.sentence, finding.next, finding.sure]
-    assert [part for part in told if part not in first] == []
+    answer_parts = [finding.word, finding.sentence, finding.next, finding.sure]
+    assert [part for part in answer_parts if part not in first] == []
 
     page.goto(f"{server.url}/Results?run={run.id}")
     settled(page)
@@ -43,7 +43,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     page.get_by_text("How sure this is").click()
     expect(page.get_by_text(finding.sure.split(". ")[0])).to_be_visible()
     below = shown(page.get_by_test_id("stMain"))
-    assert [part for part in told if part not in below] == []
+    assert [part for part in answer_parts if part not in below] == []
     answers = answered(page.get_by_role("table", name="Leaderboard: every variant's scores and verdict"))
     assert ["△ yes", "no evidence"] in answers
     page.get_by_role("tab", name="Download").click()

@@ -84,10 +84,10 @@ def test_program_options_may_follow_the_command(
     before = json.loads(command("--project", "Loans", "--device", "cpu", "corpus", "list", "--json")[1])
     behind = json.loads(command("corpus", "list", "--json", "--project=Loans", "--device", "cpu")[1])
     assert before == behind == {"corpora": []}
-    code, _, said = command("select", "--task", "t", "--domain", "d", "--on", "nowhere")
+    code, _, stderr = command("select", "--task", "t", "--domain", "d", "--on", "nowhere")
     assert code == 2
-    assert "no such option" not in said.lower()
-    assert "nowhere" in said
+    assert "no such option" not in stderr.lower()
+    assert "nowhere" in stderr
     assert _own_first(main, ["runs", "label", "r", "--note", "--on", "--on", "ray"])[:2] == ["--on", "ray"]
     assert _own_first(main, ["finetune", "--share", "all"]) == [
         "finetune",
@@ -108,8 +108,8 @@ def test_a_refused_option_is_named_by_its_flag(command: Command, home: Path) -> 
             ExperimentConfig.parse({**given, **options})
         assert caught.value.option == words.split(maxsplit=1)[0]
     made = finished.corpora(home)
-    code, _, said = command("experiment", "--train", made["train"].fingerprint, "--test", made["test"].fingerprint)
-    assert (code, said.strip()) == (2, "--dev is missing.")
+    code, _, stderr = command("experiment", "--train", made["train"].fingerprint, "--test", made["test"].fingerprint)
+    assert (code, stderr.strip()) == (2, "--dev is missing.")
     parts = [word for part in ("train", "dev", "test") for word in (f"--{part}", made[part].fingerprint)]
     assert command("experiment", *parts, "--seeds", "one")[2].strip() == "--seed must be a whole number, not 'one'."
 
@@ -285,20 +285,23 @@ def test_ratios_of_sizes_follow_the_papers(home: Path, command: Command) -> None
         corpora.set_role(role, made[role].fingerprint)
     origin = {"from": made["domain"].fingerprint}
     chosen = Library(home).subset(made["domain"], np.arange(12), name="S_C", origin=origin)
-    said = {each.name: each.value for each in corpora.ratios()}
-    assert said == {"N_T/N_D": 37 / 114, "N_L/N_T": 24 / 37, "N_L/N_D": 24 / 114, "N_S/N_D": 12 / 114}
+    ratios = {each.name: each.value for each in corpora.ratios()}
+    assert ratios == {"N_T/N_D": 37 / 114, "N_L/N_T": 24 / 37, "N_L/N_D": 24 / 114, "N_S/N_D": 12 / 114}
     page = texts(opened("pages/1_Corpora.py"))
     for words in ("Task corpus to domain corpus (N_T/N_D)", "Selection to domain corpus (N_S/N_D)"):
         assert words in page
-    told = json.loads(run_words(command, "corpus", "show", "train", "--json"))
-    assert told["ratios"] == {"N_L/N_T train of task": 0.6486, "N_L/N_D train of domain": 0.2105}
-    assert (told["entities_per_sentence"], told["tokens_per_sentence"]) == (1.0, round(made["train"].n_tokens / 24, 4))
-    assert told["entities_per_100_tokens"] == round(100 * 24 / made["train"].n_tokens, 4)
+    shown = json.loads(run_words(command, "corpus", "show", "train", "--json"))
+    assert shown["ratios"] == {"N_L/N_T train of task": 0.6486, "N_L/N_D train of domain": 0.2105}
+    assert (shown["entities_per_sentence"], shown["tokens_per_sentence"]) == (
+        1.0,
+        round(made["train"].n_tokens / 24, 4),
+    )
+    assert shown["entities_per_100_tokens"] == round(100 * 24 / made["train"].n_tokens, 4)
     corpora.set_role("domain", None)
     [alone] = corpora.ratios(chosen)
     assert (alone.of, alone.to, alone.value) == ("S_C", "domain", 12 / 114)
 
 
 def test_map_without_a_selection_says_what_is_missing(command: Command) -> None:
-    code, _, said = command("map")
-    assert (code, said) == (2, "--selection is missing.\n")
+    code, _, stderr = command("map")
+    assert (code, stderr) == (2, "--selection is missing.\n")

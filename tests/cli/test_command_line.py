@@ -41,18 +41,18 @@ def test_a_repeated_import_keeps_its_name_and_names_are_unique(command: Command,
 
     task, domain = piles
     assert answer("add", task, "--name", "first")["was_here"] is False
-    code, out, said = command("corpus", "add", task, "--name", "second", "--json")
+    code, out, stderr = command("corpus", "add", task, "--name", "second", "--json")
     assert code == 0
-    assert "This text is already imported as first; that corpus is used." in said
+    assert "This text is already imported as first; that corpus is used." in stderr
     result = json.loads(out)
     assert (result["name"], result["asked_name"], result["was_here"]) == ("first", "second", True)
-    code, out, said = command("corpus", "add", domain, "--name", "first", "--json")
+    code, out, stderr = command("corpus", "add", domain, "--name", "first", "--json")
     added = json.loads(out)
     assert (added["name"], added["sentences"], added["rejected"]) == ("first (2)", 120, 0)
-    assert "Another corpus has the name first, so this one is named first (2)." in said
-    code, _, said = command("corpus", "rename", "first (2)", "first")
+    assert "Another corpus has the name first, so this one is named first (2)." in stderr
+    code, _, stderr = command("corpus", "rename", "first (2)", "first")
     assert code != 0
-    assert "another corpus is called 'first' already" in said
+    assert "another corpus is called 'first' already" in stderr
     assert command("corpus", "rename", "first (2)", " ")[0] != 0
     assert answer("rename", "first (2)", "pile")["name"] == "pile"
     assert answer("show", "pile")["corpus"] == added["corpus"]
@@ -73,12 +73,12 @@ def test_an_import_reports_its_stages_and_its_progress_in_bytes(home: Path, tmp_
         events: list[Event] = []
         runs.execute("add", {"path": str(path)}, events.append)
         assert [event.data["name"] for event in events if event.kind == "stage"] == parts
-        told = [event.data for event in events if event.kind == "progress"]
-        assert {data["unit"] for data in told} == {unit}
+        progress = [event.data for event in events if event.kind == "progress"]
+        assert {data["unit"] for data in progress} == {unit}
         size = path.stat().st_size // {"MB": 1_000_000, "KB": 1_000}[unit]
-        assert {data["total"] for data in told} == {size}
-        assert told[0]["done"] == (0 if unit == "MB" else size)  # a block has 0.26 MB
-        assert told[-1]["done"] == size
+        assert {data["total"] for data in progress} == {size}
+        assert progress[0]["done"] == (0 if unit == "MB" else size)  # a block has 0.26 MB
+        assert progress[-1]["done"] == size
 
 
 def test_a_selection_reuses_runs_and_scores_and_exports_every_format(
@@ -325,7 +325,7 @@ def test_no_command_prints_control_characters_of_a_name(
     file = tmp_path / f"f{EVIL}.conll".replace("/", "")
     file.write_text(f"Ada\tB-T{EVIL.split(maxsplit=1)[0]}\nsues\tO\n\n", encoding="utf-8")
     done, failed = a_run("done"), a_run("failed")
-    said, name = [], hostile.fingerprint
+    outputs, name = [], hostile.fingerprint
     source = corpora.listed()[0].fingerprint
     compared = ("similarity", "--target", name, "--source", source, "--measure=tvc", "--min-source-tokens=1")
     for words, expected in (
@@ -345,13 +345,13 @@ def test_no_command_prints_control_characters_of_a_name(
     ):
         code, out, err = command(*words, *as_json)
         assert code == expected, (words, err)
-        said.append(out)
+        outputs.append(out)
         safe(out)
         safe(err)
     if as_json:
-        names = {row["name"] for row in json.loads(said[0])["corpora"]}
+        names = {row["name"] for row in json.loads(outputs[0])["corpora"]}
         assert f"labels{EVIL}" in names  # JSON keeps the name unchanged
-        assert json.loads(said[3])["result"]["name"] == EVIL
+        assert json.loads(outputs[3])["result"]["name"] == EVIL
 
 
 def test_names_are_sealed_without_control_characters(seal: Seal, tmp_path: Path) -> None:

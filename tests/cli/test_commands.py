@@ -65,12 +65,12 @@ def takes_several(param: click.Parameter) -> bool:
 def test_every_command_has_json_and_lists_required_options_first() -> None:
     for name, command in COMMANDS.items():
         assert "--json" in {flag for param in command.params for flag in param.opts}, name
-        asked = {param.name for param in command.params if param.type is CORPUS}
+        corpus_names = {param.name for param in command.params if param.type is CORPUS}
         config = None if name in BESIDE else CONFIGS.get(name)
         fields = (
             {*fields_with(config, "corpus")} - {*fields_with(config, "hidden")} if config else BESIDE.get(name, set())
         )
-        assert asked == fields, name
+        assert corpus_names == fields, name
     for name in CONFIGS:
         required = [param.required for param in COMMANDS[name].params if isinstance(param, click.Option)]
         assert all(required[: sum(required)]), name
@@ -172,9 +172,9 @@ def test_the_shown_command_of_a_finished_tagger_tags_with_it(
     for words in map(shlex.split, shown):
         with pytest.raises(Cancelled):
             main(words[3:], standalone_mode=False)
-    [(kind, asked)] = started
+    [(kind, parsed)] = started
     folder = str(run.artifacts / "model")
-    assert (kind, asked.model, asked.corpus, asked.constrained) == ("predict", folder, text, False)
+    assert (kind, parsed.model, parsed.corpus, parsed.constrained) == ("predict", folder, text, False)
 
 
 def test_runs_that_no_command_can_repeat_show_none(home: Path) -> None:
@@ -216,12 +216,12 @@ def test_a_corpus_is_given_by_its_file_or_its_name(
         else:
             continue
         words += [value] if isinstance(param, click.Argument) else [param.opts[-1], value]
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def instead(*given: Any, **kw: Any) -> Any:
         if given[0] == "add":  # imports a file that an option names
             return execute(*given, **kw)
-        asked.append([given, kw])
+        calls.append([given, kw])
         if given[0] == "audit":  # for D_C, then for T_C
             return SimpleNamespace(id="")
         raise Cancelled("Nothing is to be done here.")
@@ -237,7 +237,7 @@ def test_a_corpus_is_given_by_its_file_or_its_name(
     code = run_main()
     out, err = capsys.readouterr()
     assert code in (0, 130), err
-    reached = json.dumps(asked, default=str) + out
+    reached = json.dumps(calls, default=str) + out
     for path, fingerprint in wanted:
         assert str(path) not in reached
         assert (fingerprint or corpora.find(path.stem).fingerprint) in reached, path.name

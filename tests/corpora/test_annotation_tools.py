@@ -171,7 +171,7 @@ def two_people(folder: Path, tool: str) -> Path:
 
 
 # Exports of several annotators in other formats are shapes in tests/imports.
-def test_the_import_asks_for_one_of_several_annotators_and_reports_their_agreement(tmp_path: Path) -> None:
+def test_import_asks_for_an_annotator_and_reports_their_agreement(tmp_path: Path) -> None:
     path = two_people(tmp_path, "doccano")
     with pytest.raises(ReadError, match=r"agree on 1 of the 2 texts.*F1 0\.67.*--annotator NAME.*\(ana, ben\)"):
         load(path)

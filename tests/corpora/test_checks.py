@@ -37,7 +37,7 @@ def level_and_words(check: Check, level: str, words: str) -> None:
         (1, "red", "1 sentence;"),
     ],
 )
-def test_a_small_task_corpus_is_amber_and_one_with_fewer_sentences_than_folds_is_red(
+def test_small_task_corpus_is_amber_and_red_below_the_number_of_folds(
     seal: Seal, n: int, level: str, words: str
 ) -> None:
     level_and_words(checks.task_size(seal(numbered(n)), {"random": 0, "classifier": 5}), level, words)

@@ -194,9 +194,7 @@ def test_each_leak_rule_and_its_near_miss(seal: Seal, held: str, text: str, rule
         ("本合同第三条规定的义务由乙方承担", "本合同第四条规定的义务由乙方承担"),
     ],
 )
-def test_short_sentences_with_different_numbers_are_neither_duplicates_nor_leaks(
-    seal: Seal, held: str, text: str
-) -> None:
+def test_short_sentences_with_other_numbers_are_no_duplicates_or_leaks(seal: Seal, held: str, text: str) -> None:
     found = audit(seal([text, held, "something else altogether"]), [seal([held], "held")], Silent())
     assert found.has("leak").tolist() == [False, True, False]
     assert found.leak_rules["exact"] == 1
@@ -228,7 +226,7 @@ def test_held_out_sentences_do_not_join_duplicate_clusters(seal: Seal) -> None:
     assert found.cluster.tolist() == [0, 1]
 
 
-def test_too_short_and_too_long_count_tokens_and_letters_of_scripts_without_blanks(seal: Seal) -> None:
+def test_length_limits_count_letters_in_scripts_without_blanks(seal: Seal) -> None:
     rows = ["a b c d", "a b c d e", "a, b, c", *(" ".join(f"x{n}{i}" for i in range(n)) for n in (8, 9))]
     found = audit(seal(rows, "tokens"), [], Silent(), min_tokens=5, max_tokens=8)
     assert np.flatnonzero(found.has("too_short")).tolist() == [0]
@@ -454,7 +452,7 @@ WRITTEN_OTHERWISE = {
 }
 
 
-def test_a_text_matches_itself_in_another_spelling_and_not_a_text_with_other_marks(seal: Seal) -> None:
+def test_other_spellings_of_a_text_match_but_other_marks_do_not(seal: Seal) -> None:
     rows = [*WRITTEN_OTHERWISE.values(), "उसने दिल्ली में पानी पिया", "काल", "कुल", "कौल"]
     found = audit(seal(rows), [seal([*WRITTEN_OTHERWISE, "उसने दिल्ली मे पाना पाया", "कील"], "held")], Silent())
     assert found.has("leak").tolist() == [True] * len(WRITTEN_OTHERWISE) + [False] * 4

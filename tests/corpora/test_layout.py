@@ -33,10 +33,10 @@ def test_a_file_with_chunks_but_no_entities_is_asked_about(tmp_path: Path) -> No
     text = "".join("\t".join(line.split("\t")[:3]) + "\n" for line in FILE.splitlines())
     with pytest.raises(
         OptionsError, match=r"a.conll line 1: column 3 has chunks or semantic roles.*--tag-column"
-    ) as asked:
+    ) as raised:
         loaded(tmp_path / "a.conll", text)
-    assert asked.value.examples[0] == "Ann/NNP/B-NP owes/VBZ/B-VP rent/NN/B-NP"
-    assert "Ann" not in str(asked.value)
+    assert raised.value.examples[0] == "Ann/NNP/B-NP owes/VBZ/B-VP rent/NN/B-NP"
+    assert "Ann" not in str(raised.value)
     assert loaded(tmp_path / "a.conll", text, tag_column="3")[0][0][0] == ("Ann", "NP")
     empty = FILE.replace("B-PER", "O")  # chunks are not read if the column of entities is empty
     assert loaded(tmp_path / "a.conll", empty)[0] == [[], []]

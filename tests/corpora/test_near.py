@@ -187,9 +187,9 @@ def test_forgetting_words_changes_no_hash(monkeypatch: pytest.MonkeyPatch) -> No
 @given(st.sets(st.integers(0, 2**64 - 1)), st.lists(st.integers(0, 2**64 - 1)))
 @settings(max_examples=30, deadline=None)
 def test_lookup_is_set_membership(members: set[int], others: list[int]) -> None:
-    asked = [*others, *members]
-    holds = Lookup(np.array(sorted(members), np.uint64)).holds(np.array(asked, np.uint64))
-    assert holds.tolist() == [value in members for value in asked]
+    values = [*others, *members]
+    holds = Lookup(np.array(sorted(members), np.uint64)).holds(np.array(values, np.uint64))
+    assert holds.tolist() == [value in members for value in values]
 
 
 @given(st.lists(st.lists(st.integers(0, 99), max_size=5), max_size=8), st.data())

@@ -24,14 +24,14 @@ from core.errors import WinnowError
 def memory():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e3
 
-before, told = memory(), {}
+before, answers = memory(), {}
 for name in sys.argv[1:]:
     try:
-        told[name] = corpora.preview(Path(name)).rows[0][:20]
+        answers[name] = corpora.preview(Path(name)).rows[0][:20]
     except WinnowError as error:
-        told[name] = f"{type(error).__name__}: {error}"
+        answers[name] = f"{type(error).__name__}: {error}"
 largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
-print(json.dumps({"told": told, "grown": memory() - before, "largest": largest}))
+print(json.dumps({"answers": answers, "grown": memory() - before, "largest": largest}))
 """
 
 
@@ -62,8 +62,8 @@ def test_hostile_files_are_refused_within_limits(makers: list[Callable[[Path], P
     paths = [str(placed(tmp_path / str(i), make)) for i, make in enumerate(makers)]
     done = subprocess.run([sys.executable, "-c", ASK, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    for make, told in zip(makers, found["told"].values(), strict=True):
-        assert MESSAGES.get(make, "not a readable Parquet or Arrow file") in told
+    for make, answer in zip(makers, found["answers"].values(), strict=True):
+        assert MESSAGES.get(make, "not a readable Parquet or Arrow file") in answer
     assert found["grown"] < 100
     assert found["largest"] < 1000
 

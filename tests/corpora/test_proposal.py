@@ -195,8 +195,8 @@ def test_names_of_labelled_files_decide_their_sets(files: tuple[str, ...], wante
 def test_names_and_sizes_of_texts_decide_their_roles(files: Mapping[str, int], wanted: Mapping[str, str]) -> None:
     proposal = propose([unlabelled(name, n) for name, n in files.items()])
     assert parts(proposal) == wanted
-    told = "task" in wanted.values()
-    assert proposal.ask == (() if told else tuple(name for name, part in wanted.items() if part))
+    is_named = "task" in wanted.values()
+    assert proposal.ask == (() if is_named else tuple(name for name, part in wanted.items() if part))
 
 
 def test_text_of_a_held_out_set_is_not_used() -> None:
@@ -287,7 +287,7 @@ def test_a_file_that_crashes_its_reader_affects_no_other(tmp_path: Path, monkeyp
         looks.files_of([tmp_path])
 
 
-def test_the_larger_of_two_labelled_files_is_taken_unless_the_other_is_much_closer() -> None:
+def test_larger_labelled_file_is_taken_unless_the_other_is_much_closer() -> None:
     def taken(near: int) -> str:
         words = {"court": near, "x": 10 - near}
         a = labelled("a.conll", 100, words={"court": 1, "y": 9})

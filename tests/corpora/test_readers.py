@@ -225,11 +225,11 @@ def test_bad_files_get_one_clear_error(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, content)
     with pytest.raises(InputError) as caught:
         texts(path)
-    said = str(caught.value)
-    assert word in said
-    assert name in said
-    assert "\n" not in said
-    assert said.endswith(".")
+    message = str(caught.value)
+    assert word in message
+    assert name in message
+    assert "\n" not in message
+    assert message.endswith(".")
 
 
 def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
     assert spans(sentence) == [(0, 2, "PER")]
 
 
-def test_empty_lines_do_not_split_a_csv_of_text_and_a_tag_in_the_first_row_is_no_header(tmp_path: Path) -> None:
+def test_csv_ignores_empty_lines_in_text_and_takes_no_tag_as_header(tmp_path: Path) -> None:
     assert len(loaded(tmp_path / "b.csv", "id,text\n1,the rent is due\n\n2,no rent is due\n")) == 2
 
     found = loaded(tmp_path / "a.csv", "Mara,B-PER\nleft,O\n.,O\n\nRent,O\nis,O\ndue,O\n\n" * 3)
@@ -104,7 +104,7 @@ def rows_of(path: Path, **columns: object) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("columns", "asked", "expected"),
+    ("columns", "column", "expected"),
     [
         ({"tags": POS, "named": NER}, "", "PER"),
         ({"labels": ROLES, "ner_tags": NER}, "", "PER"),
@@ -114,9 +114,9 @@ def rows_of(path: Path, **columns: object) -> Path:
     ],
 )
 def test_the_tag_list_with_entities_is_read(
-    tmp_path: Path, columns: dict[str, list[str]], asked: str, expected: str
+    tmp_path: Path, columns: dict[str, list[str]], column: str, expected: str
 ) -> None:
-    for sentence in read(rows_of(tmp_path / "a.jsonl", **columns), ReadOptions(tag_column=asked)):
+    for sentence in read(rows_of(tmp_path / "a.jsonl", **columns), ReadOptions(tag_column=column)):
         assert spans(sentence) == [(0, 2, expected)]
 
 
@@ -134,10 +134,10 @@ def test_the_tag_list_with_entities_is_read(
 def test_lists_without_entities_are_asked_about(
     tmp_path: Path, columns: dict[str, list[str]], question: str, example: str
 ) -> None:
-    with pytest.raises(OptionsError, match=f"{question}.*--tag-column") as asked:
+    with pytest.raises(OptionsError, match=f"{question}.*--tag-column") as raised:
         list(read(rows_of(tmp_path / "a.jsonl", **columns)))
-    assert asked.value.examples[0].startswith(example)
-    assert "Ann" not in str(asked.value)
+    assert raised.value.examples[0].startswith(example)
+    assert "Ann" not in str(raised.value)
     path = rows_of(tmp_path / "b.jsonl", xpos=POS, text="Ann Lee owes")
     assert [sentence.text for sentence in read(path)] == ["Ann Lee owes"] * 2  # a text beside the lists is read
 

@@ -73,11 +73,11 @@ def test_cancelled_ranking_resumes_and_puts_the_better_encoder_first(
         parameter.data.fill_(0.1)
     blind.save_pretrained(tmp_path / "blind")
     hub.load_tokenizer("tiny").save_pretrained(tmp_path / "blind")
-    read, asked = transfer.word_states, list[str]()
+    read, read_encoders = transfer.word_states, list[str]()
 
     def stops(name: str, rows: list[object], report: Reporter) -> object:
-        asked.append(name)
-        if len(asked) == 2:
+        read_encoders.append(name)
+        if len(read_encoders) == 2:
             raise Cancelled("now")
         return read(name, rows, report)  # type: ignore[arg-type]
 
@@ -88,7 +88,7 @@ def test_cancelled_ranking_resumes_and_puts_the_better_encoder_first(
     assert read_encoder(run, 0)
     assert read_encoder(run, 1) is None
     runs.go_on(run.id)
-    assert [Path(name).name for name in asked] == ["blind", "tiny", "tiny"]
+    assert [Path(name).name for name in read_encoders] == ["blind", "tiny", "tiny"]
     assert [each.encoder for each in results.read(run, RankResult).encoders] == ["tiny", str(tmp_path / "blind")]
 
 
@@ -111,15 +111,15 @@ def test_layer_is_proposed_only_if_its_interval_excludes_zero(
     signals: tuple[float, ...], layers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The proposal is the topmost layer that is better than the last; layers below it are not probed."""
-    asked = Mock(side_effect=transfer.within)
-    monkeypatch.setattr(transfer, "within", asked)
+    counted = Mock(side_effect=transfer.within)
+    monkeypatch.setattr(transfer, "within", counted)
     sample = in_memory(40)
     planted = np.stack([states(sample.train, signal, i) for i, signal in enumerate(signals)]).astype(np.float16)
     proposal = rank._proposal(planted, sample, Quiet)  # type: ignore[arg-type]
     assert proposal.layers == layers
     if layers.isdigit():
         assert f"from layer {layers}" in proposal.why
-        assert asked.call_count == len(signals) - int(layers) + 1
+        assert counted.call_count == len(signals) - int(layers) + 1
     elif len(signals) > 1:
         assert "No layer is reliably better" in proposal.why
 

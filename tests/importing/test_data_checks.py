@@ -64,9 +64,9 @@ def test_a_red_item_stops_a_run_unless_overruled_and_the_run_notes_it(
         execute("finetune", {"train": none, "dev": none, "init": "tiny"})
     assert not runs.listed()
     made = execute("select", options, run_anyway=True)
-    said = [text for text in runs.state(made.id).notes if text.startswith("Started although the data check says:")]
-    assert len(said) == 1
-    assert "has 1 sentence; the strategy knn is not reliable with fewer than 2." in said[0]
+    notes = [text for text in runs.state(made.id).notes if text.startswith("Started although the data check says:")]
+    assert len(notes) == 1
+    assert "has 1 sentence; the strategy knn is not reliable with fewer than 2." in notes[0]
     assert execute("select", options).id == made.id  # a finished run is not stopped
     words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
     code, _, err = command(*words)

@@ -151,7 +151,7 @@ def test_a_brat_pair_imports_equally_from_a_folder_a_zip_and_loose_files(
     assert (len(train), dict(train.types)) == (2, {"ORG": 1})
 
 
-def test_the_last_change_of_roles_can_be_undone_and_changed_files_are_imported_again(files: Path, home: Path) -> None:
+def test_role_changes_can_be_undone_and_changed_files_imported_again(files: Path, home: Path) -> None:
     assert corpora.former_roles() is None
     taken_in(files, domain=("pile.txt",))
     before = corpora.roles()
@@ -281,7 +281,7 @@ OWN = ("The", "U.S.", "buyer", ",", "he", "said", ",", "did", "n't", "pay", ".")
 
 
 @pytest.mark.parametrize(
-    ("text", "asked", "rule", "n"),
+    ("text", "tokens", "rule", "n"),
     [
         (CUT, "auto", "blanks", 11),
         (RAW, "auto", "words", 15),
@@ -290,14 +290,14 @@ OWN = ("The", "U.S.", "buyer", ",", "he", "said", ",", "did", "n't", "pay", ".")
     ],
 )
 def test_tokens_are_cut_as_detected_or_as_asked(
-    home: Path, tmp_path: Path, text: str, asked: str, rule: str, n: int
+    home: Path, tmp_path: Path, text: str, tokens: str, rule: str, n: int
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in text.splitlines()))
-    result = read_result(runs.get(done("add", path=str(tmp_path / "a.jsonl"), tokens=asked)), AddResult)
+    result = read_result(runs.get(done("add", path=str(tmp_path / "a.jsonl"), tokens=tokens)), AddResult)
     corpus = Library(home).find(result.corpus)
     assert result.cut is not None
     assert (result.cut.rule, corpus.tokens, corpora.describe(corpus)["cut"]) == (rule, rule, rule)
-    assert result.cut.why == "by option" if asked != "auto" else "are separate" in result.cut.why
+    assert result.cut.why == "by option" if tokens != "auto" else "are separate" in result.cut.why
     (first, *_) = next(corpus.batches())
     assert len(first.tokens) == n == corpus.lengths()[0]
     assert rule == "words" or first.tokens == tuple(first.text.split())

@@ -58,8 +58,8 @@ def test_the_page_imports_the_files(name: str, home: Path) -> None:
     assert not app.exception
     right = shape(name).right
     assert isinstance(right, Right)
-    said = unescape(texts(app)) + "".join(str(table.value.to_dict()) for table in app.dataframe)
-    assert problems(right, Outcome(0, tuple(corpora.listed()), said)) == []
+    page_text = unescape(texts(app)) + "".join(str(table.value.to_dict()) for table in app.dataframe)
+    assert problems(right, Outcome(0, tuple(corpora.listed()), page_text)) == []
 
 
 @pytest.mark.parametrize("name", [*REFUSED[:2], *(pytest.param(name, marks=pytest.mark.full) for name in REFUSED[2:])])

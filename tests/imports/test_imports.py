@@ -33,10 +33,10 @@ def test_the_command_gives_the_right_answer(
 ) -> None:
     path = write(shape.files, tmp_path / "files")
     if shape.asks:
-        asked = by_command(path, {}, monkeypatch, capsys)
-        assert asked.code == 2
-        assert not asked.added
-        assert re.search(shape.asks, asked.said, re.IGNORECASE), asked.said
+        outcome = by_command(path, {}, monkeypatch, capsys)
+        assert outcome.code == 2
+        assert not outcome.added
+        assert re.search(shape.asks, outcome.said, re.IGNORECASE), outcome.said
     assert problems(shape.right, by_command(path, shape.options, monkeypatch, capsys)) == []
 
 
@@ -61,10 +61,10 @@ class InProcess:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_the_page_gives_the_right_answer(shape: Shape) -> None:
     if shape.asks:
-        asked = by_page(shape.files, {})
-        assert asked.code == 2
-        assert not asked.added
-        assert re.search(shape.asks, asked.said, re.IGNORECASE), asked.said
+        outcome = by_page(shape.files, {})
+        assert outcome.code == 2
+        assert not outcome.added
+        assert re.search(shape.asks, outcome.said, re.IGNORECASE), outcome.said
     assert problems(shape.right, by_page(shape.files, shape.options)) == []
 
 

@@ -269,7 +269,7 @@ def test_a_zip_with_a_file_per_annotator_gives_each_their_own_labels(queued: str
     assert view.import_labels(queued, path, "bo").labelled == 4
 
 
-def test_labels_that_equal_the_suggestions_are_counted_and_flags_are_taken_back(queued: str, tmp_path: Path) -> None:
+def test_unchanged_suggestions_are_counted_and_flags_can_be_removed(queued: str, tmp_path: Path) -> None:
     run = store().get(queued)
     rows = [replace(each, entities=(Entity(start=0, end=1, type="WORD"),)) for each in queue.read(run)]
     queue.write(run, rows)

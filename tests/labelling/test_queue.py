@@ -160,8 +160,8 @@ def test_a_tagger_adds_its_uncertainty_and_its_entities_as_suggestions(
         "--output",
         str(path),
     ]
-    code, printed, said = command(*words, "--tool", "prodigy", "--json")
-    assert code == 0, said
+    code, printed, stderr = command(*words, "--tool", "prodigy", "--json")
+    assert code == 0, stderr
     run_id = json.loads(printed)["run"]
     queued = list(queue.read(store().get(run_id)))
     rows = next(domain.batches())

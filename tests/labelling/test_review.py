@@ -201,10 +201,10 @@ def test_taggers_that_never_saw_a_sentence_and_a_measurement_add_their_reasons(h
 
 
 def test_the_command_prints_the_reasons_and_seals_the_corrected_corpus(reviewed: str, command: Command) -> None:
-    code, printed, said = command("label", "review", "--corpus", "train")
-    assert code == 0, said
+    code, printed, stderr = command("label", "review", "--corpus", "train")
+    assert code == 0, stderr
     assert "“Corp0” is ORG in 1 of 2 copies of this sentence." in printed
     view.answer(reviewed, [sent(0, 0)])
-    code, printed, said = command("label", "seal", reviewed)
-    assert code == 0, said
+    code, printed, stderr = command("label", "seal", reviewed)
+    assert code == 0, stderr
     assert printed.startswith("train, 1 sentence corrected")

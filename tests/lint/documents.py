@@ -143,7 +143,7 @@ def lock(repository: Repository) -> Iterator[Finding]:
 
 def _needed_by(name: str) -> set[str]:
     try:
-        asked = [Requirement(line) for line in requires(name) or ()]
+        required = [Requirement(line) for line in requires(name) or ()]
     except PackageNotFoundError:  # locked for another machine
         return set()
-    return {canonicalize_name(each.name) for each in asked if not each.marker or each.marker.evaluate({"extra": ""})}
+    return {canonicalize_name(each.name) for each in required if not each.marker or each.marker.evaluate({"extra": ""})}

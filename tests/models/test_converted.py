@@ -86,10 +86,10 @@ def test_first_run_notes_the_conversion(folder: Path, home: Path, seal: Seal) ->
 def test_download_fetches_a_pickle_only_if_there_are_no_safetensors(
     folder: Path, older: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[list[str]] = []
+    requests: list[list[str]] = []
 
     def snapshot(name: str, *, local_files_only: bool, allow_patterns: list[str]) -> str:
-        asked.append(allow_patterns)
+        requests.append(allow_patterns)
         if allow_patterns == [PICKLE]:
             (tmp_path / PICKLE).rename(folder / PICKLE)
         return str(folder)
@@ -98,7 +98,7 @@ def test_download_fetches_a_pickle_only_if_there_are_no_safetensors(
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
     for _ in range(2):
         assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
-    assert [PICKLE in patterns for patterns in asked] == [False, True, False]
+    assert [PICKLE in patterns for patterns in requests] == [False, True, False]
     assert "somebody/some-bert: its only weights are in" in hub.converted("somebody/some-bert")
     assert hub.converted("somebody/some-bert") == ""
     assert_read(Path("somebody/some-bert"), older)

@@ -177,10 +177,10 @@ def test_missing_weights_are_an_error(tiny_folder: Path, tmp_path: Path) -> None
 
 
 def test_nothing_is_downloaded_without_consent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked = []
+    requests = []
 
     def snapshot(name: str, *, local_files_only: bool, allow_patterns: Sequence[str]) -> None:
-        asked.append(local_files_only)
+        requests.append(local_files_only)
         raise FileNotFoundError("not cached")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
@@ -188,7 +188,7 @@ def test_nothing_is_downloaded_without_consent(monkeypatch: pytest.MonkeyPatch, 
         Encoder.load("bert-base-cased")
     with pytest.raises(ModelError, match=r"download failed.*minilm"):
         Encoder.load("bert-base-cased", allow_download=True)
-    assert asked == [True, False]
+    assert requests == [True, False]
     monkeypatch.undo()
     with pytest.raises(ModelError, match="neither a folder nor a Hugging Face id"):
         Encoder.load(str(tmp_path / "nowhere" / "at all"))

@@ -140,7 +140,7 @@ def test_missing_head_starts_from_embeddings_and_frequencies(tmp_path: Path) -> 
 def test_pseudo_perplexity_equals_one_mask_per_pass(pieces: list[int], budget: int) -> None:
     lm = MaskedLM.load("tiny", device="cpu")
     row = np.array([2, *pieces, 3], dtype=np.int32)
-    found, asked = pseudo_perplexity(lm, [row], pieces=budget, report=Silent())
+    found, passes = pseudo_perplexity(lm, [row], pieces=budget, report=Silent())
     losses = []
     for place in range(1, len(row) - 1):
         ids = torch.from_numpy(row.astype(np.int64))[None].clone()
@@ -148,7 +148,7 @@ def test_pseudo_perplexity_equals_one_mask_per_pass(pieces: list[int], budget: i
         with torch.inference_mode():
             shares = lm.model.eval()(input_ids=ids).logits[0, place].log_softmax(-1)
         losses.append(-float(shares[int(row[place])]))
-    assert asked == 1
+    assert passes == 1
     assert found == pytest.approx(float(np.exp(np.mean(losses))), rel=1e-4)
 
 

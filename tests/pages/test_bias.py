@@ -186,8 +186,8 @@ def test_low_share_cannot_start_without_enough_sentences_or_a_test_set(run: str)
     [none] = [box for box in app.checkbox if (box.key or "").startswith("bias.holdout")]
     none.check().run()
     assert not app.button(key="bias.rebuild.start").disabled
-    told = bias.preview({"train": "my labels", "difficulty": run, "method": "low-share", "size": 3, "rate": 0.9})
-    assert f"{told.drawn} measured mentions" in texts(app)
+    preview = bias.preview({"train": "my labels", "difficulty": run, "method": "low-share", "size": 3, "rate": 0.9})
+    assert f"{preview.drawn} measured mentions" in texts(app)
 
 
 def test_rebuild_holds_out_the_dev_and_test_sets_of_the_measured_corpus(home: Path) -> None:

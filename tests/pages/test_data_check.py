@@ -46,7 +46,7 @@ def test_selection_starts_a_run_that_the_data_check_refuses_only_with_consent(
     assert started == [("select", True)]
 
 
-def test_selection_refuses_a_budget_above_the_domain_corpus_and_offers_one_that_fits(
+def test_selection_page_offers_a_valid_budget_for_one_that_is_too_large(
     seal: Seal, started: list[tuple[str, bool]]
 ) -> None:
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
@@ -84,7 +84,7 @@ def test_training_starts_a_run_that_the_data_check_refuses_only_with_consent(
     assert started == [("finetune", True)]
 
 
-def test_training_refuses_a_budget_above_the_domain_corpus_and_offers_one_that_fits(
+def test_training_page_offers_a_valid_budget_for_one_that_is_too_large(
     seal: Seal, started: list[tuple[str, bool]]
 ) -> None:
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
@@ -115,9 +115,7 @@ def test_home_shows_the_result_of_the_data_check_beside_the_texts(one_sentence: 
     assert [":material/check_circle:" in each.value for each in app.markdown if "Your texts" in each.value] == [True]
 
 
-def test_similarity_and_corpora_show_the_data_check_of_the_project_and_of_an_import(
-    one_sentence: None, tmp_path: Path
-) -> None:
+def test_similarity_and_corpora_pages_show_the_data_check(one_sentence: None, tmp_path: Path) -> None:
     assert "The task corpus (T_C) has 1 sentence; with fewer than 100" in seen(opened("pages/2_Similarity.py"))
     none = tmp_path / "none.jsonl"
     none.write_text("".join(f'{{"tokens": ["Rent", "{i}"], "ner_tags": ["O", "O"]}}\n' for i in range(20)))

@@ -122,8 +122,8 @@ def numbers(packed: Any) -> list[float]:
 def tooltips_of(app: AppTest) -> dict[str, Any]:
     """Return the tooltips that are sent after the map: numbers of points, and the text of each."""
     [packed] = [part.proto.bytes for part in app.get("bidi_component") if part.proto.bytes]
-    told: dict[str, Any] = json.loads(packed)
-    return told
+    unpacked: dict[str, Any] = json.loads(packed)
+    return unpacked
 
 
 def middle(map_run: str, low: float = 0.203, high: float = 0.707) -> Region:
@@ -185,8 +185,8 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert "<img" not in texts(app)
     assert "<img" not in app.get("plotly_chart")[0].proto.spec
     assert not any("](http" in part.value for part in app.markdown)
-    told = tooltips_of(app)  # not escaped, because the browser shows tooltips as text
-    line = told["lines"][told["points"].index(point)]
+    tooltips = tooltips_of(app)  # not escaped, because the browser shows tooltips as text
+    line = tooltips["lines"][tooltips["points"].index(point)]
     assert " · domain.pdf, page 7\n" in line
     assert line.endswith(f"\n{NASTY}")
 

@@ -51,10 +51,10 @@ def select(strategy: str = "random", budget: str = "9", **more: Any) -> str:
     return selected(strategy, budget, **KEPT, **more)
 
 
-def timed(asked: Mapping[str, object], home: Path, **changes: Any) -> None:
+def timed(options: Mapping[str, object], home: Path, **changes: Any) -> None:
     """Store a calibration of this machine for an experiment."""
     measured = replace(finished.TIMED, **changes)
-    finished.finish(home, "calibrate", experiments.calibrations(asked)[0], lambda _: measured)
+    finished.finish(home, "calibrate", experiments.calibrations(options)[0], lambda _: measured)
 
 
 def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
@@ -97,17 +97,17 @@ def test_more_repetitions_are_offered_only_if_they_would_settle_it(
     # Replicates that would settle it, and replicates in the plan.
     for settling, n in ((0, None), (2, None), (8, 8), (6, 6)):
         monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id, settling=settling: settling)
-        asked = find_out.again(run)
-        assert home_steps.steps()[2].again == bool(asked) == bool(n)
+        again = find_out.again(run)
+        assert home_steps.steps()[2].again == bool(again) == bool(n)
         if n:
-            assert (asked["seeds"], asked["repeat"]) == (tuple(range(1, n + 1)), "pipeline")
+            assert (again["seeds"], again["repeat"]) == (tuple(range(1, n + 1)), "pipeline")
             for name in ("arms", "budgets", "encoder", "train"):
-                assert asked[name] == config[name]
-    timed(asked, home)
+                assert again[name] == config[name]
+    timed(again, home)
     app = opened("home.py")
     press(app, "home.find")
     press(app, "home.find.start")
-    assert started_runs == [("experiment", asked)]
+    assert started_runs == [("experiment", again)]
     monkeypatch.setattr(results, "seconds_to_settle", lambda run_id: 1740.0)
     app = opened("pages/6_Results.py")
     assert app.button(key="results.surer").label == "Make it surer (29 min)"
@@ -218,19 +218,19 @@ def test_plan_times_the_machine_and_then_states_time_and_power(
     home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     finished.corpora(home)
-    asked, recipe = find_out.options(), KINDS["calibrate"]
-    with finished.as_running(register(recipe, recipe.config.parse(experiments.calibrations(asked)[0]), store())):
+    first, recipe = find_out.options(), KINDS["calibrate"]
+    with finished.as_running(register(recipe, recipe.config.parse(experiments.calibrations(first)[0]), store())):
         app = opened("home.py")
         press(app, "home.find")
         assert "home.find.start" not in keys(app)
         assert started_runs == []  # the calibration is already running
-    timed(asked, home, busy=True)
+    timed(first, home, busy=True)
     monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; your budget takes {options['budgets']}.")
-    plan = find_out.plan(asked)
-    assert find_out.is_timed(asked)
+    plan = find_out.plan(first)
+    assert find_out.is_timed(first)
     assert plan.alike == "About 9; your budget takes ('10%',)."
     for effect in (1.0, 2.5):  # a repeated experiment keeps its planned effect
-        wanted = {**asked, "effect": effect}
+        wanted = {**first, "effect": effect}
         chance = experiments.foresight(wanted).plans[0].chance
         assert f" in {100 * chance:.0f} of 100" in find_out.plan(wanted).shows
     app = opened("home.py")
@@ -259,11 +259,11 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     finished.corpora(home)
-    asked, real = find_out.options(), experiments.foresight
-    timed(asked, home)
+    plan_options, real = find_out.options(), experiments.foresight
+    timed(plan_options, home)
     chances = [0.11]
 
-    def foretold(options: Mapping[str, object]) -> foresight.Foresight:
+    def with_low_power(options: Mapping[str, object]) -> foresight.Foresight:
         found = real(options)
         return replace(found, plans=(replace(found.plans[0], chance=chances[0]),))
 
@@ -276,9 +276,9 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
         affordable(3600.0, 5, 1.1),
         affordable(7200.0, 12, 1.0),
     ]
-    monkeypatch.setattr(experiments, "foresight", foretold)
+    monkeypatch.setattr(experiments, "foresight", with_low_power)
     monkeypatch.setattr(find_out, "affordable", lambda encoder="": times)
-    assert find_out.plan(asked, times).stronger == times[3]
+    assert find_out.plan(plan_options, times).stronger == times[3]
     app = opened("home.py")
     press(app, "home.find")
     slider = app.select_slider(key="home.find.time")
@@ -291,11 +291,11 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     app.select_slider(key="home.find.time").set_value(600.0).run()
     assert "10 min is too short. The shortest plan takes about 5 min" in seen(app)
     assert "home.find.start" not in keys(app)
-    assert find_out.plan(asked, times[:3]).stronger is None
+    assert find_out.plan(plan_options, times[:3]).stronger is None
     words = "No plan of up to 10.0 h detects it in 80 of 100 cases; more labelled text would help more."
-    assert words in find_out.plan(asked, times[:3]).shows
+    assert words in find_out.plan(plan_options, times[:3]).shows
     chances[0] = 0.4
-    assert words not in find_out.plan(asked, times[:3]).shows
+    assert words not in find_out.plan(plan_options, times[:3]).shows
 
 
 def test_plans_within_a_time_limit_use_fewer_labels_if_it_is_short(home: Path) -> None:
@@ -414,16 +414,16 @@ def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(home: Path) -
     finished.corpora(home)
     train = Library(home).seal(finished.labelled(700, 9, "more"), name="many labels", origin={}, labelled=True)
     corpora.set_role("train", train.fingerprint)
-    asked = find_out.options()
-    timed(asked, home, tagger=(0.2, 0.02))
-    shorter = experiments.shorter(asked)
+    options = find_out.options()
+    timed(options, home, tagger=(0.2, 0.02))
+    shorter = experiments.shorter(options)
     assert shorter
     assert shorter.labels in (100, 200, 300, 500)
-    assert shorter.seconds <= 0.7 * experiments.cost(asked).seconds
-    *_, offer = in_figures(experiments.cost(asked), shorter)
+    assert shorter.seconds <= 0.7 * experiments.cost(options).seconds
+    *_, offer = in_figures(experiments.cost(options), shorter)
     assert offer.endswith(f"--labels {shorter.labels}")
     with pytest.raises(ConfigError, match="many labels has 700 sentences"):
-        experiments.on_fewer_labels(asked, 700)
-    part = corpora.find(str(experiments.on_fewer_labels(asked, shorter.labels)["train"]))
+        experiments.on_fewer_labels(options, 700)
+    part = corpora.find(str(experiments.on_fewer_labels(options, shorter.labels)["train"]))
     assert (part.name, len(part), part.derived) == (f"many labels, {shorter.labels} sentences", shorter.labels, True)
     assert len({sentence.id for sentence in next(part.batches(0, 1000))}) == shorter.labels

@@ -45,11 +45,11 @@ def box(app: AppTest, name: str) -> Any:
 def test_proposed_roles_survive_a_reload_and_are_used_with_one_press(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = list[Sequence[Path]]()
+    read = list[Sequence[Path]]()
     real = looks.looks
 
     def counted(paths: Sequence[Path]) -> list[Look]:
-        asked.append(paths)
+        read.append(paths)
         return real(paths)
 
     monkeypatch.setattr(looks, "looks", counted)
@@ -60,7 +60,7 @@ def test_proposed_roles_survive_a_reload_and_are_used_with_one_press(
     assert "300 sentences" in said
     assert "upload" in app.query_params
     app.run()
-    assert len(asked) == 1
+    assert len(read) == 1
     press(app, "corpora.use")
     assert set(corpora.roles()) == set(ROLES)
     assert not list((home / "uploads").iterdir())
@@ -168,7 +168,7 @@ def test_folder_by_path_gets_proposed_roles_and_stays_unchanged(home: Path, tmp_
         ("words.txt", "Mara\tNNP\tB-PER\tB\nleft\tVBD\tO\tO\n.\t.\tO\tO\n\n", "corpora.tag_column.", "3", {"PER": 4}),
     ],
 )
-def test_import_asks_for_an_entity_type_or_a_tag_column_that_the_file_leaves_open(
+def test_import_asks_for_a_missing_entity_type_or_tag_column(
     name: str, rows: str, key: str, answer: str, types: dict[str, int], home: Path
 ) -> None:
     app = dropped(**{name: (rows * 4).encode()})

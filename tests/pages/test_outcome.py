@@ -240,5 +240,5 @@ def test_unreadable_result_has_no_outcome_and_a_bug_in_an_outcome_is_raised(
 
 def test_runs_of_several_steps_store_the_current_step(runs: dict[str, Run]) -> None:
     real = {kind: run for kind, run in runs.items() if kind not in LAID_BY_HAND}
-    told = {kind for kind, run in real.items() if b'"kind": "part"' in run.events_file.read_bytes()}
-    assert told == IN_PARTS & set(real)
+    with_parts = {kind for kind, run in real.items() if b'"kind": "part"' in run.events_file.read_bytes()}
+    assert with_parts == IN_PARTS & set(real)

@@ -124,11 +124,11 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
 def test_overlap_of_training_and_test_set_and_harder_sets_are_shown(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = runs.get(run_id).result()
-    for n, row in enumerate(told["leaderboard"]):
+    stored = runs.get(run_id).result()
+    for n, row in enumerate(stored["leaderboard"]):
         also = {"test": "<b>oov</b>", "micro_f1": [], "mean": 31.25 + n, "sd": 0.5, "delta": -4.25 - n}
         row["also"] = [{**also, "interval": [-9.0, 1.0]}]
-    finished.returned(runs.get(run_id), told)
+    finished.returned(runs.get(run_id), stored)
     board = replace(results.board(run_id), train_in_test=TrainInTest(exact=2, near=1))
     monkeypatch.setattr(results, "board", lambda run: board)
     app = opened(PAGE)
@@ -136,7 +136,7 @@ def test_overlap_of_training_and_test_set_and_harder_sets_are_shown(
     assert plain(board.overlap_words) in [each.value for each in app.markdown]
     said = texts(app)
     assert "<b>oov" not in said
-    for n, row in enumerate(told["leaderboard"]):
+    for n, row in enumerate(stored["leaderboard"]):
         assert f"{31.25 + n:.2f} ± 0.50" in said
         if row["verdict"] != "baseline":
             assert f"({-4.25 - n:+.2f} [-9.00, +1.00])" in said
@@ -145,7 +145,7 @@ def test_overlap_of_training_and_test_set_and_harder_sets_are_shown(
     assert "31.25" in page
 
 
-def test_type_that_no_variant_finds_is_named_and_comparisons_start_with_the_claim(home: Path) -> None:
+def test_unfound_types_are_named_and_comparisons_start_with_the_claim(home: Path) -> None:
     made = finished.corpora(home)
     lines = [("none", "", 0), ("random", "10", 300), ("classifier", "10", 60)]  # random is first by dev F1
     run_id = finished.experiment(home, made, lines, never="<b>COURT</b>").id
@@ -163,13 +163,13 @@ def test_type_that_no_variant_finds_is_named_and_comparisons_start_with_the_clai
 
 def test_mean_is_rounded_once_and_equal_on_every_tab(run_id: str) -> None:
     name = arm(run_id, "none")
-    for run, rows_of in ((name, lambda told: [told["test"]]), (run_id, lambda told: told["leaderboard"])):
-        told = runs.get(run).result()
-        for row in rows_of(told):
+    for run, rows_of in ((name, lambda stored: [stored["test"]]), (run_id, lambda stored: stored["leaderboard"])):
+        stored = runs.get(run).result()
+        for row in rows_of(stored):
             if run == name or row["finetune_run"] == name:
                 row |= {"micro_f1": [64.274, 64.275, 64.2755], "sd": 0.001}
                 row["mean"] = sum(row["micro_f1"]) / 3
-        finished.returned(runs.get(run), told)
+        finished.returned(runs.get(run), stored)
     trainings = on_tab("All trainings")
     for said in (finished.html_report(run_id), texts(opened(PAGE)), texts(trainings)):
         assert "64.27 ± 0.00" in said
@@ -182,22 +182,22 @@ def test_more_text_is_judged_only_if_pre_training_was_repeated(run_id: str) -> N
     assert len(app.get("plotly_chart")) == 2
     app.number_input(key="results.worth").set_value(1e9).run()
     assert "not worth it" not in texts(app)
-    told = runs.get(run_id).result()
-    for row in told["leaderboard"]:
+    stored = runs.get(run_id).result()
+    for row in stored["leaderboard"]:
         row["finetune_runs"] = [row["finetune_run"]] * 3
-    finished.returned(runs.get(run_id), told)
+    finished.returned(runs.get(run_id), stored)
     assert "not worth it" in texts(app.run())
 
 
 def test_shares_of_low_ceim_and_sources_have_curves_and_their_own_baseline(run_id: str) -> None:
-    told = runs.get(run_id).result()
+    stored = runs.get(run_id).result()
     arms = iter(["base:1000", "low-share:0%", "low-share:30%"])
-    for row in told["leaderboard"]:
+    for row in stored["leaderboard"]:
         if row["arm"] != "none" and (name := next(arms, "")):
             row |= {"arm": name, "budget": ""}
-    for row in told["leaderboard"][-2:]:  # pretend that they were trained on two sizes of one source
+    for row in stored["leaderboard"][-2:]:  # pretend that they were trained on two sizes of one source
         row |= {"arm": "lm:a", "source": "f00d", "budget": f"{row['sentences'] or 7}tokens"}
-    finished.returned(runs.get(run_id), told)
+    finished.returned(runs.get(run_id), stored)
     words = "none (sets of one size: base:1000)"
     app = opened(PAGE)
     assert words in texts(app)
@@ -219,7 +219,7 @@ def test_curves_of_several_trainings_share_one_chart(run_id: str) -> None:
     }
 
 
-def test_two_variants_are_compared_by_type_with_intervals_and_by_decoding_for_experts(run_id: str) -> None:
+def test_two_variants_are_compared_by_type_and_for_experts_by_decoding(run_id: str) -> None:
     for n, row in enumerate(results.board(run_id).leaderboard):
         for finetune in row.finetunes:
             run = runs.get(finetune)
@@ -252,7 +252,7 @@ def rows(run_id: str) -> list[str]:
     return [row.finetune_run for row in results.board(run_id).leaderboard]
 
 
-def test_predictions_of_two_variants_are_shown_side_by_side_with_counted_mistakes(run_id: str) -> None:
+def test_predictions_of_two_variants_are_shown_with_counted_mistakes(run_id: str) -> None:
     app = on_tab("Sentences")
     a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
@@ -383,7 +383,7 @@ def test_single_training_is_compared_only_between_its_seeds(home: Path) -> None:
         results.side_by_side(run.id, 1, other.id, 1)
 
 
-def test_trainings_with_different_options_are_compared_with_a_warning_that_names_them(home: Path) -> None:
+def test_trainings_with_different_options_get_a_warning_naming_them(home: Path) -> None:
     made = finished.corpora(home)
     finished.tuned(home, made, "tiny", 0.5)
     other = {**made, "train": made["dev"], "dev": made["train"]}
@@ -422,7 +422,7 @@ def test_unseen_names_ignore_case(home: Path) -> None:
     }
     test = made["test"].take(range(150))
     seen = sum(" ".join(s.tokens[e.start : e.end]).lower() in known for s in test for e in s.entities or ())
-    told = {row.surfaces: row for row in by_novelty(run, Library(home))}
-    assert told["seen"].mentions == seen > 0
-    assert told["unseen"].mentions == 300 - seen
-    assert 0 < told["unseen"].f1 < 100
+    rows_by_novelty = {row.surfaces: row for row in by_novelty(run, Library(home))}
+    assert rows_by_novelty["seen"].mentions == seen > 0
+    assert rows_by_novelty["unseen"].mentions == 300 - seen
+    assert 0 < rows_by_novelty["unseen"].f1 < 100

@@ -157,7 +157,7 @@ def test_shown_command_includes_hand_edits(
     assert_same_as_download("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
 
-def test_shown_command_keeps_the_order_of_a_diverse_selection_and_writes_the_same_folder(
+def test_shown_command_exports_the_same_folder_of_a_diverse_selection(
     parts: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     selections.keep_budget(select(budget="5%", diversity="quota", encoder="tiny"), "12.5%")
@@ -229,9 +229,7 @@ def test_another_unit_keeps_the_selection_and_an_empty_budget_is_refused(run_id:
     assert selections.kept_budget(run_id) == "threshold:0.6"
 
 
-def test_share_becomes_a_threshold_that_takes_the_same_sentences_despite_an_outlier(
-    seal: Seal, parts: dict[str, str]
-) -> None:
+def test_share_becomes_a_threshold_for_the_same_sentences(seal: Seal, parts: dict[str, str]) -> None:
     odd = " ".join(f"x{i}" for i in range(40))
     likely = [f"The {a} signs the {b} {c} ." for a in WORDS for b in WORDS for c in ("today", "now", "here")]
     domain = seal([*likely, odd], "with one far off").fingerprint
@@ -299,7 +297,7 @@ def test_all_pages_the_command_and_the_export_use_the_current_selection(
     assert "Leases: 58 of 203" in home_steps.steps()[1].known  # Home shows the same selection
 
 
-def test_address_names_the_selection_to_train_on_and_a_missing_one_gives_a_warning(run_id: str) -> None:
+def test_address_selects_the_training_text_and_warns_if_it_is_missing(run_id: str) -> None:
     kept = choices.keep(run_id, "Leases")
     app = opened(TRAINING, choice=kept.id)
     assert app.selectbox(key="training.selection").value == kept.id

@@ -67,8 +67,8 @@ def test_study_answers_nothing_if_no_tagger_learnt_anything(home: Path) -> None:
     result = results.study_board(run.id)
     assert result.planned is None
     assert result.choosing
-    asked = (result.choosing, result.reading)
-    assert [(one.these.answer, one.others and one.others.answer, one.lacking) for one in asked] == [
+    questions = (result.choosing, result.reading)
+    assert [(one.these.answer, one.others and one.others.answer, one.lacking) for one in questions] == [
         (None, None, "")
     ] * 2
     table = deliver.board_markdown(run.id)

@@ -77,14 +77,14 @@ def parts(seal: Seal) -> dict[str, str]:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the list of what the page starts, as (kind, options). Runs are registered, but no worker runs them."""
-    asked: list[tuple[str, Mapping[str, Any]]] = []
+    runs_started: list[tuple[str, Mapping[str, Any]]] = []
 
     def start(kind: str, options: Mapping[str, Any], *where: object, **others: object) -> str:
-        asked.append((kind, options))
+        runs_started.append((kind, options))
         return made(kind, **options).id
 
     monkeypatch.setattr(runs, "start", start)
-    return asked
+    return runs_started
 
 
 def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
@@ -96,17 +96,17 @@ def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
     return run
 
 
-def tuned(parts: Mapping[str, str], *told: Entry, **options: Any) -> Run:
-    """Register a fine-tuning with the log entries `told`. Without a final entry, its worker counts as dead."""
+def tuned(parts: Mapping[str, str], *entries: Entry, **options: Any) -> Run:
+    """Register a fine-tuning with the log entries `entries`. Without a final entry, its worker counts as dead."""
     chosen = {"train": parts["train"], "dev": parts["dev"], "init": "tiny", **options}
     run = made("finetune", **chosen)
-    log(run, ("started", DEAD), *told)
+    log(run, ("started", DEAD), *entries)
     return run
 
 
-def log(run: Run, *told: Entry) -> None:
+def log(run: Run, *entries: Entry) -> None:
     with EventLog(run.events_file) as events:
-        for kind, data in told:
+        for kind, data in entries:
             events.append(kind, data)
 
 
@@ -224,10 +224,10 @@ def test_pretraining_uses_the_task_corpus_and_the_edited_selection(parts: Parts,
     picker = app.selectbox(key="training.selection")
     assert (picker.value, "3 removed by hand" in " ".join(picker.options)) == (run_id, True)
     start(app)
-    [(kind, asked)] = started
-    task, chosen = asked["corpora"]
+    [(kind, request)] = started
+    task, chosen = request["corpora"]
     assert (kind, task) == ("pretrain", parts["task"])
-    assert asked["holdout"] == (parts["dev"], parts["test"])  # filled in from the roles
+    assert request["holdout"] == (parts["dev"], parts["test"])  # filled in from the roles
     assert len(corpora.find(chosen)) == len(untouched) - 3
     assert corpora.find(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
     corpora.remove(chosen)
@@ -289,7 +289,7 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
 
 
-def test_swapped_halves_need_no_task_corpus_and_the_plan_states_the_detectable_gain(
+def test_plan_states_detectable_gain_and_swapped_halves_need_no_task_corpus(
     parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; your budget takes {list(options['budgets'])}.")
@@ -362,13 +362,13 @@ def finetune_of(parts: Mapping[str, str], **options: Any) -> dict[str, Any]:
     return {"train": parts["train"], "dev": parts["dev"], "test": [parts["test"]], "seeds": [1], **options}
 
 
-def test_estimate_needs_a_measured_speed_and_warns_of_too_little_memory_and_disk(
+def test_estimate_needs_a_measured_speed_and_warns_of_memory_and_disk(
     parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = finetune_of(parts)
+    finetuning = finetune_of(parts)
     app = opened(PAGE)
-    assert f"{training.preflight('finetune', asked).steps:,}" in metrics(app).values()
-    assert training.preflight("finetune", asked).seconds is None
+    assert f"{training.preflight('finetune', finetuning).steps:,}" in metrics(app).values()
+    assert training.preflight("finetune", finetuning).seconds is None
     press(app, "training.time")
     [(kind, options)] = started
     assert (kind, options["encoder"], options["task"]) == ("calibrate", "minilm", parts["task"])
@@ -380,13 +380,13 @@ def test_estimate_needs_a_measured_speed_and_warns_of_too_little_memory_and_disk
     assert "training.time" not in keys(app)
     assert any("No GPU here" in info.value for info in app.info)
     assert [any(f"{what} are free" in each.value for each in app.warning) for what in ("memory", "disk")] == [True] * 2
-    told, light = training.preflight("finetune", asked), training.preflight("finetune", {**asked, "lora": 8})
-    assert told.seconds is not None
+    full, light = training.preflight("finetune", finetuning), training.preflight("finetune", {**finetuning, "lora": 8})
+    assert full.seconds is not None
     # No estimate, because the encoder is another one.
     assert training.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None
-    assert told.memory_gb is not None
+    assert full.memory_gb is not None
     assert light.memory_gb is not None
-    assert light.memory_gb < told.memory_gb  # LoRA stores no gradients or moments of the encoder's weights
+    assert light.memory_gb < full.memory_gb  # LoRA stores no gradients or moments of the encoder's weights
 
 
 def test_speed_measured_on_other_text_gives_estimates_for_the_same_network_only(parts: Parts) -> None:
@@ -482,7 +482,7 @@ def test_training_out_of_memory_can_be_started_again_with_smaller_batches(parts:
     assert tuple(options["seeds"]) == (7,)
 
 
-def test_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_failed(parts: dict[str, str]) -> None:
+def test_failed_stage_of_an_experiment_gets_smaller_batches(parts: dict[str, str]) -> None:
     ended: Entry = ("failed", {"error": "memory ran out; smaller."})
     run = made("experiment", **parts, encoder="tiny", pretrain={"epochs": 2})
     child = made("pretrain", corpora=[parts["task"]], init="tiny", epochs=2, parent=run.id)
@@ -577,7 +577,7 @@ def finish(run: Run, result: object) -> None:
     log(run, ("succeeded", {}))
 
 
-def test_experiment_shows_its_trainings_while_it_runs_and_its_verdicts_at_the_end(
+def test_experiment_shows_running_trainings_and_its_final_verdicts(
     parts: Parts, working: Callable[[Run], None]
 ) -> None:
     run = made("experiment", **parts, encoder="tiny")

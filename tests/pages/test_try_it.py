@@ -101,10 +101,10 @@ def test_types_are_switched_off_and_unsure_entities_left_out(
 
     def unsure(**request: Any) -> list[trial_process.Told]:
         """Return the answer with a confidence of 40% for each PER."""
-        told = answer(**request)
-        for spans in told[0]["spans"]:
+        found = answer(**request)
+        for spans in found[0]["spans"]:
             spans[:] = [(a, b, type, 0.4 if type == "PER" else 0.9) for a, b, type, _ in spans]
-        return told
+        return found
 
     monkeypatch.setattr(trial_process, "answer", unsure)
     app = tried(taggers[0], text=CLAUSE)

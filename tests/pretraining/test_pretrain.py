@@ -47,16 +47,16 @@ def test_pretrained_folder_loads_in_transformers_and_has_a_card(seal: Seal) -> N
     assert result["head_fitted"]
     assert result["tokens_per_second"] > 0
     assert set(result["pseudo_perplexity"]) == {"before", "after"}
-    told = notes(made)
-    assert "no vocabulary head" in told
-    assert "38 of T and 76 of the others" in told
+    text = notes(made)
+    assert "no vocabulary head" in text
+    assert "38 of T and 76 of the others" in text
     for loaded, missing in (AutoModelForMaskedLM, set()), (AutoModel, {"pooler.dense.weight", "pooler.dense.bias"}):
         _, info = loaded.from_pretrained(result["model"], output_loading_info=True)
         assert set(info["missing_keys"]) <= missing
     assert AutoTokenizer.from_pretrained(result["model"])
     card = (Path(result["model"]) / "README.md").read_text()
-    for said in (*made.manifest.inputs.values(), "one was fitted first", "- seed: 1", "pseudo-perplexity"):
-        assert said in card
+    for part in (*made.manifest.inputs.values(), "one was fitted first", "- seed: 1", "pseudo-perplexity"):
+        assert part in card
     assert "holdout" not in card  # options that were not given are not listed
     metrics = runs.state(made.id).metrics
     assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
@@ -153,10 +153,10 @@ def test_pretrain_command_holds_out_dev_and_test_sets_by_default(
     text, judges, other = seal(TEXTS[:40], "T"), seal(TEXTS[40:60], "judges"), seal(TEXTS[60:], "other")
     for role in ("dev", "test"):
         corpora.set_role(role, judges.fingerprint)
-    asked = list[dict[str, object]]()
+    started = list[dict[str, object]]()
 
     def execute(kind: str, options: dict[str, object], follow: object, **others: object) -> Run:
-        asked.append({"kind": kind, **options})
+        started.append({"kind": kind, **options})
         raise CorpusError("enough")
 
     monkeypatch.setattr(runs, "execute", execute)
@@ -164,6 +164,8 @@ def test_pretrain_command_holds_out_dev_and_test_sets_by_default(
     monkeypatch.setattr(sys, "argv", words)
     assert run_main() == 2
     read = {"": (judges.fingerprint,) * 2, "none": None, "other": (other.fingerprint,)}[typed]
-    assert [(options["corpora"], options.get("holdout")) for options in asked] == [((text.fingerprint,), read)]
-    said = "Sentences of judges and judges (dev and test sets) are not used for training; --holdout none uses them too."
-    assert (said in capsys.readouterr().err) == (not typed)
+    assert [(options["corpora"], options.get("holdout")) for options in started] == [((text.fingerprint,), read)]
+    message = (
+        "Sentences of judges and judges (dev and test sets) are not used for training; --holdout none uses them too."
+    )
+    assert (message in capsys.readouterr().err) == (not typed)

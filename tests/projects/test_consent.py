@@ -59,9 +59,9 @@ def test_paths_and_downloads_of_imported_runs_are_named_and_refused(home: Path, 
     add = unfinished("add", {"path": str(secret)})
     fetch = unfinished("fetch", {"encoder": "mpnet", "allow_download": True})
     with within(imported_copy().slug):
-        for run, told in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet")):
+        for run, message in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet")):
             for resume in (runs.resume, runs.go_on):
-                with pytest.raises(ConfigError, match=f"was imported in a project file.*{told}"):
+                with pytest.raises(ConfigError, match=f"was imported in a project file.*{message}"):
                     resume(run.id)
             assert runs.state(run.id).attempts == 1
         assert not corpora.listed()

@@ -77,8 +77,8 @@ def test_exports_leave_out_vectors_and_explanations_need_them_again(
     home: Path, seal: Seal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, domain = (seal(contracts(n, seed=n), f"{n}").fingerprint for n in (20, 30))
-    asked = {"task": task, "domain": domain, "encoder": "tiny", "strategy": "knn", "budget": "3"}
-    select = done("select", asked)
+    options = {"task": task, "domain": domain, "encoder": "tiny", "strategy": "knn", "budget": "3"}
+    select = done("select", options)
     whole = insights.why(select, 0)
     file = tmp_path / "one.zip"
     packed = projects.export(projects.current(), file)
@@ -96,7 +96,7 @@ def test_exports_leave_out_vectors_and_explanations_need_them_again(
     assert whole.neighbours
     assert not without.neighbours
     assert not runs.listed("embed")
-    done("select", asked, strategy="cos-pretrained")
+    done("select", options, strategy="cos-pretrained")
     assert insights.why(select, 0).neighbours == whole.neighbours
 
 

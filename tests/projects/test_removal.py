@@ -106,12 +106,12 @@ def test_no_file_contains_a_name_after_its_corpora_are_removed_with_everything(
         "words.txt",
         "rejects.jsonl",
     } <= before
-    said = removals.removal(notes).in_words
-    assert "1 selection" in said
-    assert "1 training" in said
-    code, _, told = command("corpus", "remove", "notes", "--with-runs")
-    assert code == 0, told
-    assert said in told
+    summary = removals.removal(notes).in_words
+    assert "1 selection" in summary
+    assert "1 training" in summary
+    code, _, stderr = command("corpus", "remove", "notes", "--with-runs")
+    assert code == 0, stderr
+    assert summary in stderr
     assert corpora.find("contracts")
     assert [results.corpus_name(run.manifest.inputs["corpus"]) for run in runs.listed("audit")] == ["contracts", "pile"]
     for name in ("pile", "notes dev"):

@@ -75,7 +75,7 @@ def test_difference_to_another_encoder_is_refused(run: Path, monkeypatch: pytest
     assert (run / ARTIFACTS / SMALL / DIFFERENCE).exists()
 
 
-def test_the_tagger_of_an_imported_project_with_the_samples_name_is_not_restored(home: Path) -> None:
+def test_tagger_of_an_import_with_the_samples_name_is_not_restored(home: Path) -> None:
     with projects.FINISHED_SAMPLE.open("rb") as file:
         given = projects.bring_in(file, "given.zip")
     with pytest.raises(ProjectError):

@@ -28,12 +28,19 @@ def packed(files: Files, /, *, unlisted: Files | None = None, **about: Any) -> b
     """Make a project file with these entries. about: forged fields of its list."""
     names = {name if isinstance(name, str) else name.filename: data for name, data in files.items()}
     rows = {name: [len(data), hashlib.sha256(data).hexdigest(), 0] for name, data in names.items()}
-    told = {"format": FORMAT, "version": 1, "winnow": "0.3.0", "name": "Brought", "created": "", "files": rows} | about
+    manifest = {
+        "format": FORMAT,
+        "version": 1,
+        "winnow": "0.3.0",
+        "name": "Brought",
+        "created": "",
+        "files": rows,
+    } | about
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in {**files, **(unlisted or {})}.items():
             archive.writestr(name, data)
-        archive.writestr(LIST, json.dumps(told))
+        archive.writestr(LIST, json.dumps(manifest))
     return out.getvalue()
 
 

@@ -126,19 +126,19 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
     home: Path, made: dict[str, Corpus], command: Command
 ) -> None:
     def remove(*words: str) -> tuple[int, str]:
-        code, _, said = command("corpus", "remove", *words)
-        return code, said
+        code, _, stderr = command("corpus", "remove", *words)
+        return code, stderr
 
     chosen(home, made)
     with as_running(unfinished(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
-        code, said = remove("my train")
+        code, stderr = remove("my train")
         assert code == 2
-        assert f"my train: a running run needs it ({run.id})" in said
-        code, said = remove("my train", "--force")
-        assert (code, said) == (0, f"note: {run.id} is running and will fail without my train\n")
-    code, said = remove("my domain")
+        assert f"my train: a running run needs it ({run.id})" in stderr
+        code, stderr = remove("my train", "--force")
+        assert (code, stderr) == (0, f"note: {run.id} is running and will fail without my train\n")
+    code, stderr = remove("my domain")
     assert code == 0
-    used, text = said.splitlines()
+    used, text = stderr.splitlines()
     assert used == "note: my domain was used by 1 selection: it stays readable, but cannot be run again"
     assert "keep some of its text" in text
     assert {corpus.name for corpus in facade_corpora.listed()} == {"my task", "my dev", "my test", "S_C 10%"}

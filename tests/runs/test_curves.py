@@ -24,11 +24,11 @@ def log(run: Run, *points: tuple[str, float, int | None]) -> None:
 
 @settings(deadline=None)
 @given(points)
-def test_a_curve_keeps_the_last_value_of_each_step_in_order(told: list[tuple[int, float]]) -> None:
+def test_a_curve_keeps_the_last_value_of_each_step_in_order(steps: list[tuple[int, float]]) -> None:
     curve = Curve()
-    for step, value in told:
+    for step, value in steps:
         curve.add(step, value)
-    kept = [(step, value) for i, (step, value) in enumerate(told) if all(step < later for later, _ in told[i + 1 :])]
+    kept = [(step, value) for i, (step, value) in enumerate(steps) if all(step < later for later, _ in steps[i + 1 :])]
     assert list(zip(curve.steps, curve.values, strict=True)) == kept
 
 

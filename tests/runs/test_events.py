@@ -174,12 +174,12 @@ def at(times: Sequence[float], *parts: Entry) -> list[Event]:
 def test_time_left_is_given_only_after_enough_progress() -> None:
     stage: Entry = ("stage", {"name": "tagging"})
 
-    def told(times: Sequence[float], *done: int) -> list[Event]:
+    def progressed(times: Sequence[float], *done: int) -> list[Event]:
         return at(times, STARTED, stage, *(progress(n, 100) for n in done))
 
-    assert fold(told((0, 0, 0, 34, 35), 0, 1, 20), locked=True).eta is None  # a slow first batch
-    assert fold(told((0, 0, 0, 1, 2, 3), 0, 11, 22, 33), locked=True).eta is None  # too early
-    later = told((0, 0, 0, 4, 8, 12), 0, 20, 40, 60)
+    assert fold(progressed((0, 0, 0, 34, 35), 0, 1, 20), locked=True).eta is None  # a slow first batch
+    assert fold(progressed((0, 0, 0, 1, 2, 3), 0, 11, 22, 33), locked=True).eta is None  # too early
+    later = progressed((0, 0, 0, 4, 8, 12), 0, 20, 40, 60)
     assert fold(later, locked=True).eta == pytest.approx(8)
     again = fold([*later, Event(seq=9, time=13.0, kind="stage", data={"name": "saving"})], locked=True)
     assert (again.eta, again.rate, again.reports) == (None, None, 0)
@@ -226,10 +226,10 @@ def test_time_left_follows_the_speed_of_finished_parts(run: Run, monkeypatch: py
         return {}
 
     execute(run, recipe)
-    told = [event.data for event in run.events()[0] if event.kind == "part"]
-    assert [(one["number"], one["of"]) for one in told] == [(1, 4), (3, 4), (4, 4), (2, 2)]
-    assert [one["left"] for one in told] == [None, 1.5 * 60, 1.5 * 40, None]
-    assert [one["after"] for one in told] == [None, 1.5 * 40, 0, None]
+    part_events = [event.data for event in run.events()[0] if event.kind == "part"]
+    assert [(one["number"], one["of"]) for one in part_events] == [(1, 4), (3, 4), (4, 4), (2, 2)]
+    assert [one["left"] for one in part_events] == [None, 1.5 * 60, 1.5 * 40, None]
+    assert [one["after"] for one in part_events] == [None, 1.5 * 40, 0, None]
 
 
 def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None:
@@ -397,8 +397,8 @@ def test_a_bug_logs_its_traceback_without_corpus_text(run: Run) -> None:
         execute(run, recipe)
     assert "in recipe" in "\n".join(run.log_tail())
     assert run.log_tail()[-1].startswith("ValueError")
-    told = [file.read_text() for file in run.path.rglob("*") if file.is_file()]
-    assert not any("wohnt hier" in text for text in told)
+    contents = [file.read_text() for file in run.path.rglob("*") if file.is_file()]
+    assert not any("wohnt hier" in text for text in contents)
 
 
 def test_a_listener_gets_every_event_and_each_is_one_line_of_json(run: Run) -> None:

@@ -75,7 +75,7 @@ def test_a_process_of_another_machine_is_named_and_never_signalled_here(run: Run
     assert Lock(home / "none.lock").held_by() == ""
 
 
-def test_reading_a_state_sends_no_signal_and_the_starting_app_ends_cancelled_runs(
+def test_reading_a_state_sends_no_signal_but_a_sweep_ends_cancelled_runs(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Signals] = []

@@ -171,10 +171,10 @@ def test_out_of_memory_is_a_clear_error_and_offers_a_smaller_training(
     broken = NotImplementedError("an illegal memory access was encountered")
     words = r"^batch_size 8: memory ran out; set accumulation to 2, which cuts"
     cases = ((broken, NotImplementedError, "illegal"), (full, ResourceError, words))
-    for error, told, match in cases[kind == "pretrain" :]:
+    for error, raised, match in cases[kind == "pretrain" :]:
         with monkeypatch.context() as patch:
             patch.setattr(place[kind], Mock(side_effect=error))
-            with pytest.raises(told, match=match):
+            with pytest.raises(raised, match=match):
                 runs.execute(kind, options)
         (run,) = runs.listed(kind)
         assert run.state().out_of_memory == (error is full)
@@ -190,7 +190,7 @@ def test_a_difficulty_run_killed_within_a_fold_equals_the_undisturbed_one(
     corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2, "context_epochs": 4, "entity_epochs": 4}
     calm = finished("difficulty", options)
-    told, table = {**calm.result(), "seconds": 0}, (calm.artifacts / "mentions.parquet").read_bytes()
+    expected, table = {**calm.result(), "seconds": 0}, (calm.artifacts / "mentions.parquet").read_bytes()
     removals.remove_run(calm.id)
 
     def chunks() -> dict[str, int]:
@@ -207,7 +207,7 @@ def test_a_difficulty_run_killed_within_a_fold_equals_the_undisturbed_one(
     assert run.state().state == "succeeded", run.log_tail()
     assert len(chunks()) == 4
     assert there.items() <= chunks().items()  # no finished chunk was computed again
-    assert {**run.result(), "seconds": 0} == told
+    assert {**run.result(), "seconds": 0} == expected
     assert (run.artifacts / "mentions.parquet").read_bytes() == table
 
 

@@ -328,9 +328,9 @@ def test_of_two_workers_started_at_once_only_one_works(
     pair = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     until(lambda: any(process.poll() is not None for process in pair))
     gate.touch()
-    said = [process.communicate(timeout=WAIT_SECONDS)[1] for process in pair]
+    stderr = [process.communicate(timeout=WAIT_SECONDS)[1] for process in pair]
     assert sorted(process.returncode for process in pair) == [0, 2]
-    assert any("is running in another process" in text for text in said)
+    assert any("is running in another process" in text for text in stderr)
     assert kinds(run).count("started") == kinds(run).count("succeeded") == 1
     assert outcome(run) == undisturbed
 
@@ -470,8 +470,8 @@ def test_signals_follow_the_grace_period(
     assert run.lock.acquire(run.id)
     if waited is not None:
         assert run.cancel()
-        asked = time.time() - waited
-        os.utime(run.cancel_file, (asked, asked))
+        moment = time.time() - waited
+        os.utime(run.cancel_file, (moment, moment))
         assert run.cancel()  # asking again does not restart the grace period
     launch.escalate_if_due(run, grace=10)
     run.lock.release()

@@ -120,11 +120,11 @@ def test_an_error_of_a_worker_ends_the_run(home: Path, cluster: str) -> None:
 def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(home: Path, cluster: str) -> None:
     expected = squares(new_run(home, "local"), "local")
     run = new_run(home, "cancelled")
-    asked = list[float]()
+    cancelled_at = list[float]()
 
     def stop() -> None:
         until((run.path / "pausing").exists, "a worker is at a chunk")
-        asked.append(time.monotonic())
+        cancelled_at.append(time.monotonic())
         run.cancel()
 
     stopper = threading.Thread(target=stop)
@@ -136,7 +136,7 @@ def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(
     marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}
     assert marks
     assert gone(marks)
-    took = time.monotonic() - asked[0]
+    took = time.monotonic() - cancelled_at[0]
     assert took < 2.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     there = {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}
     assert there
@@ -148,8 +148,8 @@ def test_a_cluster_is_checked_before_anything_is_sent_there(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = checked_cluster(cluster)
-    told = [(machine.cores, machine.cards, machine.guarded, machine.sees_home) for machine in there.machines]
-    assert told == [(1, 0, True, True)] * 2
+    found = [(machine.cores, machine.cards, machine.guarded, machine.sees_home) for machine in there.machines]
+    assert found == [(1, 0, True, True)] * 2
     assert {machine.computer for machine in there.machines} == {cards.processor()}
     assert not there.bad
     monkeypatch.setattr(ray_engine, "versions", lambda: {**versions(), "numpy": "0.1"})

@@ -39,15 +39,15 @@ def made(home: Path) -> dict[str, Corpus]:
 @pytest.fixture
 def spawned(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Collect the environments of workers without starting them."""
-    told = list[dict[str, str]]()
+    environments = list[dict[str, str]]()
 
     def popen(command: list[str], **options: Any) -> SimpleNamespace:
-        told.append({name: options["env"].get(name, "") for name in ("WINNOW_ON", "WINNOW_MIXED")})
+        environments.append({name: options["env"].get(name, "") for name in ("WINNOW_ON", "WINNOW_MIXED")})
         return SimpleNamespace(pid=2**30, wait=lambda: 0)
 
     monkeypatch.setattr(launch, "subprocess", SimpleNamespace(Popen=popen, DEVNULL=subprocess.DEVNULL))
     monkeypatch.setattr("core.runs.where.find_spec", lambda name: name)
-    return told
+    return environments
 
 
 def options(made: dict[str, Corpus]) -> dict[str, object]:
@@ -82,11 +82,11 @@ def test_the_place_of_this_process_is_the_default_and_mixed_is_not_kept(
     monkeypatch.setenv("WINNOW_ON", CLUSTER)
     monkeypatch.setenv("WINNOW_MIXED", "")
     assert runs.places() == (CLUSTER, "local", "ray")
-    run_id, asked = runs.start("select", options(made)), list[Where]()
-    monkeypatch.setattr("core.runs.worker.execute", lambda run, function, listener: asked.append(Where.asked()))
+    run_id, places = runs.start("select", options(made)), list[Where]()
+    monkeypatch.setattr("core.runs.worker.execute", lambda run, function, listener: places.append(Where.asked()))
     monkeypatch.setenv("WINNOW_MIXED", "1")
     runs.go_on(run_id)
-    assert asked == [Where(on=CLUSTER, mixed=True)]
+    assert places == [Where(on=CLUSTER, mixed=True)]
     runs.start("select", options(made) | {"seed": 5})
     assert spawned == [{"WINNOW_ON": CLUSTER, "WINNOW_MIXED": mixed} for mixed in ("", "1")]
 
@@ -194,7 +194,7 @@ def test_the_command_exits_2_if_a_run_would_be_refused(monkeypatch: pytest.Monke
     with pytest.raises(SystemExit) as left:
         command("doctor", "--on", "ray:ward3:6379", "--json")
     assert left.value.code == 2
-    code, out, said = command("doctor", "--on", "local")
+    code, out, stderr = command("doctor", "--on", "local")
     assert code == 2
     assert json.loads(out)["machines"][0]["name"] == "ward3"  # from the first command
-    assert "doctor without --on describes" in said
+    assert "doctor without --on describes" in stderr

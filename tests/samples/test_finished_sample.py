@@ -54,13 +54,13 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         run = runs.get(home_steps.steps()[2].run)
         same = dict(run.manifest.config)
         finished.finish(paths.home(), "calibrate", experiments.calibrations(same)[0], lambda _: finished.TIMED)
-        told, plan, asked = results.finding(run.id), experiments.foresight(same), find_out.again(run)
-        config, time = ExperimentConfig.parse(asked), duration(experiments.cost(asked).seconds)
-        assert told.next == (
+        finding, plan, options = results.finding(run.id), experiments.foresight(same), find_out.again(run)
+        config, time = ExperimentConfig.parse(options), duration(experiments.cost(options).seconds)
+        assert finding.next == (
             f"Next: {len(config.seeds)} repetitions in place of 3, about {time} more. That many detect a true gain of "
             "1 point in 80 of 100 cases."
         )
-        proposed, larger = find_out.plan(asked), experiments.foresight(asked)
+        proposed, larger = find_out.plan(options), experiments.foresight(options)
         assert proposed.time.startswith(f"It takes about {time} ")
         assert f"detect gains of about {in_points(larger.points)} or more, in 80 of 100 cases" in proposed.shows
         assert "By 9 taggers trained on these labels so far." in proposed.shows
@@ -71,7 +71,7 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         assert half < detects
         assert (
             f"the spread of its 3 repetitions, this comparison can only detect gains of about {in_points(detects)} "
-            in told.sure
+            in finding.sure
         )
         assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"
 

@@ -93,7 +93,7 @@ def test_counts_equal_the_plan(loaded: Loaded) -> None:
     assert {row["topic"] for row in loaded.truth} == set(plan.inside) | set(plan.outside)
 
 
-def test_lines_are_clean_and_labelled_sentences_other_than_test_are_in_the_task_corpus(loaded: Loaded) -> None:
+def test_lines_are_clean_and_the_task_corpus_has_train_and_dev_not_test(loaded: Loaded) -> None:
     for text in loaded.task + loaded.domain:
         assert text == clean(text) != ""
         assert not set(text) & set("{}|<>[]~_"), text

@@ -287,10 +287,12 @@ def test_pretrain_command_accepts_a_selection_by_name(
 ) -> None:
     kept = choices.keep(select, "Leases")
     selections.edit(kept.id, "add", np.array([int(selections.scored(select).order[-1])]))
-    asked: dict[str, Any] = {}
-    monkeypatch.setattr(runs, "execute", lambda kind, options, listener, **_: asked.update(options) or runs.get(select))
+    started: dict[str, Any] = {}
+    monkeypatch.setattr(
+        runs, "execute", lambda kind, options, listener, **_: started.update(options) or runs.get(select)
+    )
     command("pretrain", "--corpus", "my task", "--choice", "leases", "--init", "tiny")
-    task, chosen = asked["corpora"]
+    task, chosen = started["corpora"]
     assert (task, chosen) == (corpora.roles()["task"], selections.seal(kept.id).fingerprint)
     assert corpora.find(chosen).origin["choice"] == kept.id
 

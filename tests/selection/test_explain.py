@@ -89,9 +89,9 @@ def test_parts_of_an_explanation_sum_to_the_score(
     ids = np.array([int(s.id, 16) for s in sentences], dtype=np.uint64)
     found_in = tagged(ASKED, folds)
     scores = strategy.score(Batch(ids=ids, sentences=sentences, vectors=vectors, spans=found_in))
-    for row, (asked, vector, score) in enumerate(zip(sentences, vectors, scores.tolist(), strict=True)):
+    for row, (row_sentence, vector, score) in enumerate(zip(sentences, vectors, scores.tolist(), strict=True)):
         evidence = Evidence(
-            sentence=asked,
+            sentence=row_sentence,
             score=score,
             unit=strategy.unit,
             options=options,

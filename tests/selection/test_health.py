@@ -80,7 +80,7 @@ def test_low_type_token_ratio_is_compared_with_the_task_corpus() -> None:
     assert "Compared with the domain corpus, the selection" in warning
 
 
-def test_a_selection_between_a_short_task_corpus_and_a_long_domain_corpus_prefers_one_length() -> None:
+def test_length_warnings_do_not_contradict_each_other() -> None:
     found = list(health.warnings(replace(GOOD, median_tokens={"S_C": 14, "D_C": 37, "T_C": 11})))
     assert [warning for warning in found if "prefers long" in warning] == []
     assert "task corpus 11: the selection's are longer" in found[0]

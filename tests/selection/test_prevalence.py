@@ -36,9 +36,14 @@ def test_planted_prevalence_is_estimated_and_printed(seal: Seal, command: Comman
     assert (found.task, found.domain) == (200, planted + 600)
     assert [above.quantile for above in found.quantiles] == [0.25, 0.5]
     words = ("prevalence", "--task", "task", "--domain", "domain", "--encoder", "tiny")
-    told = json.loads(command(*words, "--json")[1])
-    assert (told["run"], told["low"], told["about"], told["high"]) == (run_id, found.low, found.about, found.high)
-    assert {"task", "domain", "quantiles"} <= told.keys()
+    printed = json.loads(command(*words, "--json")[1])
+    assert (printed["run"], printed["low"], printed["about"], printed["high"]) == (
+        run_id,
+        found.low,
+        found.about,
+        found.high,
+    )
+    assert {"task", "domain", "quantiles"} <= printed.keys()
     assert prevalence.in_words(found) in command(*words)[1]
 
 
@@ -93,9 +98,9 @@ def test_prevalence_is_shown_before_an_experiment(seal: Seal, monkeypatch: pytes
     domain = seal([f"sentence {i}" for i in range(60)], "domain").fingerprint
     assert prevalence.before({"task": "t", "domain": domain, "budgets": ("20",)}) == ""
     monkeypatch.setattr(prevalence, "counted", lambda task, of: found if (task, of) == ("t", domain) else None)
-    for budgets, asked in (("20",), 20), (("10%",), 6), (("50tokens",), None), (("5", "9"), None), (("5?",), None):
+    for budgets, wanted in (("20",), 20), (("10%",), 6), (("50tokens",), None), (("5", "9"), None), (("5?",), None):
         words = prevalence.before({"task": "t", "domain": domain, "budgets": budgets})
-        assert words == prevalence.in_words(found, asked), budgets
+        assert words == prevalence.in_words(found, wanted), budgets
     assert prevalence.before({"train": "l", "domain": domain, "cross": True, "budgets": ("20",)}) == ""
     words = "About 900 of the domain corpus's 40,000 distinct sentences are like the task corpus (800 to 1,100); "
     assert prevalence.in_words(found, 5000) == f"{words}your budget takes 5,000."

@@ -159,13 +159,13 @@ def test_progress_counts_all_sentences_and_cancel_stops_between_passes(
     folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.selection.strategies.perplexity.BUDGET", {"cpu": 64})
-    told: list[tuple[int, int | None]] = []
+    progress_seen: list[tuple[int, int | None]] = []
 
     class Stops(Silent):
         checks = 0
 
         def progress(self, done: int, total: int | None, unit: str) -> None:
-            told.append((done, total))
+            progress_seen.append((done, total))
 
         def check(self) -> None:
             self.checks += 1
@@ -174,8 +174,8 @@ def test_progress_counts_all_sentences_and_cancel_stops_between_passes(
 
     strategy = prepared(folder, seal)
     strategy.score(batch(["one two three", "four five"], Stops()))
-    assert told[-1] == (2, 2)
-    assert len(told) > 3
-    assert told == sorted(told)
+    assert progress_seen[-1] == (2, 2)
+    assert len(progress_seen) > 3
+    assert progress_seen == sorted(progress_seen)
     with pytest.raises(Cancelled):
         strategy.score(batch(["one two three " * 8] * 9, Stops()))

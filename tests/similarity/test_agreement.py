@@ -60,9 +60,9 @@ def test_kappa_equals_enumeration_of_rater_pairs(rng: np.random.Generator, t: in
     agree = total = first = 0
     for target in range(t):
         for a, b in combinations(range(s), 2):
-            said = [bool(values[target, a, k] > values[target, b, k]) for k in range(m)]
-            first += sum(said)
-            for x, y in combinations(said, 2):
+            prefers = [bool(values[target, a, k] > values[target, b, k]) for k in range(m)]
+            first += sum(prefers)
+            for x, y in combinations(prefers, 2):
                 agree += x == y
                 total += 1
     share = first / (t * s * (s - 1) / 2 * m)

@@ -323,8 +323,8 @@ def test_similarity_command_prints_and_writes_the_table(command: Command, tmp_pa
 def test_predictiveness_command_correlates_a_table(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "table-3.csv"
     path.write_bytes(similarity.EXAMPLE.read_bytes())
-    told = json.loads(command("predictiveness", path, "--json")[1])
-    lm = next(effect for effect in told["effects"] if effect["name"] == "LM F1")
+    answer = json.loads(command("predictiveness", path, "--json")[1])
+    lm = next(effect for effect in answer["effects"] if effect["name"] == "LM F1")
     printed = {"ppl": -0.618, "wvv": -0.747, "tvc": 0.666, "tvcc": 0.739}
     assert {m: row["runs"]["value"] for m, row in lm["correlations"].items()} == pytest.approx(printed, abs=1e-3)
     code, out, _ = command("predictiveness", path, "--measure", "ppl,wvv,tvc")

@@ -123,7 +123,7 @@ def test_five_common_seeds_are_paired_but_three_or_unequal_ones_are_not() -> Non
         assert not compare(five[:n], others[:other], same_seeds=True).paired
 
 
-def test_interval_of_two_seeds_against_five_includes_the_truth_although_their_spreads_differ() -> None:
+def test_interval_of_two_against_five_seeds_covers_unequal_spreads() -> None:
     rng, n, d = np.random.default_rng(4), (2, 5), 4000
     arms = [rng.normal(size=(size, d)) * sd for size, sd in zip(n, (1.2, 0.5), strict=True)]
     noise, sentences = np.stack([arm.var(axis=0, ddof=1) / len(arm) for arm in arms]), np.full(d, 0.25)
@@ -390,10 +390,10 @@ def test_holm_is_strictest_for_the_smallest_p_and_stops_at_a_failure() -> None:
     }
     none = world.arm(0.0, 4)
     pairs = {name: resample(arm.system, none, 2000, 0) for name, arm in arms.items()}
-    asked = {name: test.asked for name, test in _tested(pairs, 0.95, {}).items()}
-    assert asked["best"] == pytest.approx(0.05 / 4)
-    assert asked["good"] == pytest.approx(0.05 / 3)
-    assert asked["weak"] == asked["nil"] == pytest.approx(0.05 / 2)
+    levels = {name: test.asked for name, test in _tested(pairs, 0.95, {}).items()}
+    assert levels["best"] == pytest.approx(0.05 / 4)
+    assert levels["good"] == pytest.approx(0.05 / 3)
+    assert levels["weak"] == levels["nil"] == pytest.approx(0.05 / 2)
     claimed = {name: test.asked for name, test in _tested(pairs, 0.95, {"weak": 0.03}).items()}
     assert claimed["weak"] == 0.03
     assert claimed["best"] == pytest.approx(0.05 / 3)  # the claim does not count among the others

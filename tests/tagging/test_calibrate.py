@@ -96,8 +96,8 @@ def test_estimated_seconds_grow_with_the_work(home: Path) -> None:
     steps = -(-(len(corpora["task"]) + 30) // 64)
     assert trained == pytest.approx(4 * (0.1 * steps + 0.001 * pieces), rel=0.25)  # plus one evaluation per epoch
     timed, config = seconds(home, arms=("classifier", "knn"), budgets=("10", "30"))
-    asked = [cell(config, name) for name in ("classifier 10", "classifier 30", "knn 10")]
-    first, again, other = (timed.select(one, *config.replicates(one)) for one in asked)
+    cells = [cell(config, name) for name in ("classifier 10", "classifier 30", "knn 10")]
+    first, again, other = (timed.select(one, *config.replicates(one)) for one in cells)
     embedding = 1.5 * timed.corpora["domain"].n_tokens * 0.0001
     assert first > other + embedding / 2 > again + embedding / 2  # shared work is counted once
     timed, config = seconds(home, arms=("tapt", "classifier"), fixed="steps")
@@ -183,8 +183,8 @@ def seconds_of(kind: str, line: str, *, experiment: dict[str, Any], **options: A
 
 def tuning(network: str = "encoder") -> float:
     experiment = {"arms": ("none",), "finetune": {"network": network}}
-    asked = {**SPLITS, "test": ("test",), "seeds": (1,), "network": network}
-    return seconds_of("finetune", "none", experiment=experiment, **asked)
+    options = {**SPLITS, "test": ("test",), "seeds": (1,), "network": network}
+    return seconds_of("finetune", "none", experiment=experiment, **options)
 
 
 def reading() -> float:
@@ -212,12 +212,12 @@ def test_training_and_experiment_use_the_same_measured_speed(home: Path) -> None
 @pytest.mark.parametrize("other", [{"network": "bilstm"}, {"lora": 4}, {"layers": "1"}, {"init": "tiny"}], ids=str)
 def test_speed_of_another_kind_of_training_is_not_used(home: Path, other: dict[str, Any]) -> None:
     fill(home)
-    asked = {**SPLITS, "test": ("test",)}
+    options = {**SPLITS, "test": ("test",)}
     trained(home, "finetune", 50.0, **other)
-    assert training.preflight("finetune", asked).seconds is None
-    assert training.preflight("finetune", {**asked, **other}).seconds
+    assert training.preflight("finetune", options).seconds is None
+    assert training.preflight("finetune", {**options, **other}).seconds
     trained(home, "finetune", 70.0, preset="paper", batch_size=8)
-    known = training.preflight("finetune", asked)
+    known = training.preflight("finetune", options)
     assert known.seconds
     assert known.basis == "From your last fine-tuning of this kind on this machine, 70 pieces per second."
 

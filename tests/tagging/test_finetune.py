@@ -229,8 +229,8 @@ def test_only_the_paper_preset_starts_from_a_random_unconstrained_chain(network:
         assert [bool(scores.any()) for scores in chain.parameters()] == [preset == "paper"] * 3
         assert config.within_bioes is (preset != "paper")
         for constrained in (True, False):
-            asked = FinetuneConfig.parse({**given, "preset": preset, "constrained": constrained})
-            assert asked.within_bioes is constrained
+            explicit = FinetuneConfig.parse({**given, "preset": preset, "constrained": constrained})
+            assert explicit.within_bioes is constrained
 
 
 def test_temperature_is_fitted_on_dev_and_saved(tagger: Run) -> None:
@@ -393,8 +393,8 @@ def under_torchrun(module: str, home: Path, config: Mapping[str, Any], *more: st
 def test_run_fails_with_the_error_of_a_torchrun_process(corpora: Corpora, home: Path) -> None:
     assert under_torchrun("tests.tagging.failing_rank", home, corpora).returncode != 0
     [run] = RunStore(home).list("finetune")
-    said = f"run {run.id}: another process of torchrun has failed: tiny: has no such layer; name another."
-    assert (run.state().state, run.state().error) == ("failed", said)
+    message = f"run {run.id}: another process of torchrun has failed: tiny: has no such layer; name another."
+    assert (run.state().state, run.state().error) == ("failed", message)
     assert runs.go_on(run.id)["dev"]
     assert (run.state().state, run.rank_error_file.exists()) == ("succeeded", False)
 
@@ -417,8 +417,8 @@ def test_torchrun_processes_share_the_seeds(tagger: Run, monkeypatch: pytest.Mon
     seeds = Seeds(run=run, numbers=(3, 1, 2, 4), place=1, of=2)
     assert seeds.own == (1, 4)
     assert list(seeds.finished()) == [1, 2]
-    asked = [seeds.leads(seed, f1) for seed, f1 in ((3, best), (3, best - 0.01), (4, best), (4, best + 0.01))]
-    assert asked == [True, False, False, True]
+    leads = [seeds.leads(seed, f1) for seed, f1 in ((3, best), (3, best - 0.01), (4, best), (4, best + 0.01))]
+    assert leads == [True, False, False, True]
     assert _in_words(MemoryError()).startswith("memory ran out; choose smaller batches")
     assert "Ada Quill" not in _in_words(KeyError("Ada Quill"))  # an error may quote a sentence
 

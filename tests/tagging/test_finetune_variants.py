@@ -216,10 +216,12 @@ def test_bilstm_with_vectors_and_states_reloads(base: dict[str, Any], seal: Seal
 
 def test_same_seed_gives_the_same_tagger(base: dict[str, object]) -> None:
     first = recurrent(base, epochs=3)
-    told = first.result()
+    result = first.result()
     removals.remove_run(first.id)
     second = recurrent(base, epochs=3).result()
-    assert [second[name] for name in ("dev", "test", "best_epoch")] == [told[n] for n in ("dev", "test", "best_epoch")]
+    assert [second[name] for name in ("dev", "test", "best_epoch")] == [
+        result[n] for n in ("dev", "test", "best_epoch")
+    ]
     assert second["settings"]["learning_rate"] == 0.4
 
 

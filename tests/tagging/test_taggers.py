@@ -61,8 +61,8 @@ def test_copy_without_rare_words_predicts_the_same(tuned: Run, command: Command,
     assert executed("evaluate", model=str(short), test=config["dev"]).result()["test"]
     network = ("--network", "charcnn", "--hidden", 4, "--seeds", 1, "--epochs", 1)
     finetune = ("finetune", *network, "--train", config["train"], "--dev", config["dev"])
-    code, _, said = command(*finetune, "--output", taken, "--without-rare-words")
-    assert code == 0, said
+    code, _, stderr = command(*finetune, "--output", taken, "--without-rare-words")
+    assert code == 0, stderr
     assert len(runs.listed("finetune")) == 1  # the command reuses the finished run
     assert holding(taken, ONCE) == []
     assert holding(taken, [OFTEN])

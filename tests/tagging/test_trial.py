@@ -179,7 +179,7 @@ def test_a_word_export_has_one_comment_per_finding(
     ]
 
 
-def test_a_control_character_in_the_name_of_a_tagger_does_not_spoil_the_word_document(
+def test_a_control_character_in_a_tagger_name_keeps_the_docx_readable(
     tried: tuple[list[str], Text, list[Found], dict[str, str]],
 ) -> None:
     """Names of corpora in an imported project may contain anything, and names of taggers include them."""

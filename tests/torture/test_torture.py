@@ -62,9 +62,9 @@ def test_the_table_counts_kills_separately() -> None:
         return {"kind": "add", "way": way, "struck": struck, "became": became}
 
     assert set(ways.WAYS) > KILLS
-    told = table([record("kill", 3), record("torn", 2), record("full", 2), record("two-apps", 1, "lost")])
-    assert "| add | 3 | 2 | 2 | 1 (1 bad) |" in told
-    assert told.endswith("8 disturbances, 5 of them kills, 3 runs alike, 1 lost, 0 different, 0 stuck")
+    text = table([record("kill", 3), record("torn", 2), record("full", 2), record("two-apps", 1, "lost")])
+    assert "| add | 3 | 2 | 2 | 1 (1 bad) |" in text
+    assert text.endswith("8 disturbances, 5 of them kills, 3 runs alike, 1 lost, 0 different, 0 stuck")
 
 
 def test_every_kind_can_be_tortured() -> None:

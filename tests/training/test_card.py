@@ -198,16 +198,16 @@ def test_pretraining_step_on_a_gpu_is_one_padded_batch_and_fully_timed(
     assert trainer.busy > 0
 
 
-@pytest.mark.parametrize("asked", ["tag", "predict"])
+@pytest.mark.parametrize("method", ["tag", "predict"])
 @pytest.mark.parametrize(
     "options",
     [{"constrained": False}, {"constrained": True}, {"head": "memm"}, {"layers": "mix"}, {"new": new_span_tagger}],
     ids=["free", "constrained", "memm", "mix", "span"],
 )
-def test_batch_is_decoded_on_the_gpu_with_one_copy_back(card: Card, asked: str, options: dict[str, Any]) -> None:
+def test_batch_is_decoded_on_the_gpu_with_one_copy_back(card: Card, method: str, options: dict[str, Any]) -> None:
     tagger = gpu_tagger(**options)
     inputs = [x for x in tree_leaves(tagger.features(ROWS)) if isinstance(x, Tensor)]
-    assert len(getattr(tagger, asked)(ROWS)) == len(ROWS)
+    assert len(getattr(tagger, method)(ROWS)) == len(ROWS)
     assert not card.waits
     assert card.copies == {"to cpu": 1, "to lazy": len(inputs) + 1}  # plus the mask
 

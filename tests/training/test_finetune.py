@@ -224,8 +224,8 @@ def test_accumulated_parts_give_the_same_step(tmp_path: Path) -> None:
         curves.append(torch.cat([p.flatten() for p in tagger.parameters()]).detach())
     assert torch.allclose(curves[0], curves[1], atol=2e-3)
     assert torch.allclose(curves[0], curves[2], atol=2e-3)
-    for asked, taken in ((1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)):  # parts have equal sizes
-        assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
+    for wanted, taken in ((1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)):  # parts have equal sizes
+        assert replace(SETTINGS, batch_size=16, accumulation=wanted).planned(100).accumulation == taken
 
 
 def test_presets_have_the_published_settings() -> None:

@@ -123,9 +123,9 @@ def test_every_process_takes_its_own_gpu_or_fails(
             assert "CUDA_VISIBLE_DEVICES" not in os.environ  # processes communicate through all GPUs
 
     assert run_of(work).state().device == "cuda:1 Tesla T4, bf16"
-    for number, asked in ("2", "auto"), ("0", "cuda:1"):
+    for number, choice in ("2", "auto"), ("0", "cuda:1"):
         monkeypatch.setenv("LOCAL_RANK", number)
-        monkeypatch.setenv("WINNOW_DEVICE", asked)
+        monkeypatch.setenv("WINNOW_DEVICE", choice)
         words = f"process {number} needs GPU number {number}, which is not"
         with pytest.raises(ResourceError, match=words):
             run_of(lambda job: on_device(job).__enter__() and None)
@@ -208,7 +208,7 @@ def test_no_model_uses_a_device_before_the_run_locks_it(
 ) -> None:
     """Otherwise two runs would share a GPU's memory while one of them waits for the other."""
     fill(home)
-    within, asked = list[bool](), Counter[str]()
+    within, readers_seen = list[bool](), Counter[str]()
 
     @contextmanager
     def watched(*given: Any, **options: Any) -> Iterator[torch.device]:
@@ -220,7 +220,7 @@ def test_no_model_uses_a_device_before_the_run_locks_it(
     def pick_device(name: str = "auto") -> torch.device:
         if name != "cpu":
             assert within, "a device is taken before it is this run's"
-            asked[sys._getframe(1).f_globals["__name__"]] += 1
+            readers_seen[sys._getframe(1).f_globals["__name__"]] += 1
         return torch.device("cpu")
 
     def announce(run_id: str) -> None:
@@ -248,7 +248,7 @@ def test_no_model_uses_a_device_before_the_run_locks_it(
     ):
         done(kind, {**options, "model": runs.listed("finetune")[-1].id} if "model" in options else options)
     readers = ("models.classifier", "models.encoder", "models.mlm", "models.taggers", "encoders.transfer")
-    assert asked.keys() == {f"core.{name}" for name in readers}
+    assert readers_seen.keys() == {f"core.{name}" for name in readers}
 
 
 def test_memory_is_freed_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
