@@ -87,8 +87,8 @@ def test_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(ma
     metrics = [metric.value for metric in app.metric]
     assert {"3", "67%"} <= set(metrics)  # number of kept sentences, and share kept because they have no overlap
     assert len([warning for warning in app.warning if "has" in warning.value]) == 2  # types that only one corpus has
-    said = texts(app)
-    assert "LOC · PER · 9.2" in said
+    page_text = texts(app)
+    assert "LOC · PER · 9.2" in page_text
     drawn = " ".join(element.proto.body for element in app.get("html"))
     assert '&lt;img/src=x/onerror=alert(1)&gt; met <mark class="w-entity"' in drawn
     assert "away.pdf, page 7</small></li>" in drawn

@@ -149,9 +149,9 @@ def test_the_heading_says_which_of_the_two_is_more_informative(
     measured(home, corpus, lambda row, kind: bits, ["<b>PARTY</b>: is the only type."] if len(types) == 1 else [])
     app = opened(PAGE)
     assert heading in app.subheader[0].value
-    said = texts(app) + raw_html(app)
-    assert "<b>PARTY" not in said
-    assert "−0.00" not in said
+    page_text = texts(app) + raw_html(app)
+    assert "<b>PARTY" not in page_text
+    assert "−0.00" not in page_text
 
 
 def test_rebuilt_set_shows_its_changes_and_an_earlier_one_can_be_chosen(run: str, corpus: Corpus) -> None:

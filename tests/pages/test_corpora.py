@@ -76,12 +76,12 @@ def test_corpora_shows_numbers_types_duplicates_and_leaks_and_no_text_as_markup(
     assert ("Sentences", "4") in metrics
     assert ("Entities", "1") in metrics
     assert len(app.get("vega_lite_chart")) == 4  # three of lengths, one of types
-    said = texts(app)
-    assert '<td class="w-number">1</td><td>exact duplicates</td>' in said
-    assert re.search(r'<td class="w-number">1</td><td>[^<]*leak', said)
-    assert "&lt;img" in said
+    page_text = texts(app)
+    assert '<td class="w-number">1</td><td>exact duplicates</td>' in page_text
+    assert re.search(r'<td class="w-number">1</td><td>[^<]*leak', page_text)
+    assert "&lt;img" in page_text
     for raw in ("<img", "<script", "<b>PER"):
-        assert raw not in said
+        assert raw not in page_text
     assert "<b>" not in entity_html(labelled, ["<b>PER</b>"])
 
 

@@ -298,8 +298,8 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
     app.text_input(key="explore.query").set_value("the").run()
     low = next(each.value for each in app.slider if (each.key or "").startswith("explore.range."))[0]
     courts = np.array(maps.column_names(map_run, np.arange(len(mapped)), "court"))
-    said = np.array(["the" in text.lower() for text in mapped.texts(np.arange(len(mapped)))])
-    inside = np.flatnonzero((courts == "Ulm") & (kinds == 2) & (values >= low - 1e-5 * np.nanmax(values)) & said)
+    has_word = np.array(["the" in text.lower() for text in mapped.texts(np.arange(len(mapped)))])
+    inside = np.flatnonzero((courts == "Ulm") & (kinds == 2) & (values >= low - 1e-5 * np.nanmax(values)) & has_word)
     assert 0 < len(inside) < 111
     assert f"**{len(inside):,} of 261 sentences**" in texts(app)
     assert f"**{len(inside):,} sentences**" in texts(app)  # the list
@@ -521,16 +521,16 @@ def test_sentence_shows_why_it_was_selected_and_can_be_removed_by_hand(made: Mad
     row = int(found.rows[point])
     app = opened(PAGE, picked("point", point, map_run))
     why = insights.why(select, row)
-    said = texts(app)
+    page_text = texts(app)
     assert why.verdict == f"Selected: number {chosen.index(row) + 1} of 40."
-    assert plain(why.verdict) in said
+    assert plain(why.verdict) in page_text
     assert any(metric.value.endswith(f" of {why.of:,}") for metric in app.metric)
-    assert all(f"{row['cosine']:.4g}" in said for row in why.neighbours)
+    assert all(f"{row['cosine']:.4g}" in page_text for row in why.neighbours)
     [domain] = corpora.find("domain").take([row])
     (expected,) = found_by_list([sentence(domain.text)], NAMES)
-    assert said.count('class="w-entity"') == 1
-    assert expected.entities[0].type.replace("<", "&lt;").replace(">", "&gt;") in said
-    assert "<b>ODD" not in said
+    assert page_text.count('class="w-entity"') == 1
+    assert expected.entities[0].type.replace("<", "&lt;").replace(">", "&gt;") in page_text
+    assert "<b>ODD" not in page_text
     app.session_state["explore.by"] = "entities"
     press(app, "explore.one.map")
     assert selections.edits(select).removed.tolist() == [row]
@@ -557,11 +557,11 @@ def test_finished_tagger_can_be_run_to_find_entities(
 def test_two_selections_are_compared_by_counts_pairs_and_health(made: Made, at_once: None) -> None:
     app = opened(PAGE, {"explore.tab": "Compare"})
     ours, theirs = (set(selections.chosen(made[name]).rows.tolist()) for name in ("select", "other"))
-    said = texts(app)
+    page_text = texts(app)
     for n in (ours & theirs, ours - theirs, theirs - ours):
-        assert f"| {len(n):,} |" in said
-    assert "domain.pdf, page 7<" in said
-    ids = re.findall(r'<td class="w-whole">([0-9a-f]{16})</td>', said)  # no id is broken into lines
+        assert f"| {len(n):,} |" in page_text
+    assert "domain.pdf, page 7<" in page_text
+    ids = re.findall(r'<td class="w-whole">([0-9a-f]{16})</td>', page_text)  # no id is broken into lines
     assert len(ids) == min(len(ours & theirs), 8)
     assert len(app.get("plotly_chart")) == 2
     app = opened(PAGE, {"explore.tab": "Side by side"})

@@ -61,9 +61,9 @@ def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
     assert [stop.open for stop in home_steps.steps()] == [True, False, False, False]
     assert [row.reason for row in home_steps.further()] == ["", "", "", ""]
     made = finished.corpora(home)
-    said, links, buttons = on_home()
-    assert home_steps.steps()[0].known in said
-    assert [re.search(rf"\b{n}\b", said) is not None for n in (50, 90, 60, 190)] == [True] * 4  # sentences
+    page_text, links, buttons = on_home()
+    assert home_steps.steps()[0].known in page_text
+    assert [re.search(rf"\b{n}\b", page_text) is not None for n in (50, 90, 60, 190)] == [True] * 4  # sentences
     assert ("Selection", "") in links
     assert "home.find" in buttons
     corpora.set_role("test", None)
@@ -77,9 +77,9 @@ def test_each_step_opens_when_its_inputs_exist(home: Path) -> None:
 
 def test_home_shows_an_answer_only_for_the_corpora_in_use(seal: Seal, home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
-    said, links, buttons = on_home()
+    page_text, links, buttons = on_home()
     found = results.finding(run.id)
-    assert f":green[**{found.word}**]{found.what.removeprefix(found.word)} {found.next}" in said
+    assert f":green[**{found.word}**]{found.what.removeprefix(found.word)} {found.next}" in page_text
     assert ("Results", f"run={run.id}") in links
     assert "home.report.pdf" in buttons
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
@@ -146,8 +146,8 @@ def test_selection_is_described_by_size_share_health_and_prevalence(
     stop = home_steps.steps()[1]
     assert stop.run == run
     assert stop.known.startswith("9 of 90 sentences (10.0%), by random.")
-    said, links, _ = on_home()
-    assert stop.known in said
+    page_text, links, _ = on_home()
+    assert stop.known in page_text
     assert ("Explore", f"choice={run}") in links
     measured = insights.health(run)
     for warnings in ((), ("It is short.",), ("It is short.", "It repeats.", "It is dull.")):
@@ -157,7 +157,7 @@ def test_selection_is_described_by_size_share_health_and_prevalence(
             words = home_steps.health(run)
             assert (warnings[0] in words) if warnings else words
             assert ("2 more" in words) == (len(warnings) == 3)
-    assert words.split(".")[0] not in said
+    assert words.split(".")[0] not in page_text
     # 90 sentences are over this limit, so measuring would take too long.
     monkeypatch.setattr(home_steps, "MEASURED", 89)
     monkeypatch.delattr(insights, "health")
@@ -176,8 +176,8 @@ def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal
     assert home_steps.steps()[1].run == run  # the strategy random reads no labels
     corpora.set_role("domain", seal([f"The lessor pays {n} euros ." for n in range(60)], "other").fingerprint)
     assert not home_steps.steps()[1].run
-    said, links, _ = on_home()
-    assert "made from my domain" in said
+    page_text, links, _ = on_home()
+    assert "made from my domain" in page_text
     assert ("Explore", f"choice={run}") in links
 
 
@@ -247,9 +247,9 @@ def test_plan_times_the_machine_and_then_states_time_and_power(
     plan = find_out.plan(options, times)
     app = opened("home.py")
     press(app, "home.find")
-    said = seen(app)
+    page_text = seen(app)
     for sentence in (plan.compared, plan.alike, plan.time, plan.shows):
-        assert sentence in said
+        assert sentence in page_text
     press(app, "home.find.start")
     assert started_runs == [("experiment", options)]
     assert "home.find.start" not in keys(app)

@@ -55,9 +55,9 @@ def test_proposed_roles_survive_a_reload_and_are_used_with_one_press(
     monkeypatch.setattr(looks, "looks", counted)
     app = dropped(**FILES)
     assert parts(app) == {"mine.conll": DIVIDE, "pile.txt": "domain"}
-    said = unescape(texts(app))
-    assert "120 sentences · labelled (PARTY)" in said
-    assert "300 sentences" in said
+    page_text = unescape(texts(app))
+    assert "120 sentences · labelled (PARTY)" in page_text
+    assert "300 sentences" in page_text
     assert "upload" in app.query_params
     app.run()
     assert len(read) == 1
@@ -188,9 +188,9 @@ def test_import_asks_for_one_annotator_and_reports_the_agreement(home: Path, tmp
     app.selectbox(key="corpora.annotator").select("ben")
     press(app, "corpora.submit")
     assert corpora.listed()[0].types == {"PER": 2, "LOC": 1}
-    said = " ".join(warning.value for warning in app.warning)
-    assert "They agree on 1 of the 2 texts" in said
-    assert "the labels of ben were kept" in said
+    warnings = " ".join(warning.value for warning in app.warning)
+    assert "They agree on 1 of the 2 texts" in warnings
+    assert "the labels of ben were kept" in warnings
 
 
 def test_sentence_that_lost_an_annotation_is_kept_on_request(home: Path) -> None:
@@ -209,9 +209,9 @@ def test_import_command_reports_lost_annotations_and_can_keep_their_sentences(
     path.write_text(json.dumps([[TEXT, {"entities": [MARA, [100, 110, "X"]]}], [TEXT, {"entities": [MARA]}]]))
     monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(path)])
     assert run_main() == 0
-    said = capsys.readouterr().out
-    assert "1 span rejected, 1 sentence that lost an annotation" in said
-    assert "check        1 labelled sentence was left out" in said
+    printed = capsys.readouterr().out
+    assert "1 span rejected, 1 sentence that lost an annotation" in printed
+    assert "check        1 labelled sentence was left out" in printed
     monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(path), "--keep-lost", "--json"])
     assert run_main() == 0
     result = json.loads(capsys.readouterr().out)
@@ -229,5 +229,5 @@ def test_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_pa
     press(app, "corpora.use")
     (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
     assert labels.types == {"PER": 2, "LOC": 1}
-    said = " ".join(warning.value for warning in app.warning)
-    assert "the labels of ana were kept" in said
+    warnings = " ".join(warning.value for warning in app.warning)
+    assert "the labels of ana were kept" in warnings

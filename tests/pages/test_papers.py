@@ -44,9 +44,9 @@ def test_page_shows_every_item_of_every_paper() -> None:
     for paper in papers.listed():
         app.session_state["papers.tab"] = paper.name
         app.run()
-        said = texts(app)
+        page_text = texts(app)
         for item in paper.items:
-            assert all(plain(each) in said for each in (item.item, item.shows, item.differs)), item
+            assert all(plain(each) in page_text for each in (item.item, item.shows, item.differs)), item
         shown = {code.value for code in app.code}
         assert shown == {f"python -m core {command}" for item in paper.items for command in item.commands}
         commands |= shown

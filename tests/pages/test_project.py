@@ -119,8 +119,8 @@ def test_run_of_another_project_is_only_counted(ids: Ids) -> None:
 
 def test_address_of_an_unknown_project_lists_the_projects(ids: Ids) -> None:
     app = opened("pages/1_Corpora.py", project="nope")
-    said = seen(app)
-    assert "There is no project 'nope'. Projects: My first project, Leases." in said
+    page_text = seen(app)
+    assert "There is no project 'nope'. Projects: My first project, Leases." in page_text
     assert "Corpora" in [link.proto.label for link in app.sidebar.get("page_link")]
     assert "Leases" in app.error[0].value
     assert '<a href="/?project=leases">Leases</a>' in texts(app)
@@ -183,8 +183,8 @@ def test_project_is_renamed_archived_and_restored(home: Path) -> None:
     assert projects.find("Contracts").slug == "leases"
     press(menu(project="leases"), "project.archive")
     assert projects.find("Contracts").archived
-    said = texts(menu())
-    assert said.index("Archived") < said.index("Contracts")
+    page_text = texts(menu())
+    assert page_text.index("Archived") < page_text.index("Contracts")
     press(menu(project="leases"), "project.unarchive")
     assert not projects.find("Contracts").archived
 

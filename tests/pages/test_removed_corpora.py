@@ -34,8 +34,10 @@ def test_results_names_the_missing_corpora_on_the_tabs_that_need_their_text(
     app = opened_on("pages/6_Results.py", runs.listed("experiment")[0].id)
     for tab in ("By type", "Sentences", "Curves", "Download"):
         app.session_state["results.tab"] = tab
-        said = well(app.run())
-        assert ("is no longer here" in said or "no corpus of this name" in said) == (tab in ("By type", "Sentences"))
+        page_text = well(app.run())
+        assert ("is no longer here" in page_text or "no corpus of this name" in page_text) == (
+            tab in ("By type", "Sentences")
+        )
 
 
 def test_selection_without_its_domain_corpus_keeps_its_map_and_scores(shown: dict[str, str]) -> None:

@@ -82,20 +82,20 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     (runs.get(run_id).path / "run-anyway.txt").write_text(overruled)
     app = opened(PAGE)
     assert not app.error
-    said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
+    page_text, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
     assert [head.value for head in app.header] == [f":green[{found.word}]"]
-    assert f"##### {found.sentence}" in said
+    assert f"##### {found.sentence}" in page_text
     assert found.what.startswith("Helped, ")
-    assert overruled in said
+    assert overruled in page_text
     assert overruled in page
     for part in (found.sentence, found.sure, found.next):
-        assert part in said
+        assert part in page_text
         assert escape(part) in page
-    assert results.weakest_type(run_id) in said
+    assert results.weakest_type(run_id) in page_text
     assert results.weakest_type(run_id) in page
     board = results.board(run_id).leaderboard
     for row in board:
-        assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
+        assert f"{row.mean:.2f} ± {row.sd:.2f}" in page_text
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in page
     assert len(app.get("plotly_chart")) == 3
     assert results.unfound_types(run_id) == []
@@ -116,7 +116,7 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     assert len(table) == 7
     for value in [value for line in table for value in line.values() if value and value[0] in "=+-@"]:
         float(value)  # a number, not a formula
-    columns = said.count("</th>")
+    columns = page_text.count("</th>")
     app.number_input(key="results.price").set_value(1000.0).run()
     assert seen(app).count("</th>") == columns + 1
 
@@ -134,12 +134,12 @@ def test_overlap_of_training_and_test_set_and_harder_sets_are_shown(
     app = opened(PAGE)
     assert ["3 training sentences" in unescape(warning.value) for warning in app.warning] == [True]
     assert plain(board.overlap_words) in [each.value for each in app.markdown]
-    said = texts(app)
-    assert "<b>oov" not in said
+    page_text = texts(app)
+    assert "<b>oov" not in page_text
     for n, row in enumerate(stored["leaderboard"]):
-        assert f"{31.25 + n:.2f} ± 0.50" in said
+        assert f"{31.25 + n:.2f} ± 0.50" in page_text
         if row["verdict"] != "baseline":
-            assert f"({-4.25 - n:+.2f} [-9.00, +1.00])" in said
+            assert f"({-4.25 - n:+.2f} [-9.00, +1.00])" in page_text
     page = finished.html_report(run_id)
     assert "&lt;b&gt;oov&lt;/b&gt;" in page
     assert "31.25" in page
@@ -171,9 +171,9 @@ def test_mean_is_rounded_once_and_equal_on_every_tab(run_id: str) -> None:
                 row["mean"] = sum(row["micro_f1"]) / 3
         finished.returned(runs.get(run), stored)
     trainings = on_tab("All trainings")
-    for said in (finished.html_report(run_id), texts(opened(PAGE)), texts(trainings)):
-        assert "64.27 ± 0.00" in said
-        assert "64.28" not in said
+    for page_text in (finished.html_report(run_id), texts(opened(PAGE)), texts(trainings)):
+        assert "64.27 ± 0.00" in page_text
+        assert "64.28" not in page_text
     assert texts(trainings).count("<tr>") >= 1 + 7  # every training of the experiment
 
 
@@ -228,24 +228,24 @@ def test_two_variants_are_compared_by_type_and_for_experts_by_decoding(run_id: s
             finished.returned(run, result)
     app = on_tab("By type")
     assert not app.warning  # arms of one experiment
-    said = texts(app)
-    assert "&lt;b&gt;COURT&lt;/b&gt;" in said
-    assert "<b>COURT" not in said
-    assert "<td>50.25</td>" not in said
+    page_text = texts(app)
+    assert "&lt;b&gt;COURT&lt;/b&gt;" in page_text
+    assert "<b>COURT" not in page_text
+    assert "<td>50.25</td>" not in page_text
     a, b = (str(app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value) for side in "ab")
     assert b == arm(run_id, "none")
-    assert "A (3 seeds)" in said
+    assert "A (3 seeds)" in page_text
     for score in results.type_scores((a,), (b,)):
         low, high = score.interval_a or (0.0, 0.0)
         assert 0 <= low < score.a < high <= 100
         for part in (f"{score.a:.2f}", f"{score.difference:+.2f}", f"[{low:.1f}, {high:.1f}]"):
-            assert part in said
-    assert f"{results.macro_f1((a,)):.2f}" in said
+            assert part in page_text
+    assert f"{results.macro_f1((a,)):.2f}" in page_text
     preferences.set_expert(True)
-    said = texts(app.run())
+    page_text = texts(app.run())
     for n in range(len(results.board(run_id).leaderboard)):
-        assert f"<td>{50.25 + n:.2f}</td>" in said
-        assert f"<td>{61.5 + n:.2f}</td>" in said
+        assert f"<td>{50.25 + n:.2f}</td>" in page_text
+        assert f"<td>{61.5 + n:.2f}</td>" in page_text
 
 
 def rows(run_id: str) -> list[str]:
@@ -261,19 +261,19 @@ def test_predictions_of_two_variants_are_shown_with_counted_mistakes(run_id: str
     gold_a = sum(set(r.a) == set(entities_of(r.sentence)) != set(r.b) for r in every)
     assert f"{gold_a} of 150" in texts(app)
     app.selectbox(key="results.beside.show").select("all").run()
-    said = texts(app)
-    assert "150 of 150" in said
+    page_text = texts(app)
+    assert "150 of 150" in page_text
     for colour in (plot.GOLD, plot.ARM_A, plot.ARM_B):
-        assert f"--c:{charts.css_colour(colour)}" in said
+        assert f"--c:{charts.css_colour(colour)}" in page_text
     for raw in (finished.NASTY, "<b>COURT"):
-        assert raw not in said
-    assert "&lt;img src=x" in said
-    assert "test1.pdf, page 1<" in said
+        assert raw not in page_text
+    assert "&lt;img src=x" in page_text
+    assert "test1.pdf, page 1<" in page_text
     for kind in mistakes.KINDS:
         n, m = (sum(one.kind == kind for row in every for one in getattr(row, side)) for side in ("wrong_a", "wrong_b"))
-        assert re.search(f'>{kind}</td><td>[^<]*</td><td class="w-number">{n}</td><td class="w-number">{m}<', said)
+        assert re.search(f'>{kind}</td><td>[^<]*</td><td class="w-number">{n}</td><td class="w-number">{m}<', page_text)
     for css in ("w-missed", "w-wrong-type"):
-        assert re.search(f'<mark class="w-entity {css}"[^>]*>[^<]* <small>', said)
+        assert re.search(f'<mark class="w-entity {css}"[^>]*>[^<]* <small>', page_text)
     of_a, of_b = (
         {row.type: row for row in mistakes.by_type((row.sentence.entities or (), getattr(row, side)) for row in every)}
         for side in ("wrong_a", "wrong_b")
@@ -281,7 +281,7 @@ def test_predictions_of_two_variants_are_shown_with_counted_mistakes(run_id: str
     for name in finished.TYPES:
         cells = [f"{of_a[name].right:,} / {of_b[name].right:,}"]
         cells += [f"{of_a[name].kinds[kind]:,} / {of_b[name].kinds[kind]:,}" for kind in mistakes.KINDS]
-        assert re.search("</td>[^\n]*?".join(re.escape(cell) for cell in cells), said), name
+        assert re.search("</td>[^\n]*?".join(re.escape(cell) for cell in cells), page_text), name
     app.multiselect(key="results.beside.kinds").select("wrong type")
     app.multiselect(key="results.beside.types").select("DATE").run()
     fewer = [
@@ -289,10 +289,10 @@ def test_predictions_of_two_variants_are_shown_with_counted_mistakes(run_id: str
         for row in every
         if any(one.kind == "wrong type" and "DATE" in one.types for one in (*row.wrong_a, *row.wrong_b))
     ]
-    said = texts(app)
-    assert f"{len(fewer)} of 150" in said
+    page_text = texts(app)
+    assert f"{len(fewer)} of 150" in page_text
     n = sum(one.kind == "missed" and one.types == {"DATE"} for row in every for one in row.wrong_a)
-    assert re.search(f'>missed</td><td>[^<]*</td><td class="w-number">{n}</td>', said)
+    assert re.search(f'>missed</td><td>[^<]*</td><td class="w-number">{n}</td>', page_text)
 
 
 def test_every_format_can_be_downloaded_and_a_failed_copy_hides_nothing(
@@ -355,8 +355,8 @@ def test_experiment_with_missing_runs_or_corpora_names_them(run_id: str) -> None
     corpora.remove(corpora.roles()["dev"])
     assert "the taggers of random 10" in results.missing(run_id)
     app = opened(PAGE)
-    for said in (seen(app), unescape(finished.html_report(run_id))):
-        assert "the taggers of random 10" in said
+    for page_text in (seen(app), unescape(finished.html_report(run_id))):
+        assert "the taggers of random 10" in page_text
 
 
 def test_single_training_is_compared_only_between_its_seeds(home: Path) -> None:
@@ -372,10 +372,10 @@ def test_single_training_is_compared_only_between_its_seeds(home: Path) -> None:
     assert not app.get("plotly_chart")
     assert f"{results.type_scores((run.id,), (run.id,))[0].a:.2f}" in texts(app)
     app = on_tab("Sentences")
-    said = texts(app)
+    page_text = texts(app)
     wrong = [row for row in results.side_by_side(run.id, 1, run.id, 1) if row.wrong_a]
-    assert f"{len(wrong)} of 150" in said
-    assert "<strong>B</strong>" not in said
+    assert f"{len(wrong)} of 150" in page_text
+    assert "<strong>B</strong>" not in page_text
     app.selectbox(key=f"results.beside.seed.b.{run.id}").select(2).run()
     assert "<strong>B</strong>" in texts(app)
     other = finished.tuned(home, {**made, "test": made["dev"]}, "tiny", 0.6)
@@ -388,10 +388,10 @@ def test_trainings_with_different_options_get_a_warning_naming_them(home: Path) 
     finished.tuned(home, made, "tiny", 0.5)
     other = {**made, "train": made["dev"], "dev": made["train"]}
     finished.tuned(home, other, "tiny", 0.6, epochs=6, preset="custom")
-    [said] = [unescape(warning.value) for warning in opened(PAGE).warning]
+    [warning_text] = [unescape(warning.value) for warning in opened(PAGE).warning]
     for part in ("epochs (6 against", "preset (custom against quick)", "train (my dev against my train)"):
-        assert part in said
-    assert "init" not in said
+        assert part in warning_text
+    assert "init" not in warning_text
     finished.tuned(home, made, "tiny", 0.55, learning_rate=0.2, epochs=7)
     finished.tuned(home, made, "minilm", 0.6)
     app = opened(PAGE)

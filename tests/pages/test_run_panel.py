@@ -106,12 +106,12 @@ def test_running_run_shows_progress_of_run_and_step_and_where_it_computes(
     assert whole.proto.value == 91
     assert part.proto.text.startswith(plain("Training · 20 of 60 steps"))
     assert part.proto.value == 33
-    said = texts(app)
-    assert "Nothing leaves this machine" in said
+    page_text = texts(app)
+    assert "Nothing leaves this machine" in page_text
     Where(on="ray:head:6379").keep(run.path)
-    said = texts(app.run())
-    assert "Nothing leaves this machine" not in said
-    assert f"Sentences go to {plain('ray:head:6379')}" in said
+    page_text = texts(app.run())
+    assert "Nothing leaves this machine" not in page_text
+    assert f"Sentences go to {plain('ray:head:6379')}" in page_text
 
 
 def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
@@ -148,12 +148,12 @@ def test_home_lists_eight_runs_with_their_outcome_or_all(made: dict[str, Corpus]
     title = plain("Pre-train tiny on my task")
     assert texts(app).count(title) == 8
     app.toggle(key="home.all").set_value(True).run()
-    said = texts(app)
-    assert said.count(title) == 10 + 1  # the last one is part of the experiment
-    assert plain("Measure names and contexts of my labels") in said
+    page_text = texts(app)
+    assert page_text.count(title) == 10 + 1  # the last one is part of the experiment
+    assert plain("Measure names and contexts of my labels") in page_text
     found = results.finding(run.id)
-    assert plain(" ".join(found.parts)) in said  # in the list
-    assert plain(f"{found.what.removeprefix(found.word)} {found.next}") in said  # the answer above it
+    assert plain(" ".join(found.parts)) in page_text  # in the list
+    assert plain(f"{found.what.removeprefix(found.word)} {found.next}") in page_text  # the answer above it
 
 
 def test_cancelled_import_says_that_nothing_was_added(home: Path, tmp_path: Path) -> None:

@@ -87,9 +87,9 @@ def test_name_of_a_run_is_shown_in_every_list(home: Path, three: list[Run]) -> N
 
 def test_several_runs_are_compared_pinned_and_archived_together(home: Path, three: list[Run]) -> None:
     app = opened(PAGE, {"runs.picked": [run.id for run in three[:2]], "runs.diff.command": True})
-    said = texts(app)
-    assert "<td>epochs</td><td>3</td><td>4</td>" in said
-    assert "<td>preset</td>" not in said  # equal in both, so not listed
+    page_text = texts(app)
+    assert "<td>epochs</td><td>3</td><td>4</td>" in page_text
+    assert "<td>preset</td>" not in page_text  # equal in both, so not listed
     assert len(app.get("vega_lite_chart")) == 1
     assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(codes(app)))
     for pinned in (True, False):

@@ -92,23 +92,23 @@ def test_source_that_cannot_be_compared_has_a_reason(case: str, seal: Seal) -> N
     more = {"measure": ("tvc",), "sizes": 1, "min_source_tokens": 1_000} if case != "no shared word" else {}
     runs.execute("similarity", {**options, **DRAWN, **more})
     app = well(opened(PAGE))
-    said = texts(app)
-    assert ">nan" not in said
+    page_text = texts(app)
+    assert ">nan" not in page_text
     if case == "one source":
         assert "one source cannot be compared" in app.info[0].value
     elif case == "too small":
-        assert "too small to compare" in said
+        assert "too small to compare" in page_text
     else:
-        assert "not measured" in said
+        assert "not measured" in page_text
         assert any("shares no word" in warning.value for warning in app.warning)
 
 
 def test_pasted_table_is_correlated_and_an_invalid_line_is_named() -> None:
     app = press_labelled(opened(PAGE), "Insert Table 3 of Dai et al. 2019")
-    said = texts(app)
+    page_text = texts(app)
     for r in ("-0.618", "-0.748", "0.667", "0.739", "**48 of 60**", "6 of 6", "+3.42 [+3.02, +3.82]"):
-        assert r in said
-    assert plain("15 of 23 sources (chance 11.7, p = 0.12)") in said
+        assert r in page_text
+    assert plain("15 of 23 sources (chance 11.7, p = 0.12)") in page_text
     assert not any(each.proto.expanded for each in app.expander if "correlation" in each.label)
     app.text_area[0].set_value("target,source,ppl\na,x,close\na,y,2")
     next(each for each in app.button if each.label == "Correlate").click().run()

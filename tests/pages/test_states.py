@@ -143,10 +143,10 @@ def test_every_page_shows_the_progress_of_running_runs(
     app = opened(page)
     links = [link.proto for link in app.sidebar.get("page_link") if "run=" in link.proto.query_string]
     bars = [bar.proto.text for bar in app.sidebar.get("progress")]
-    said = {link.query_string.partition("run=")[2].split("&")[0]: bar for link, bar in zip(links, bars, strict=True)}
-    assert set(said) == {run.id for run in working[1].values()}
-    assert said[working[1]["random"].id].startswith("Part 3 of 6")
-    assert plain("by random") in said[working[1]["ngram-perplexity"].id]  # the run that it waits for
+    bar_of = {link.query_string.partition("run=")[2].split("&")[0]: bar for link, bar in zip(links, bars, strict=True)}
+    assert set(bar_of) == {run.id for run in working[1].values()}
+    assert bar_of[working[1]["random"].id].startswith("Part 3 of 6")
+    assert plain("by random") in bar_of[working[1]["ngram-perplexity"].id]  # the run that it waits for
 
 
 @pytest.mark.parametrize("page", ALL)

@@ -22,9 +22,9 @@ def test_study_page_and_report_show_the_same_answers_plots_and_table(home: Path)
     app = opened_on(PAGE, run.id)
     assert not app.error
     assert app.header[0].value == f":green[{found.word}]"
-    said, page = seen(app), finished.html_report(run.id)
+    page_text, page = seen(app), finished.html_report(run.id)
     for part in (found.sentence, found.sure, found.next):
-        assert part in said
+        assert part in page_text
         assert part in page
     shown_as = {element.value for element in app.markdown}
     assert {plain(sentence) for sentence in words.study_answer(results.study_board(run.id))} <= shown_as
@@ -32,7 +32,7 @@ def test_study_page_and_report_show_the_same_answers_plots_and_table(home: Path)
     assert len(alts) == 2  # selection, pre-training
     assert "+1.00" in alts[0]
     for shown in ("on average: +1.00 [", "on average: +5.00", "yes: +1.00 [", "no evidence: +1.00 [", "p = "):
-        assert shown in said
+        assert shown in page_text
     for shown in (texts(app), page):
         assert finished.NASTY not in shown
     assert page.count("<svg") == 2

@@ -418,9 +418,9 @@ def test_running_training_shows_its_curves_and_can_be_cancelled(
     dev = next(corpora.find(parts["dev"]).batches())
     right, wrong = (Prediction(entities=entities or (), confidence=()) for entities in (dev[0].entities, ()))
     watched.writer(first.checkpoints / "seed-1")(3, dev, [right, right, wrong, right] * 5)
-    said = texts(opened(PAGE))
-    assert "after epoch 3" in said
-    assert (said.count("<li>✓ "), said.count("labelled: ")) == (8, 2)
+    page_text = texts(opened(PAGE))
+    assert "after epoch 3" in page_text
+    assert (page_text.count("<li>✓ "), page_text.count("labelled: ")) == (8, 2)
     widget(app, f"training.types.{first.id}").set_value(["PER"])
     values = np.random.default_rng(0).normal(size=5_000).tolist()
     log(first, *(metric("loss@1", value, 41 + step) for step, value in enumerate(values)))
@@ -451,17 +451,17 @@ def test_cancelled_training_names_its_checkpoint_and_can_be_resumed(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tuned(parts, *POINTS, ("cancelled", {}))
-    said = texts(opened(PAGE))
-    assert "No checkpoint was written yet" in said
+    page_text = texts(opened(PAGE))
+    assert "No checkpoint was written yet" in page_text
     for name in ("checkpoints/seed-1/checkpoint-12/trainer_state.json", "artifacts/model/config.json"):
         (run.path / name).parent.mkdir(parents=True)
         (run.path / name).write_text("{}")
     resumed: list[str] = []
     monkeypatch.setattr(runs, "resume", lambda run_id, *where, agreed: resumed.append(run_id))
     app = opened(PAGE)
-    said = texts(app)
-    assert "checkpoint of step 12" in said
-    assert plain(str(run.artifacts / "model")) in said
+    page_text = texts(app)
+    assert "checkpoint of step 12" in page_text
+    assert plain(str(run.artifacts / "model")) in page_text
     assert len(charts(app)) >= 2
     assert any("Stopped" in badge.value for badge in app.markdown)
     assert SMALLER not in labels(app)  # memory did not run out
@@ -539,18 +539,18 @@ def test_finished_tagger_shows_its_scores_and_how_to_load_it(parts: Parts) -> No
     assert not app.error
     assert not any("Stopped" in badge.value for badge in app.markdown)
     assert {"62.0", "59.5"} <= set(metrics(app).values())  # test F1, micro and macro
-    said = texts(app)
+    page_text = texts(app)
     for part in ("55.5, 56.5", "60.0, 64.0", "0.163 before and 0.021 after the temperature 1.75", "87.5", "33.2"):
-        assert part in said
+        assert part in page_text
     for part in ("70.00 [61.2, 77.5]", "<td>50.00</td>", "59.50"):
-        assert part in said
-    assert "0.400 as it came" not in said  # the calibration of a seed that was not kept
+        assert part in page_text
+    assert "0.400 as it came" not in page_text  # the calibration of a seed that was not kept
     code = [block.value for block in app.code]
     assert str(folder) in code
     assert any(f'pipeline("token-classification", {str(folder)!r}' in block for block in code)
     assert any("A card of <img src=x>" in block for block in code)
     for raw in ("<img", "<b>ORG"):
-        assert raw not in said
+        assert raw not in page_text
     finish(run, fine_tuned([60.0, 0.5], dev=[61.5, 0.0], model=str(folder)))
     assert "Seed 2 learnt nothing" in texts(opened(PAGE))
 

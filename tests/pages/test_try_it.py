@@ -129,12 +129,12 @@ def test_two_taggers_are_shown_side_by_side_with_their_differences(taggers: tupl
     assert list(found) == [good, bad]
     a, b = trial.compared(list(found.values()))
     assert any(one.difference for one in (*a, *b))
-    body, said = shown(app), unescape(texts(app))
+    body, page_text = shown(app), unescape(texts(app))
     assert body.count("<tr>") == 1 + 2
     assert body.count("· not B") == sum(one.difference == "only here" for one in a)
     assert body.count("· not A") == sum(one.difference == "only here" for one in b)
-    assert f"**{sum(not one.difference for one in a)} found by both**" in said
-    assert "epochs (6 against 1)" in said
+    assert f"**{sum(not one.difference for one in a)} found by both**" in page_text
+    assert "epochs (6 against 1)" in page_text
     app.toggle(key="results.try.differing").set_value(True).run()
     differing = {one.span.paragraph for one in (*a, *b) if one.difference}
     assert shown(app).count("<tr>") == 1 + len(differing)
