@@ -10,7 +10,7 @@ class Recorder(Silent):
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.metrics: list[tuple[str, float, int | None]] = []
-        self.told: list[tuple[int, int | None, str]] = []
+        self.progressed: list[tuple[int, int | None, str]] = []
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -19,7 +19,7 @@ class Recorder(Silent):
         self.metrics.append((name, value, step))
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        self.told.append((done, total, unit))
+        self.progressed.append((done, total, unit))
 
 
 class Canceller(Silent):

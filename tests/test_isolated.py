@@ -82,7 +82,7 @@ def test_a_killed_reader_is_a_clear_error(how: str, why: str) -> None:
         ask(how)
 
 
-def test_a_reader_without_end_is_killed_with_its_children(tmp_path: Path) -> None:
+def test_an_endless_reader_is_killed_with_its_children(tmp_path: Path) -> None:
     """The process and its child hold the pipe, which closes once both have ended."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -177,10 +177,10 @@ def test_selection_prefers_sentences_of_the_same_language(language: Language, se
         vectors = np.ones((size, 4), dtype=np.float16) / 2
         return Source(corpus=corpus, vectors=vectors, norms=np.ones(size, dtype=np.float32))
 
-    made, ear = make_strategy(strategy, {}, 1), Recorder()
+    made, recorder = make_strategy(strategy, {}, 1), Recorder()
     of_task = source(seal(task, "task"), len(task))
-    made.prepare({Role.TASK: of_task, Role.DOMAIN: source(seal(domain, "domain"), len(domain))}, ear)
-    assert not [note for note in ear.notes if "share no word" in note]
+    made.prepare({Role.TASK: of_task, Role.DOMAIN: source(seal(domain, "domain"), len(domain))}, recorder)
+    assert not [note for note in recorder.notes if "share no word" in note]
     rows = [sentence(text) for text in domain]
     ids = np.array([int(row.id, 16) for row in rows], dtype=np.uint64)
     scores = made.score(Batch(ids=ids, sentences=rows, vectors=np.ones((len(rows), 4), dtype=np.float16) / 2))
@@ -188,8 +188,8 @@ def test_selection_prefers_sentences_of_the_same_language(language: Language, se
     assert own.max() < other.min() if strategy == "ngram-perplexity" else own.min() > other.max()
     if strategy == "classifier" and language.dense:  # a note reports that D_C shares no word with T_C
         apart = source(seal(kitchen(40), "apart"), 40)
-        made.prepare({Role.TASK: of_task, Role.DOMAIN: apart}, ear)
-        assert [note for note in ear.notes if "share no word" in note]
+        made.prepare({Role.TASK: of_task, Role.DOMAIN: apart}, recorder)
+        assert [note for note in recorder.notes if "share no word" in note]
 
 
 def test_similarity_ignores_tokenisation_and_separates_languages(language: Language, seal: Seal) -> None:
@@ -202,15 +202,15 @@ def test_similarity_ignores_tokenisation_and_separates_languages(language: Langu
     own = sampled(language.texts, "own")
     cut = sampled([" ".join(tokenize(text)) for text in language.texts], "cut")
     strange = sampled(kitchen(len(language.texts)), "strange")
-    ear = Recorder()
+    recorder = Recorder()
     for name in ("tvc", "ppl", "tvcc"):
         measure = make_measure(name, {}, seed=0, vocabulary_size=500)
         self_, tokens, far = (
-            measure.compare(measure.fit(source, Silent()), own, ear).value for source in (own, cut, strange)
+            measure.compare(measure.fit(source, Silent()), own, recorder).value for source in (own, cut, strange)
         )
         assert self_ == tokens
         assert far > 2 * self_ if name == "ppl" else self_ == 100 > 2 * far
-    assert any(note.startswith("content words covered") and "is for English" in note for note in ear.notes)
+    assert any(note.startswith("content words covered") and "is for English" in note for note in recorder.notes)
 
 
 def test_tagger_finds_training_entities_in_text_of_every_script(language: Language) -> None:

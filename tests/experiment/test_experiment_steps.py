@@ -203,7 +203,7 @@ def test_two_nodes_give_the_leaderboard_of_one_process_despite_a_kill(
 
 
 @ray
-def test_an_experiment_goes_on_without_a_node_that_is_killed(
+def test_an_experiment_continues_without_a_killed_node(
     home: Path, expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(home)

@@ -125,9 +125,9 @@ class TestGolden:
     """SOURCES.md, Golden numbers."""
 
     def test_order_5_equals_the_golden_numbers(self) -> None:
-        ear = Recorder()
-        model = KneserNey.fit(TRAIN, report=ear)
-        (note,) = ear.notes
+        recorder = Recorder()
+        model = KneserNey.fit(TRAIN, report=recorder)
+        (note,) = recorder.notes
         assert "too small" in note
         assert "2, 3, 4, 5" in note
         assert len(model.vocabulary) - 1 == 12

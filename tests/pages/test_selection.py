@@ -169,7 +169,7 @@ def test_shown_command_exports_the_same_folder_of_a_diverse_selection(
     assert (written / "selected.parquet").read_bytes() == (kept / "selected.parquet").read_bytes()
 
 
-def test_budget_is_kept_on_every_page_until_it_is_set_back(run_id: str, downloads: list[tuple[str, bytes]]) -> None:
+def test_budget_is_kept_on_every_page_until_it_is_reset(run_id: str, downloads: list[tuple[str, bytes]]) -> None:
     app = opened(SELECTION, {COMMAND: True})
     app.slider[0].set_value(30.2).run()
     app.switch_page(CORPORA).run()

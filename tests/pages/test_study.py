@@ -100,7 +100,7 @@ def test_interval_much_wider_than_the_others_is_cut(home: Path) -> None:
     assert figure["layout"]["yaxis"]["categoryarray"][-1].startswith("&lt;img src=x")
 
 
-def test_study_says_that_no_tagger_learnt_anything_before_all_else(home: Path) -> None:
+def test_study_states_first_that_no_tagger_learnt_anything(home: Path) -> None:
     """Two variants that learnt nothing must not be called equal."""
     result = results.study_board(finished.study(home, (0.0, 0.0)).id)
     first, second = (replace(task, learnt=False) for task in result.tasks)

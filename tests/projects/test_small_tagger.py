@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Path:
     return model.parents[1]
 
 
-def test_small_tagger_takes_little_room_and_becomes_the_same_tagger_again(run: Path) -> None:
+def test_small_tagger_is_small_and_restores_the_same_tagger(run: Path) -> None:
     model = run / ARTIFACTS / "model"
     before = load_file(model / WEIGHTS)
     shrink(run)

@@ -121,7 +121,7 @@ def test_a_hostile_project_file_is_refused_and_leaves_nothing(name: str, home: P
     assert not list(tmp_path.rglob("out"))
 
 
-def test_well_compressed_predictions_are_not_a_bomb(home: Path) -> None:
+def test_well_compressed_predictions_are_not_refused_as_a_bomb(home: Path) -> None:
     """A tagger that learnt nothing writes the same line for every sentence."""
     predictions: Files = {"runs/x/artifacts/predictions-test-1.jsonl": b'{"entities": []}\n' * 200_000}
     assert projects.bring_in(io.BytesIO(packed(predictions)), "given.zip").name == "Brought"

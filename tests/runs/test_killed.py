@@ -121,7 +121,7 @@ def forked(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> Callable
 def test_a_tagger_stopped_and_then_killed_equals_the_undisturbed_one(
     finetune: Options, forked: Callable[[], None]
 ) -> None:
-    calm = undisturbed("finetune", finetune)
+    expected = undisturbed("finetune", finetune)
     forked()
     run = begin("finetune", finetune)
     until(lambda: "dev_f1@1" in run.state().metrics)
@@ -141,19 +141,19 @@ def test_a_tagger_stopped_and_then_killed_equals_the_undisturbed_one(
     killed_within_an_epoch(run, 60, so_far)
     resumed = finished("finetune", finetune)
     assert (resumed.id, run.state().attempts) == (run.id, 3)
-    assert comparable(resumed) == calm
+    assert comparable(resumed) == expected
 
 
 def test_an_encoder_killed_within_an_epoch_equals_the_undisturbed_one(
     pretrain: Options, forked: Callable[[], None]
 ) -> None:
-    calm = undisturbed("pretrain", pretrain)
+    expected = undisturbed("pretrain", pretrain)
     forked()
     run = begin("pretrain", pretrain)
     step, so_far = killed_within_an_epoch(run, 57), run.events()[1]
     resumed = finished("pretrain", pretrain)
     assert resumed.id == run.id
-    assert comparable(resumed) == calm
+    assert comparable(resumed) == expected
     since = [event.data for event in run.events(so_far)[0] if event.kind == "metric"]
     assert (
         min(data["step"] or 0 for data in since if data["name"] == "loss") > step
@@ -189,9 +189,12 @@ def test_a_difficulty_run_killed_within_a_fold_equals_the_undisturbed_one(
 ) -> None:
     corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2, "context_epochs": 4, "entity_epochs": 4}
-    calm = finished("difficulty", options)
-    expected, table = {**calm.result(), "seconds": 0}, (calm.artifacts / "mentions.parquet").read_bytes()
-    removals.remove_run(calm.id)
+    expected_run = finished("difficulty", options)
+    expected, table = (
+        {**expected_run.result(), "seconds": 0},
+        (expected_run.artifacts / "mentions.parquet").read_bytes(),
+    )
+    removals.remove_run(expected_run.id)
 
     def chunks() -> dict[str, int]:
         return {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npz")}

@@ -186,11 +186,11 @@ def test_shared_vocabulary_size_removes_the_advantage_of_small_sources() -> None
 
 
 def test_source_without_any_target_word_is_noted() -> None:
-    each, ear = measure("ppl", size=50), Recorder()
-    found = each.compare(each.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), ear)
+    each, recorder = measure("ppl", size=50), Recorder()
+    found = each.compare(each.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), recorder)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
-    assert ear.notes == ["perplexity: the source contains no word of latin, so the value shows only that."]
+    assert recorder.notes == ["perplexity: the source contains no word of latin, so the value shows only that."]
 
 
 @given(ENGLISH, ENGLISH)
@@ -221,10 +221,10 @@ def test_tvcc_equals_tvc_of_content_words(source: Text, target: Text) -> None:
 def test_built_in_word_list_notes_that_it_is_english() -> None:
     text = "In 1999 the early family quickly moved to Oslo , where they didn t ever reply : 3rd try ."
     assert content_words(text.split()) == {"early", "family", "moved", "Oslo", "reply", "3rd", "try"}
-    ear, each = Recorder(), measure("tvcc")
+    recorder, each = Recorder(), measure("tvcc")
     german = sample(["Der Hund schläft auf dem Sofa", "Die Katze jagt eine Maus"], "deutsch")
-    each.compare(each.fit(german, Silent()), german, ear)
-    assert "deutsch are English function words" in ear.notes[0]
+    each.compare(each.fit(german, Silent()), german, recorder)
+    assert "deutsch are English function words" in recorder.notes[0]
 
 
 def install_spacy(monkeypatch: pytest.MonkeyPatch, models: list[str]) -> None:
@@ -332,11 +332,11 @@ def test_missing_frequent_or_shared_words_are_refused() -> None:
 
 
 def test_progress_counts_tokens_of_all_epochs_and_cancel_stops_at_once() -> None:
-    ear, stop = Recorder(), Canceller(3)
-    measure("wvv").fit(NEAR, ear)
-    done = [first for first, _, _ in ear.told]
+    recorder, stop = Recorder(), Canceller(3)
+    measure("wvv").fit(NEAR, recorder)
+    done = [first for first, _, _ in recorder.progressed]
     assert done == sorted(done)
-    assert {(total, unit) for _, total, unit in ear.told} == {(5 * NEAR.n_tokens, "tokens")}
+    assert {(total, unit) for _, total, unit in recorder.progressed} == {(5 * NEAR.n_tokens, "tokens")}
     assert done[-1] > 4 * NEAR.n_tokens
     with pytest.raises(Cancelled):
         measure("wvv", skipgram_epochs=50).fit(NEAR, stop)

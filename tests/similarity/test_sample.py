@@ -44,13 +44,13 @@ def test_smaller_cap_is_a_subset_of_the_same_seed(corpus: Corpus) -> None:
 
 
 def test_several_corpora_are_sampled_as_one_source(corpus: Corpus, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, ear = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second"), Recorder()
+    first, second, recorder = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second"), Recorder()
     found = drawn(first, second)
     assert found.n_tokens == 18
     assert {words[0] for words in drawn(first, second, cap=9, seed=3).sentences} == {"apples", "pears"}
     monkeypatch.setattr("core.similarity.base.BLOCK", 100)
-    drawn(corpus, seal(["pears are green"]), report=ear)
-    assert [(done, total) for done, total, _ in ear.told] == [(0, 301), (100, 301), (200, 301), (300, 301)]
+    drawn(corpus, seal(["pears are green"]), report=recorder)
+    assert [(done, total) for done, total, _ in recorder.progressed] == [(0, 301), (100, 301), (200, 301), (300, 301)]
     assert drawn(seal(["one two", sentence(""), "three"])).sentences == [("one", "two"), ("three",)]
     with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
         drawn(seal([sentence(" ")]), name="blank")

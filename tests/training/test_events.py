@@ -75,7 +75,7 @@ def test_first_and_last_step_are_logged_and_nothing_is_printed(
     report, saved = Listener(), list[Mapping[str, Any]]()
     train(tmp_path, report, seed=3)
     assert report.steps("loss@3") == report.steps("learning_rate@3") == [1, 10]
-    assert (report.told[0], report.told[-1]) == ((0, 10, "steps"), (10, 10, "steps"))
+    assert (report.progressed[0], report.progressed[-1]) == ((0, 10, "steps"), (10, 10, "steps"))
     assert "gpu_memory_gb@3" not in {name for name, *_ in report.metrics}
     assert capsys.readouterr().out == ""
     monkeypatch.setattr(events, "LOG_SECONDS", 0.0)
@@ -108,7 +108,7 @@ def test_cancelled_training_saves_a_checkpoint_and_resumes_exactly(tmp_path: Pat
     with pytest.raises(Cancelled):
         train(run, report, saved=saved.append)
     assert saved == [{"name": "checkpoint-7", "step": 7}]
-    assert report.steps("loss")[-1] == report.told[-1][0] == 7
+    assert report.steps("loss")[-1] == report.progressed[-1][0] == 7
     for step, state in ((8, '{"epoch": 1'), (9, None)):  # incomplete checkpoints are ignored
         (run / f"checkpoint-{step}").mkdir()
         (run / f"checkpoint-{step}" / "model.safetensors").write_bytes(b"")
@@ -118,7 +118,7 @@ def test_cancelled_training_saves_a_checkpoint_and_resumes_exactly(tmp_path: Pat
     assert found == run / "checkpoint-7"
     again = Listener()
     resumed = train(run, again, resume=found)
-    assert again.told[0] == (7, 10, "steps")
+    assert again.progressed[0] == (7, 10, "steps")
     assert last_checkpoint(tmp_path) is None
     assert torch.equal(weights(resumed), weights(train(tmp_path / "calm", Listener())))
 

@@ -218,7 +218,7 @@ def same(lm: MaskedLM, other: MaskedLM) -> None:
 
 
 def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
-    undisturbed_model, resumed_model, ear = model(), model(), Recorder()
+    undisturbed_model, resumed_model, recorder = model(), model(), Recorder()
     undisturbed = pretrain(
         undisturbed_model, piles(undisturbed_model), SETTINGS, folder=tmp_path / "undisturbed", report=Silent()
     )
@@ -234,23 +234,23 @@ def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
     assert undisturbed.dev_loss[-1] < undisturbed.before["dev_loss_task"]
     same(undisturbed_model, resumed_model)
     fast, last = replace(SETTINGS, epochs=4, learning_rate=0.3), model()
-    found = pretrain(last, piles(last), fast, folder=tmp_path / "last", report=ear)
+    found = pretrain(last, piles(last), fast, folder=tmp_path / "last", report=recorder)
     assert len(found.dev_loss) == 4  # without patience, the last epoch is kept and a note names a better epoch
-    assert any("patience would keep the best one" in note for note in ear.notes) == (np.argmin(found.dev_loss) < 3)
+    assert any("patience would keep the best one" in note for note in recorder.notes) == (np.argmin(found.dev_loss) < 3)
     assert not (tmp_path / "last" / "best.safetensors").exists()
 
 
 def test_training_cancelled_at_early_stopping_resumes_exactly(tmp_path: Path) -> None:
     """Dev loss rises after the first epoch; the run is cancelled in the evaluation that ends the training."""
     rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
-    undisturbed_model, resumed_model, ear = model(), model(), Recorder()
+    undisturbed_model, resumed_model, recorder = model(), model(), Recorder()
     undisturbed = pretrain(
-        undisturbed_model, one_text(undisturbed_model), rising, folder=tmp_path / "undisturbed", report=ear
+        undisturbed_model, one_text(undisturbed_model), rising, folder=tmp_path / "undisturbed", report=recorder
     )
     best = int(np.argmin(undisturbed.dev_loss))
     assert len(undisturbed.dev_loss) == best + 3 < 8
     assert undisturbed.steps < 56
-    assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in ear.notes)
+    assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in recorder.notes)
     own: dict[str, Any] = {"events": EventCallback(Silent()), "rate": 0.0, "report": Silent()}
     laid, given = steps(examples(undisturbed_model), pieces=2048), one_text(undisturbed_model)
     trainer = Pretraining(undisturbed_model, laid, rising, piles=given, folder=tmp_path / "again", **own)

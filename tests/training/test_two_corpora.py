@@ -96,9 +96,9 @@ def test_alternating_steps_use_single_sentences_of_each_corpus(tmp_path: Path) -
     assert {one.text for ((one, _, source),) in epoch if source == ASSISTING} == {one.text for one in OTHER}
     assert sorted(one.text for ((one, _, source),) in epoch if source == PRIMARY) == sorted(s.text for s in TRAIN)
 
-    ear = Recorder()
-    trained(tmp_path, replace(IN_TURN, epochs=1), TRAIN, 0.1, ear)
-    assert ear.told[-1][1] == 2 * len(TRAIN)
+    recorder = Recorder()
+    trained(tmp_path, replace(IN_TURN, epochs=1), TRAIN, 0.1, recorder)
+    assert recorder.progressed[-1][1] == 2 * len(TRAIN)
 
 
 def test_weights_roll_back_and_the_rate_falls_when_dev_loss_rises(
