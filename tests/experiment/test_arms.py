@@ -480,11 +480,11 @@ def test_each_test_set_is_compared_with_none_on_the_same_set(corpora: Library, t
             table.save(tmp_path / arm / f"evaluation-{split}-{seed}.npz")
     about = SimpleNamespace(config={"seeds": [1, 2], "test": ["test", "hard"]})
     system, control = (SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=about) for name in ("arm", "none"))
-    (found,) = leaderboard.further_tests([system], [control], corpora, seed=0)  # type: ignore[list-item]
-    assert found.test == "hard"
-    assert found.micro_f1 == pytest.approx([60, 70])
-    assert (found.mean, found.sd, found.delta) == pytest.approx((65, 50**0.5, 35))
-    assert found.interval[0] < 35 < found.interval[1]
+    (further,) = leaderboard.further_tests([system], [control], corpora, seed=0)  # type: ignore[list-item]
+    assert further.test == "hard"
+    assert further.micro_f1 == pytest.approx([60, 70])
+    assert (further.mean, further.sd, further.delta) == pytest.approx((65, 50**0.5, 35))
+    assert further.interval[0] < 35 < further.interval[1]
     (same,) = leaderboard.further_tests([control], [control], corpora, seed=0)  # type: ignore[list-item]
     assert (same.delta, same.interval) == (0, (0, 0))
 
