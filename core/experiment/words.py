@@ -215,7 +215,7 @@ def _early(result: ExperimentResult | StudyResult) -> str:
     if test is None or test.adjusted is None:
         return ""
     return (
-        f"The plan ended early. With its {len(test.looks)} looks, the difference to {test.against} lies between "
+        f"The plan ended early. With its {len(test.looks)} interim analyses, the difference to {test.against} lies between "
         f"{points(test.adjusted[0])} and {points(test.adjusted[1])}.{_TOO_LARGE * (test.ended in FOUND)}"
     )
 
@@ -554,7 +554,7 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
         early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early."
     if early and test.adjusted:
         early = (
-            f"{early} Allowing for the looks, the 95% interval is {range_in_words(test.adjusted)}."
+            f"{early} Allowing for the interim analyses, the 95% interval is {range_in_words(test.adjusted)}."
             f"{_TOO_LARGE * (test.ended in FOUND)}"
         )
     had = f"a true difference of {test.effect:+g} points would be shown at the end in {test.chance:.0%} of cases"

@@ -250,7 +250,7 @@ def test_shown_gain_omits_power_and_early_end_states_wider_interval() -> None:
     result = ExperimentResult(leaderboard=[NONE, helped], curve=[], hours={}, foretold=plan, planned=planned)
     found = of_experiment(result).sure
     assert "Before it started" not in found
-    assert "With its 3 looks, the difference to none lies between +0.4 and +2.1." in found
+    assert "With its 3 interim analyses, the difference to none lies between +0.4 and +2.1." in found
     late = "A difference that ends a plan early is on average larger than the true one."
     assert late in found
     futile = of_experiment(replace(result, planned=replace(planned, ended="futile"))).sure
