@@ -47,6 +47,9 @@ def main() -> None:
         if not labelling.is_text_here(run_id):
             st.info("Not shown: the corpus of these sentences was removed.", icon=":material/link_off:")
             return
+        if not labelling.to_label(run_id):
+            st.info("No suspicious label was found by these checks.", icon=":material/check:")
+            return
         left, right = st.columns([5, 2])
         with right:
             name = annotator()

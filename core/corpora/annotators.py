@@ -55,7 +55,7 @@ class Panel:
 
     A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
     labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out. alone: True to
-    keep only labels of the chosen annotator.
+    keep only labels of the chosen annotator; with none chosen, only labels whose annotator is unknown.
     """
 
     def __init__(self, chosen: str | None, *, alone: bool = False) -> None:
@@ -63,6 +63,7 @@ class Panel:
         self._heard: dict[bytes, dict[str, Labels]] = {}
         self._by_file: dict[bytes, dict[str, Labels]] = {}
         self._names: dict[str, str] = {}
+        self.people = Counter[str]()  # texts per annotator, after the first pass
 
     def takes(self, text: str, labels: Labels, who: str | None, file: str) -> bool:
         """Return True if these labels of a text are kept. During the first pass, record them and return False."""
@@ -73,7 +74,7 @@ class Panel:
             return False
         name = who if who is not None else self._names.get(file)
         if self.alone:
-            return name == self.chosen
+            return (name or "") == self.chosen
         if name is None:  # no annotator is known
             return True
         votes = self._heard.get(key, {})
@@ -89,16 +90,16 @@ class Panel:
             for key, by_file in self._by_file.items():
                 self._heard[key] = {names[file]: labels for file, labels in by_file.items() if file in names}
         self._by_file = {}
+        self.people = Counter(name for votes in self._heard.values() for name in votes)
         shared = [votes for votes in self._heard.values() if len(votes) > 1]
         if not shared:
             return None
         equal = sum(len(set(votes.values())) == 1 for votes in shared)
-        people = Counter(name for votes in self._heard.values() for name in votes)
-        if not self.chosen and equal < len(shared):
-            self.chosen = next((name for name in people if name.lower() in _CURATED), "")
+        if not self.chosen and not self.alone and equal < len(shared):
+            self.chosen = next((name for name in self.people if name.lower() in _CURATED), "")
         taken = self.chosen if equal < len(shared) else ""
         return Agreement(
-            annotators=dict(sorted(people.items())), shared=len(shared), equal=equal, f1=_f1(shared), taken=taken
+            annotators=dict(sorted(self.people.items())), shared=len(shared), equal=equal, f1=_f1(shared), taken=taken
         )
 
 

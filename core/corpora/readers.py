@@ -89,6 +89,19 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     )
 
 
+def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:
+    """Return the names of the annotators of a labelled file, folder or archive, sorted; () if it names none.
+
+    Read the labels of one of them with the options `annotator` and `alone`. Errors: those of `sniff`.
+    """
+    path = user_path(path)
+    listing = listed(path, options)
+    known = [(file, kind_of(file, options)) for file in listing.files]
+    panel = Panel(None)
+    _heard(panel, known, listing, options, scheme="io")
+    return tuple(sorted(panel.people))
+
+
 def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreement | None:
     """Return the agreement of several annotators, if the files are small enough to read them all."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
@@ -308,6 +321,8 @@ def _panel(
         return None, None
     panel = Panel(options.annotator, alone=options.alone)
     agreement = _heard(panel, known, listing, options, scheme=scheme, stage=stage)
+    if options.alone:
+        return panel, agreement
     if options.annotator and options.annotator not in (agreement.annotators if agreement else ()):
         names = ", ".join(agreement.annotators) if agreement else ""
         known_names = f"its annotators are {names}" if names else "no text in it has several annotators"

@@ -51,10 +51,11 @@ def _added(typed: str) -> str:
 def _lines(run: Run) -> list[str]:
     result = read(run, DictionaryResult)
     lines = [f"run         {run.id}", f"names       {result.names:,}, {result.ambiguous:,} of them with several types"]
+    lines.append(f"seconds     {result.seconds:.1f} to look them up in all test sets")
     if result.common:
         lines.append(f"left out    {count(result.common, 'name')}, commoner outside of the domain")
     for mark, test in zip(run.manifest.config["test"], result.tests, strict=True):
-        lines.append(f"{library().find(mark).name}: score (F1) {test.mean:.2f}, found in {result.seconds:.1f} s")
+        lines.append(f"{library().find(mark).name}: score (F1) {test.mean:.2f}")
         width = max(9, *(len(line.type) for line in test.report)) if test.report else 9
         lines.append(f"  {'':<{width}} precision  recall      F1  entities  95% interval of F1")
         for line in test.report:

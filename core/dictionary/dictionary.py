@@ -116,7 +116,7 @@ def _scored(job: Job, gold: Sequence[Sentence], found: Sequence[Prediction], nam
 
 
 def _outcome(result: DictionaryResult, _: About) -> str:
-    return f"Score (F1) {result.tests[0].mean:.1f} by {count(result.names, 'name')}, without training"
+    return f"Score (F1) {result.tests[0].mean:.1f} by {count(result.names - result.common, 'name')}, without training"
 
 
 KIND = Kind(

@@ -215,8 +215,8 @@ def _early(result: ExperimentResult | StudyResult) -> str:
     if test is None or test.adjusted is None:
         return ""
     return (
-        f"The plan ended early. With its {len(test.looks)} interim analyses, the difference to {test.against} lies between "
-        f"{points(test.adjusted[0])} and {points(test.adjusted[1])}.{_TOO_LARGE * (test.ended in FOUND)}"
+        f"The plan ended early. With its {len(test.looks)} interim analyses, the difference to {test.against} lies "
+        f"between {points(test.adjusted[0])} and {points(test.adjusted[1])}.{_TOO_LARGE * (test.ended in FOUND)}"
     )
 
 

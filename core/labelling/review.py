@@ -64,8 +64,8 @@ class ReviewConfig(Config):
 class ReviewResult:
     """Result of a `review` run.
 
-    sentences: number of listed sentences. of: sentences of the corpus. suspicious: sentences with a reason, listed or
-    not. reasons: {check: its findings in the whole corpus}; a check that did not run is missing.
+    sentences: number of listed sentences. of: different sentences of the corpus. suspicious: sentences with a reason,
+    listed or not. reasons: {check: its findings in the whole corpus}; a check that did not run is missing.
     """
 
     sentences: int
@@ -97,9 +97,13 @@ def run(config: ReviewConfig, job: Job) -> ReviewResult:
         found["pvi"] = unlearnable(sentences, _mentions(config, job))
     if config.against:
         found["other corpus"] = drifting(sentences, job.corpus(config.against), parse_map(config.type_map))
-    if config.dev:
-        found["taggers"] = _by_taggers(config, job, corpus, sentences)
-    ranked = ordered(list(chain.from_iterable(found.values())))
+    if config.dev == config.corpus:
+        raise ConfigError("dev: is the corpus to review; give another labelled corpus, or leave it out.")
+    if config.dev and (folds := _folds(config.folds, corpus, sentences)):
+        found["taggers"] = _by_taggers(config, job, corpus, sentences, folds)
+    elif config.dev:
+        job.context.note(f"{corpus.name}: has too few labelled sentences for taggers to check each other's.")
+    ranked = ordered(found.values())
     queued = [
         Queued(
             row=row,
@@ -114,25 +118,32 @@ def run(config: ReviewConfig, job: Job) -> ReviewResult:
     write(job.context.run, queued[: config.n])
     return ReviewResult(
         sentences=len(queued[: config.n]),
-        of=len(sentences),
+        of=len({sentence.id for sentence in sentences}),
         suspicious=len(queued),
         reasons={name: len(findings) for name, findings in found.items()},
     )
 
 
-def ordered(findings: Iterable[Finding]) -> list[tuple[int, float, tuple[str, ...]]]:
-    """Return (row, strength, reasons) of each row with a finding, strongest first.
+def ordered(checks: Iterable[Sequence[Finding]]) -> list[tuple[int, float, tuple[str, ...]]]:
+    """Return (row, strength, reasons) of each row with a finding, strongest first. checks: findings of each check.
 
-    The strength of a mention is the sum over its checks. A sentence has the strength of its strongest mention. Mentions
-    that overlap count as one, because checks may differ about the borders of a mention.
+    The strength of a mention is the sum over the checks, and that of a sentence is that of its strongest mention.
+    Mentions that overlap count as one, because checks may differ about its borders.
     """
-    by_row = defaultdict[int, list[Finding]](list)
-    for finding in findings:
-        by_row[finding.row].append(finding)
+    by_row = defaultdict[int, list[tuple[int, Finding]]](list)
+    for check, findings in enumerate(checks):
+        for finding in findings:
+            by_row[finding.row].append((check, finding))
     rows = []
     for row, own in sorted(by_row.items()):
-        sums = [sum(other.strength for other in own if _overlap(one, other)) for one in own]
-        whys = dict.fromkeys(one.why for one in sorted(own, key=lambda one: (one.start, -one.strength)))
+        sums = []
+        for _, one in own:
+            strongest = dict[int, float]()
+            for check, other in own:
+                if _overlap(one, other):
+                    strongest[check] = max(other.strength, strongest.get(check, 0.0))
+            sums.append(sum(strongest.values()))
+        whys = dict.fromkeys(one.why for _, one in sorted(own, key=lambda pair: (pair[1].start, -pair[1].strength)))
         rows.append((row, max(sums), tuple(whys)))
     return sorted(rows, key=lambda found: -found[1])
 
@@ -236,7 +247,8 @@ def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str,
                 continue
             counts = drift.assisting[place]
             usual, total = int(counts.argmax()), int(counts.sum())
-            if total >= OFTEN and drift.types[usual] != entity.type:
+            own = int(counts[drift.types.index(entity.type)])
+            if total >= OFTEN and counts[usual] > own:
                 times = f"{int(counts[usual]):,} of {total:,} times"
                 found.append(
                     Finding(
@@ -256,17 +268,32 @@ def _only(counts: Mapping[str, Counter[str]], types: set[str]) -> dict[str, Coun
     return {name: own for name, own in kept.items() if own}
 
 
-def _by_taggers(config: ReviewConfig, job: Job, corpus: Corpus, sentences: Sequence[Sentence]) -> list[Finding]:
+def _folds(most: int, corpus: Corpus, sentences: Sequence[Sentence]) -> int:
+    """Return the largest number of folds up to `most` that leaves something to check and to learn; 0 if there is none.
+
+    Each fold must have a sentence, and an entity must be left outside of it.
+    """
+    for folds in range(most, 1, -1):
+        own = fold(corpus.ids(), folds)
+        with_entity = {int(number) for number, sentence in zip(own, sentences, strict=True) if sentence.entities}
+        if len(set(own.tolist())) == folds and len(with_entity) > 1:
+            return folds
+    return 0
+
+
+def _by_taggers(
+    config: ReviewConfig, job: Job, corpus: Corpus, sentences: Sequence[Sentence], folds: int
+) -> list[Finding]:
     """Train a tagger without each fold, and return its findings on that fold."""
     from core.models.taggers import load_tagger
 
     given = {"init": config.init, "dev": config.dev, "seeds": (config.seed,)}
-    parts = without_folds(job, corpus, config.folds)
+    parts = without_folds(job, corpus, folds)
     trained = []
     for number, part in enumerate(parts, 1):
         job.context.part(number, len(parts), f"tagger {number} of {len(parts)}")
         trained.append(model_folder(job.child("finetune", train=part.fingerprint, **given).id, job))
-    fold_of = fold(corpus.ids(), config.folds)
+    fold_of = fold(corpus.ids(), folds)
     found = []
     with on_device(job, alone=False):
         job.context.stage("checking the labels")
@@ -294,9 +321,11 @@ def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequ
         if not belief <= 1 - LEAST:  # also if it is NaN, because the tagger does not know the type
             continue
         name = _name(sentence, label)
-        others = [e for e in found.entities if e.start < label.end and label.start < e.end and e != label]
+        others = [e for e in found.entities if e.start < label.end and label.start < e.end]
         said = " and ".join(f"{e.type} “{_name(sentence, e)}”" for e in others) or "no entity"
         why = f"{label.type} “{name}”: a tagger that never saw this sentence finds {said} here."
+        if label in others:
+            why = f"{label.type} “{name}”: a tagger that never saw this sentence is unsure of it ({belief:.0%})."
         findings.append(Finding(row=row, start=label.start, end=label.end, strength=1 - belief, why=why))
     for entity, sure in pairs:
         if sure >= LEAST and not any(entity.start < label.end and label.start < entity.end for label in labels):

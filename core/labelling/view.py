@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,14 @@ def is_text_here(run_id: str) -> bool:
 
 
 def purpose(run_id: str) -> str:
-    """Return the purpose of a run's sentences: `queue`: training, `draw`: dev and test, `review`: corrections."""
-    return store().get(run_id).manifest.kind
+    """Return the purpose of a run's sentences: `queue`: training, `draw`: dev and test, `review`: corrections.
+
+    Errors: ConfigError for a run of another kind.
+    """
+    kind = store().get(run_id).manifest.kind
+    if kind not in KINDS:
+        raise ConfigError(f"{run_id}: has no sentences to label; give a run of `label next`, `draw` or `review`.")
+    return kind
 
 
 # Answers
@@ -123,11 +129,11 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLabels:
-    """Numbers of sentences in a file of a labelling tool, summed over its annotators.
+    """Numbers of sentences in a file of a labelling tool; a sentence of several annotators counts once.
 
     labelled: sentences of the queue that have labels in the file. changed: labelled sentences that had another answer
-    before. suggested: labelled sentences whose labels are exactly the suggestions. unknown: sentences whose text is not
-    in the queue. annotators: their names, if the file has several.
+    of the same annotator before. suggested: labelled sentences with exactly the suggestions as labels. unknown:
+    sentences whose text is not in the queue. annotators: their names, if the file names several.
     """
 
     labelled: int
@@ -137,59 +143,66 @@ class ImportedLabels:
     annotators: tuple[str, ...] = ()
 
 
+@dataclass(slots=True, kw_only=True)
+class _Imported:
+    """Places of the queue by what was imported, and ids of the texts that are not in the queue."""
+
+    labelled: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+    suggested: set[int] = field(default_factory=set)
+    unknown: set[str] = field(default_factory=set)
+
+
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels of a file as answers about a queue, joined by the id of the text.
 
-    annotator: who labelled them. If the file names several annotators, only the labels of this one are read; if this
-    one is not among them, the labels of all are read. If the file has other tokens for a text, its labels are mapped to
-    the tokens of the queue. A second import changes nothing.
-    Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file; ConfigError if the
+    annotator: who gave the labels without a name. If the file names several annotators, each gets their own labels. If
+    the file has other tokens for a text, its labels are mapped to the tokens of the queue. A second import changes
+    nothing.
+    Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file; ConfigError if a
     name cannot be an annotator's.
     """
-    known = readers.sniff(path).agreement
-    names = tuple(known.annotators) if known else ()
-    if names and annotator not in names:
-        parts = [
-            _imported(run_id, path, ReadOptions(annotator=name, alone=True), name) for name in map(_checked, names)
-        ]
-        sums = {
-            name: sum(getattr(part, name) for part in parts) for name in ("labelled", "changed", "suggested", "unknown")
-        }
-        return ImportedLabels(**sums, annotators=names)
-    return _imported(run_id, path, ReadOptions(annotator=annotator, alone=True) if names else ReadOptions(), annotator)
+    names = readers.annotators(path)
+    several, found = len(names) > 1, _Imported()
+    for name in (annotator, *(names if several else ())):
+        answers.check_annotator(name)
+    for name in names if several else ():
+        _import(run_id, path, ReadOptions(annotator=name, alone=True), name, found)
+    _import(run_id, path, ReadOptions(alone=several), annotator, found)
+    return ImportedLabels(
+        labelled=len(found.labelled),
+        changed=len(found.changed),
+        suggested=len(found.suggested),
+        unknown=len(found.unknown),
+        annotators=names if several else (),
+    )
 
 
-def _checked(annotator: str) -> str:
-    answers.check_annotator(annotator)
-    return annotator
-
-
-def _imported(run_id: str, path: Path, options: ReadOptions, annotator: str) -> ImportedLabels:
-    """Store the labels of one annotator; see `import_labels`."""
+def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found: _Imported) -> None:
+    """Store the labels of one annotator, and add to `found` what was imported."""
     run, sentences = store().get(run_id), to_label(run_id)
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
-    rows = [sentence for sentence in readers.read(path, options) if sentence.entities is not None]
-    found: dict[int, tuple[Entity, ...]] = {}
-    for row in rows:
-        if (place := places.get(row.id)) is not None:
-            found[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
-    before = answered(run_id).of(_checked(annotator)).latest
-    same = {p for p, answer in before.items() if answer.action == "label" and answer.entities == found.get(p)}
+    suggestions = [tuple(sorted(task.sentence.entities or ())) for task in sentences]
+    new: dict[int, tuple[Entity, ...]] = {}
+    for row in readers.read(path, options):
+        if row.entities is None:
+            continue
+        if (place := places.get(row.id)) is None:
+            found.unknown.add(row.id)
+        else:
+            new[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
+    before = answered(run_id).of(annotator).latest
+    same = {p for p, answer in before.items() if answer.action == "label" and answer.entities == new.get(p)}
     client = uuid.uuid4().hex
     given = [
-        Answer(action="label", place=place, entities=found[place], client=client, number=place, annotator=annotator)
-        for place in sorted(found.keys() - same)
+        Answer(action="label", place=place, entities=new[place], client=client, number=place, annotator=annotator)
+        for place in sorted(new.keys() - same)
     ]
-    changed = len(before.keys() & found.keys() - same)
     with journal.changing(home()):
         answers.add(run.path, given)
-    suggestions = {place: tuple(sorted(task.sentence.entities or ())) for place, task in enumerate(sentences)}
-    return ImportedLabels(
-        labelled=len(found),
-        changed=changed,
-        suggested=sum(bool(suggestions[place]) and found[place] == suggestions[place] for place in found),
-        unknown=sum(row.id not in places for row in rows),
-    )
+    found.labelled |= new.keys()
+    found.changed |= before.keys() & new.keys() - same
+    found.suggested |= {place for place in new if suggestions[place] and new[place] == suggestions[place]}
 
 
 def reopen_flagged(run_id: str, annotator: str) -> None:
@@ -240,9 +253,10 @@ def types(run_id: str) -> list[str]:
     """Return the types to label with: those of the training set, of the tagger, of the answers, and added ones."""
     run, held = store().get(run_id), roles()
     here = {entity.type for each in queue.read(run) for entity in each.entities}
-    for role in ("train", "dev", "test"):
-        if role in held:
-            here |= set(library().find(held[role]).types)
+    marks = {held[role] for role in ("train", "dev", "test") if role in held}
+    marks |= {corpus_of(run)} if run.manifest.kind == "review" else set()
+    for mark in marks:
+        here |= set(library().recall(mark).types)
     given = [entity.type for answer in answered(run_id).history for entity in answer.entities]
     return list(dict.fromkeys([*sorted(here), *_stored()["types"], *given]))  # new types come last and keep their keys
 
@@ -423,7 +437,8 @@ def queue_options(n: int) -> dict[str, object]:
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
     if "test" in held:
         options["holdout"] = (held["test"],)
-    if tagger := next(iter(taggers.here()), None):
+    own = {run.id for run in runs.own("finetune", state="succeeded")}  # not those of an experiment or of a review
+    if tagger := next((run_id for run_id in taggers.here() if run_id in own), None):
         options["model"] = tagger
     elif "train" in held and library().find(held["train"]).types:
         options["names"] = (held["train"],)

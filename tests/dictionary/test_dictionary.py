@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.dictionary import lists, pickled
 from core.dictionary.dictionary import resolved
 from core.dictionary.lists import MOST_LETTERS, read_list
 from core.dictionary.names import Dictionary, commoner_outside, count_names
-from core.errors import ConfigError, CorpusError, PathError, ReadError
+from core.errors import ConfigError, CorpusError, PathError, ReadError, ResourceError
+from core.isolated import Isolated
 from core.projects import runs
 from core.tagging import evaluations
 from core.text.sentence import Entity
@@ -80,6 +82,7 @@ def test_lists_are_read_in_every_format(tmp_path: Path) -> None:
     ]
     assert names_of(written("a.tsv", b'\xef\xbb\xbf"Big" One\tORG\n')) == [('"Big" One', "ORG")]
     assert names_of(written("a.csv", b'"Acme, Ltd",ORG\nBo,PER\nBo,PER\n')) == [("Acme, Ltd", "ORG"), ("Bo", "PER")]
+    assert names_of(written("head.csv", b"Name,Type\nBo,PER\n")) == [("Bo", "PER")]
     assert names_of(written("a.csv.gz", gzip.compress(b"Bo,PER\n"))) == [("Bo", "PER")]
     variants = {"first": {"few": 1}, "drug_variants": {"aspirin": ["x"], "ibuprofen": ["y"], 7: []}}
     assert names_of(written("a.pkl.bz2", bz2.compress(pickle.dumps(variants))), "DRUG") == [
@@ -124,10 +127,41 @@ def test_a_forged_or_damaged_list_gives_an_error_and_runs_nothing(
     assert not Path("forged").exists()
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80\x04}(" + b")" + b"2\x86" * 60 + b"K\x01X\x02\x00\x00\x00BoK\x01u.",  # a hash of 2^60 steps
+        b"\x80\x04Nr\xff\xff\xff\xff.",  # a memo of 2^32 places
+        b"\x80\x04(" + b"]" * 150_000_000 + b"l.",  # as many lists
+    ],
+)
+def test_a_pickle_that_would_take_hours_or_all_memory_is_given_up(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_reader", Isolated(pickled.__name__, "export the names", 3, spare=False))
+    (tmp_path / "a.pkl").write_bytes(data)
+    with pytest.raises((ReadError, ResourceError), match=r"^a\.pkl"):
+        read_list(tmp_path / "a.pkl", "X")
+
+
+def test_names_and_types_that_cannot_be_printed_are_left_out_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps({"Bo": 1, "A\x00b": 1, "\ud800": 1, "x\x1b[2J": 1}))
+    assert names_of(path, "PER") == [("Bo", "PER")]
+    for type in ("a\x1bb", "x" * 41):
+        with pytest.raises(ReadError, match="a type of one word"):
+            read_list(path, type)
+    path.write_bytes(pickle.dumps({("Bo",), 7}))
+    with pytest.raises(ReadError, match="holds no name"):
+        read_list(path, "PER")
+    path.write_bytes(pickle.dumps(("Bo", "Cy"), protocol=0))
+    assert names_of(path, "PER") == [("Bo", "PER"), ("Cy", "PER")]
+
+
 def test_too_large_and_missing_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PathError, match="no such file"):
         read_list(tmp_path / "none.txt")
-    monkeypatch.setattr("core.dictionary.lists.MOST_BYTES", 3)
+    monkeypatch.setattr("core.dictionary.unpacked.MOST_BYTES", 3)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"Oslo\tLOC\n"))
     with pytest.raises(ReadError, match="is larger than"):
         read_list(tmp_path / "a.txt.gz")

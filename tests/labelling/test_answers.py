@@ -253,20 +253,37 @@ def test_a_zip_with_a_file_per_annotator_gives_each_their_own_labels(queued: str
     view.export(queued, tmp_path / "tasks.jsonl", "doccano")
     texts = [json.loads(line)["text"] for line in (tmp_path / "tasks.jsonl").read_text("utf-8").splitlines()]
     with ZipFile(path, "w") as archive:
-        for name, labelled in (("ann", texts[:4]), ("bo", texts[1:5])):
+        for name, labelled in (("ann", texts[:4]), ("bo", texts[1:5]), ("other", texts[5:])):
             rows = [{"text": text, "label": [[0, 3, name.upper()]] if text == texts[2] else []} for text in labelled]
             archive.writestr(f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    found = view.import_labels(queued, path)
-    assert (found.labelled, found.changed, found.unknown, found.annotators) == (8, 0, 0, ("ann", "bo"))
+    found = view.import_labels(queued, path, "me")
+    assert (found.labelled, found.changed, found.unknown, found.annotators) == (6, 0, 0, ("ann", "bo"))
     log = view.answered(queued)
     assert {name: list(labels) for name, labels in log.by_annotator.items()} == {
         "ann": [0, 1, 2, 3],
         "bo": [1, 2, 3, 4],
+        "me": [5],  # nobody else labelled these texts, so the file's name is no annotator's
     }
     assert list(log.unsettled) == [2]
-    assert view.import_labels(queued, path).changed == 0
-    assert len(view.answered(queued).history) == 8
-    assert view.import_labels(queued, path, "bo").labelled == 4
+    assert view.import_labels(queued, path, "me").changed == 0
+    assert len(view.answered(queued).history) == 9
+
+
+def test_named_annotators_get_their_rows_even_without_a_shared_text(queued: str, tmp_path: Path) -> None:
+    texts = [task.sentence.text for task in view.to_label(queued)]
+    rows = [("Ann", texts[0]), ("Bo", texts[1]), (None, texts[2])]
+    lines: list[dict[str, Any]] = [{"text": text, "label": [], "annotator": name} for name, text in rows]
+    path = tmp_path / "labelled.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert view.import_labels(queued, path, "me").annotators == ("Ann", "Bo")
+    labels = view.answered(queued).by_annotator
+    assert {name: list(own) for name, own in labels.items()} == {"Ann": [0], "Bo": [1], "me": [2]}
+    lines[1]["annotator"] = "x" * 41
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    n = len(view.answered(queued).history)
+    with pytest.raises(ConfigError, match="at most 40 letters"):
+        view.import_labels(queued, path)
+    assert len(view.answered(queued).history) == n
 
 
 def test_unchanged_suggestions_are_counted_and_flags_can_be_removed(queued: str, tmp_path: Path) -> None:

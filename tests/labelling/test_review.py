@@ -19,7 +19,8 @@ from core.models.taggers import new_tagger
 from core.projects import runs
 from core.projects.home import library, store
 from core.text.schemes import encode
-from core.text.sentence import Entity, Prediction
+from core.text.sentence import Entity, Prediction, Sentence
+from core.training import saved_models as models
 from tests.conftest import Command, Seal, sentence
 from tests.finished_bias import contracts, measured
 from tests.finished_bias import mention as measured_mention
@@ -56,6 +57,9 @@ def test_belief_in_a_label_equals_the_sum_over_its_tag_sequences() -> None:
         inside += weight if path[:2] == label else 0.0
     [[belief], [known, none]] = tagger.beliefs([row, unknown])
     assert belief == pytest.approx(inside / total, rel=1e-5)
+    tagger.crf.temperature = 3.0
+    assert tagger.beliefs([row])[0][0] != pytest.approx(belief, rel=1e-3)
+    tagger.crf.temperature = 1.0
     assert 0 < known < 1
     assert math.isnan(none)
     assert tagger.beliefs([replace(row, tokens=(), text="", entities=())]) == [()]
@@ -70,6 +74,7 @@ def test_belief_in_a_label_equals_the_sum_over_its_tag_sequences() -> None:
         (found(), (0.1, 0.4), [(0, 2, 0.9, "finds no entity here"), (3, 4, 0.6, "PER “Bo”")]),
         (found((4, 5, "DATE", 0.7), (0, 2, "ORG", 0.9)), (0.9, 0.9), [(4, 5, 0.7, "“today” has no label")]),
         (found((4, 5, "DATE", 0.4)), (0.9, 0.9), []),  # the confidence is too low
+        (found((0, 2, "ORG", 0.45)), (0.45, 0.9), [(0, 2, 0.55, "is unsure of it (45%)")]),
         (found((0, 2, "PER", 0.9)), (math.nan, 0.9), []),  # the tagger does not know the label's type
     ],
 )
@@ -95,11 +100,12 @@ def test_frequent_names_of_another_type_in_other_corpora_are_found(seal: Seal) -
     rows = [sentence("Rome wins", [(0, 1, "ORG")]), sentence("Oslo wins", [(0, 1, "ORG")]), ACME]
     theirs = [sentence(f"In Rome {i}", [(1, 2, "place")]) for i in range(3)] + [
         sentence("Rome FC", [(0, 1, "ORG")]),
-        sentence("In Oslo", [(1, 2, "place")]),  # may be chance, because it occurs once
+        sentence("In Oslo", [(1, 2, "place")]),
         sentence("Acme Ltd", [(0, 2, "ORG")]),
         # Bo is PER here, a type that the other corpus lacks.
         *[sentence(f"Bo {i}", [(0, 1, "place")]) for i in range(4)],
     ]
+    theirs += [sentence(f"Oslo {kind}", [(0, 1, kind)]) for kind in ("ORG", "ORG", "place")]  # a tie of ORG and LOC
     other = seal(theirs, "news", labelled=True)
     rows.append(sentence("Paris", [(0, 1, "LOC")]))
     [rome] = drifting(rows, other, {"place": "LOC"})
@@ -131,11 +137,39 @@ def test_reasons_of_one_mention_add_up_and_each_sentence_is_listed_once() -> Non
     def one(row: int, start: int, strength: float, why: str) -> Finding:
         return Finding(row=row, start=start, end=start + 2, strength=strength, why=why)
 
-    listed = ordered(
-        [one(3, 0, 0.9, "a"), one(1, 4, 0.6, "b"), one(1, 5, 0.6, "c"), one(3, 4, 0.9, "d"), one(1, 4, 0, "b")]
-    )
+    taggers = [one(3, 0, 0.9, "a"), one(1, 4, 0.6, "b"), one(3, 4, 0.9, "d"), one(1, 4, 0.1, "b")]
+    listed = ordered([taggers, [one(1, 5, 0.6, "c")]])
     assert [(row, why) for row, _, why in listed] == [(1, ("b", "c")), (3, ("a", "d"))]
     assert [strength for _, strength, _ in listed] == pytest.approx([1.2, 0.9])
+
+
+def test_each_sentence_is_checked_by_the_tagger_that_did_not_train_on_it(
+    home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = contracts(home, 24)
+    dev = contracts(home, 6, "dev labels").fingerprint
+    checked = dict[str, set[str]]()
+
+    class Recorder:
+        def __init__(self, folder: str) -> None:
+            self.asked = checked.setdefault(folder, set())
+
+        def predict(self, sentences: Sequence[Sentence], report: object) -> list[Prediction]:
+            self.asked.update(each.id for each in sentences)
+            return [found()] * len(sentences)
+
+        def beliefs(self, sentences: Sequence[Sentence], report: object) -> list[tuple[float, ...]]:
+            return [(0.1,) * len(each.entities or ()) for each in sentences]
+
+    monkeypatch.setattr("core.models.taggers.load_tagger", lambda folder: Recorder(str(folder)))
+    run = runs.execute("review", {"corpus": made.fingerprint, "dev": dev, "init": "tiny", "folds": 3})
+    trained = {str(models.folder(each)): each.manifest.inputs["train"] for each in runs.listed("finetune")}
+    assert checked.keys() == trained.keys()
+    for folder, asked in checked.items():
+        assert asked
+        assert not asked & {f"{number:016x}" for number in library().find(trained[folder]).ids().tolist()}
+    assert set.union(*checked.values()) == {each.id for each in next(made.batches())}
+    assert run.result()["suspicious"] == 24
 
 
 @pytest.fixture
@@ -192,6 +226,11 @@ def test_taggers_that_never_saw_a_sentence_and_a_measurement_add_their_reasons(h
     assert sum("neither the name nor its context" in " ".join(each.why) for each in queued) <= 6
     assert any("never saw this sentence" in why for each in queued for why in each.why)
     other = seal([ACME], "other", labelled=True).fingerprint
+    with pytest.raises(ConfigError, match="dev: is the corpus to review"):
+        runs.execute("review", {"corpus": other, "dev": other})
+    few = runs.execute("review", {"corpus": other, "dev": str(options["dev"]), "init": "tiny"})
+    assert "too few labelled sentences for taggers" in few.state().notes[-1]
+    assert few.result()["reasons"] == {"copies": 0}
     with pytest.raises(ConfigError, match="measured another corpus"):
         runs.execute("review", {"corpus": other, "difficulty": difficulty})
     with pytest.raises(Unfinished, match="is not a finished difficulty run"):

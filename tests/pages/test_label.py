@@ -181,21 +181,40 @@ def test_suspicious_labels_are_looked_for_with_all_checks_that_are_possible(
     assert "This needs a labelled corpus" in texts(app)
     made = contracts(home, name="mine <i>")
     corpora.set_role("train", made.fingerprint)
-    other = seal([sentence("Acme pays", [(0, 1, "ORG")])], "other <i>", labelled=True).fingerprint
+    other = seal([sentence("Acme pays", [(0, 1, "PARTY")])], "other <i>", labelled=True).fingerprint
+    unlike = seal([sentence("It rains", [(1, 2, "WEATHER")])], "weather", labelled=True)
+    library().seal(next(made.batches())[:9], name="part", origin={"fold": 0}, labelled=True)
     app.run()
+    assert unlike.name in app.selectbox(key="label.review.corpus").options
+    assert "part" not in app.selectbox(key="label.review.corpus").options
+    assert [unlike.name in each.options for each in app.selectbox if "against" in str(each.key)] == [False]
     assert "no tagger checks the labels" in app.warning[0].value
     press(app, "label.review.start")
     corpora.set_role("dev", other)
-    difficulty = measured(home, made).id
-    app = opened(PAGE, review=made.fingerprint)  # the address of the link on the page Bias
-    app.selectbox(key=f"label.review.against.{made.fingerprint}").set_value(other).run()
+    second = contracts(home, 30, "second")
+    difficulty = measured(home, second).id
+    app = opened(PAGE, review=second.fingerprint)  # the address of the link on the page Bias
+    app.selectbox(key=f"label.review.against.{second.fingerprint}").set_value(other).run()
     assert plain("other <i>") in app.caption[1].value + app.caption[2].value
     press(app, "label.review.start")
-    options = {"corpus": made.fingerprint, "dev": ""}
     assert started_runs == [
-        ("review", options),
-        ("review", {**options, "dev": other, "difficulty": difficulty, "against": other}),
+        ("review", {"corpus": made.fingerprint, "dev": ""}),
+        ("review", {"corpus": second.fingerprint, "dev": other, "difficulty": difficulty, "against": other}),
     ]
+    app = opened(PAGE, review=other)
+    assert "earlier scores cannot be compared" in app.warning[0].value
+
+
+def test_a_review_without_a_finding_says_so_and_flagged_sentences_come_back(
+    roles: dict[str, str], home: Path, seal: Seal
+) -> None:
+    clean = seal([sentence(f"Acme{i} pays", [(0, 1, "ORG")]) for i in range(3)], "clean", labelled=True).fingerprint
+    run = runs.execute("review", {"corpus": clean}).id
+    assert "No suspicious label was found" in opened(PAGE, run=run).info[-1].value
+    queue = runs.execute("queue", {**roles, "encoder": "tiny", "n": 3}).id
+    labelling.answer(queue, [sent(0, 0, action="flag"), sent(1, 1)])
+    press(opened(PAGE, run=queue), "label.flagged")
+    assert list(labelling.answered(queue).latest) == [1]
 
 
 def test_corrected_labels_replace_the_training_set_and_their_effect_is_shown(

@@ -65,9 +65,9 @@ class ReadOptions:
     of order; False rejects their sentences. part: the set (train, dev or test) to read from a labelled folder with
     several sets. tokens: rule that cuts text without tokens. keep_lost: keep labelled sentences that lost an annotation
     or have only binary answers. annotator: name of the annotator whose labels are kept if labels differ. alone: leave
-    out the texts that this annotator did not label. others: further files and folders to read with the first. names:
-    names to report instead of the file names, for the first and the other files. entity_type: type for tags without a
-    type (`B`, `I`); "" for `ENTITY`. tag_column: the tag column, by number from 1 or by name.
+    out labels of others; with no annotator, those of known annotators. others: further files and folders to read with
+    the first. names: names to report instead of the file names, for the first and the other files. entity_type: type
+    for tags without a type (`B`, `I`); "" for `ENTITY`. tag_column: the tag column, by number from 1 or by name.
     """
 
     format: Format = "auto"

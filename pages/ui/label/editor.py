@@ -77,7 +77,7 @@ def editor(run_id: str, annotator: str) -> None:
     if done.unread:  # below the editor, so that it does not move
         st.warning(
             f"{count(done.unread, 'sentence')} accepted as suggested in less than {READ_IN:g} seconds, too fast to "
-            "read. If wrong suggestions are accepted, the tagger learns its own errors.",
+            "read. Wrong suggestions that are accepted become wrong labels.",
             icon=":material/speed:",
         )
 

@@ -17,17 +17,17 @@ MEASURES = (
     "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions. On chosen "
     "sentences, or with labels that were only accepted, the measured score would be too high."
 )
-REVIEWED = "review"  # in the address: corpus to review
+REVIEWED = "review"  # in the address: corpus to review; in the session: the form is open for it
 NONE = "no other corpus"
 
 
 def asked_for_review() -> bool:
-    """Take the corpus to review from the address, where a link of the page Bias puts it; return False without one."""
+    """Take the corpus to review from the address, where the page Bias puts it. Return True until the review starts."""
     corpus = st.query_params.pop(REVIEWED, "")
-    if corpus not in {each.fingerprint for each in corpora.listed() if each.types}:
-        return False
-    st.session_state["label.purpose"], st.session_state["label.review.corpus"] = REVIEW, corpus
-    return True
+    if corpus in {each.fingerprint for each in corpora.listed() if each.types}:
+        st.session_state["label.purpose"], st.session_state["label.review.corpus"] = REVIEW, corpus
+        st.session_state[REVIEWED] = True  # the form stays open
+    return REVIEWED in st.session_state
 
 
 def queue_more(key: str) -> None:
@@ -77,21 +77,20 @@ def _said(options: dict[str, object], purpose: str) -> None:
 def _review(key: str) -> None:
     """Draw the form that looks for suspicious labels."""
     held = corpora.roles()
-    labelled = {corpus.fingerprint: corpus.name for corpus in corpora.listed() if corpus.types}
+    # Without the parts that reviews and strategies train their taggers on.
+    known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types and "fold" not in corpus.origin}
+    labelled = {mark: corpus.name for mark, corpus in known.items()}
     if not labelled:
         st.info("This needs a labelled corpus: sentences whose names are marked with their types.")
         page_link(CORPORA, label="Import one", icon=":material/library_books:", width="content")
         return
     names, train = list(labelled), held.get("train", "")
     first, second = st.columns(2)
-    corpus = first.selectbox(
-        "Corpus to review",
-        names,
-        names.index(train) if train in labelled else 0,
-        labelled.__getitem__,
-        key="label.review.corpus",
-    )
-    others = {"": NONE, **{mark: name for mark, name in labelled.items() if mark != corpus}}
+    if st.session_state.get("label.review.corpus") not in labelled:
+        st.session_state["label.review.corpus"] = train if train in labelled else names[0]
+    corpus = first.selectbox("Corpus to review", names, format_func=labelled.__getitem__, key="label.review.corpus")
+    alike = [mark for mark, other in known.items() if mark != corpus and {*other.types} & {*known[str(corpus)].types}]
+    others = {"": NONE, **{mark: labelled[mark] for mark in alike}}
     against = second.selectbox(
         "Compare its names with", list(others), 0, others.__getitem__, key=f"label.review.against.{corpus}"
     )
@@ -103,10 +102,17 @@ def _review(key: str) -> None:
     seconds = labelling.review_seconds(options)
     takes = f" The taggers take about {duration(seconds)}." if seconds else ""
     st.caption(f"Checks: {'; '.join(checks)}. Each sentence is listed once, with all reasons.{takes}")
+    if corpus in (held.get("dev"), held.get("test")):
+        st.warning(
+            "This corpus is the dev or the test set. Only labels that look wrong to taggers are corrected, which makes "
+            "later scores a little too high; earlier scores cannot be compared with them.",
+            icon=":material/science:",
+        )
     if not options["dev"]:
         st.warning("No other corpus is the dev set, so no tagger checks the labels.", icon=":material/science:")
     if "difficulty" not in options:
         page_link(BIAS, label="Measure PVI too, on Bias", icon=":material/balance:", width="content")
     if pressed("Find suspicious labels", "label.review.start", type="primary", icon=":material/fact_check:"):
+        st.session_state.pop(REVIEWED, None)
         attach(runs.start("review", options), key)
         st.rerun()

@@ -1,0 +1,25 @@
+"""Read a file that may be compressed, up to a limit."""
+
+import bz2
+import gzip
+from pathlib import Path
+
+from core.errors import ReadError
+
+MOST_BYTES = 200_000_000  # of a list of names, unpacked
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the bytes of a file (`.gz` and `.bz2` unpacked).
+
+    Errors: ReadError if it is damaged, or larger than `MOST_BYTES`.
+    """
+    try:
+        with path.open("rb") as raw:
+            packed = {".gz": lambda: gzip.GzipFile(fileobj=raw), ".bz2": lambda: bz2.BZ2File(raw)}
+            data = packed.get(path.suffix.lower(), lambda: raw)().read(MOST_BYTES + 1)
+    except (OSError, EOFError) as error:
+        raise ReadError(path.name, None, "cannot be unpacked; copy it again.") from error
+    if len(data) > MOST_BYTES:
+        raise ReadError(path.name, None, f"is larger than {MOST_BYTES / 1e6:.0f} MB; give a shorter list of names.")
+    return data
