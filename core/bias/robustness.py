@@ -1,9 +1,11 @@
 """`robustness`: a test set with other names, which shows if a tagger uses context (SOURCES.md, Robustness sets).
 
 The sets follow TextFlint. Every mention is renamed and keeps its type. Each new name is asserted to have the promised
-property. Report these sets beside the plain test set (`frontier`), because they are synthetic and some slots are
-ambiguous. A slot is ambiguous if its name has several types in the training sentences, or if its sentence has no
-content word outside of names. `frontier` gives F1 with and without ambiguous slots (SOURCES.md, Never only an average).
+property. A slot is the place of one mention in the new set, with its type, its old name and its new name.
+
+Report these sets beside the plain test set (`frontier`), because they are synthetic and some slots are ambiguous. A
+slot is ambiguous if its name has several types in the training sentences, or if its sentence has no content word
+outside of names. `frontier` gives F1 with and without ambiguous slots (SOURCES.md, Never only an average).
 """
 
 from collections import Counter, defaultdict
@@ -146,7 +148,10 @@ def _robust(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
 
 
 def _finds(reference: str, job: Job) -> Iterator[Find]:
-    """Yield every entity that a `predict` or `tag` run found. Errors: RunError; Unfinished for any other run."""
+    """Yield every entity that a finished `predict` or `tag` run found.
+
+    Errors: RunError. Unfinished if the run is of another kind or has not finished.
+    """
     run = RunStore(job.home).get(reference)
     if run.manifest.kind not in FINDERS or run.state().state != "succeeded":
         raise Unfinished(f"finds: {reference} is not a finished predict or tag run; tag a corpus of the domain first.")
@@ -310,12 +315,12 @@ PLAIN = "test"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierRow:
-    """A run on a test set. F1 in percent.
+    """F1 of a run on one test set, in percent.
 
-    test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions: number of slots.
-    ambiguous: number of ambiguous slots. micro_f1: F1 per seed. certain_f1: F1 per seed without ambiguous slots. mean,
-    sd, certain_mean, certain_sd: over seeds; sd is None for one seed. known: fingerprint of the corpus whose names
-    decide which slots are ambiguous.
+    test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions: number of mentions,
+    each in one slot. ambiguous: number of ambiguous slots; the module explains both words. micro_f1: F1 per seed.
+    certain_f1: F1 per seed without ambiguous slots. mean, sd, certain_mean, certain_sd: over seeds; sd is None for one
+    seed. known: fingerprint of the corpus whose names decide which slots are ambiguous.
     """
 
     run: str

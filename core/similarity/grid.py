@@ -1,10 +1,12 @@
 """The table of closeness (targets x sources x measures), on which all conclusions rest, and leads in it.
 
-A lead is the distance from the source that a measure puts first to the next one. `leads` tests if it is beyond chance.
-The target and the sources are cut into the same number of disjoint parts. The measure is computed on the first part of
-each, on the second part of each, and so on. Each part is another target and another pair of sources, so the differences
-vary as they would between repetitions. This also holds for a source that is used whole. It is the method of batch means
-(Schmeiser 1982; SOURCES.md, Leads).
+A measure ranks the sources of a target. Its lead is the difference between the value of the source that it ranks first
+and the value of the second. `leads` tests if a lead is larger than chance explains.
+
+For the test, the target and the sources are cut into the same number of disjoint parts. The measure is computed on the
+first part of each, on the second part of each, and so on. Each part is another target and another pair of sources, so
+the differences vary as they would between repetitions. This also holds for a source that is used whole. It is the
+method of batch means (Schmeiser 1982; SOURCES.md, Leads).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +17,7 @@ import numpy as np
 
 from core.results import FloatArray, Prefer
 
-FEWEST = 4  # a lead is tested only if this many parts have a value of both sources
+FEWEST = 4  # a lead is tested only if its two sources both have a value on at least this many parts
 LEVEL = 0.05  # family-wise error rate of the leads of a target, by Holm
 
 
@@ -78,7 +80,7 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """Lead of the source that a measure puts first over the next one, in the measure's unit; positive if it leads.
+    """Lead of the source that a measure ranks first over the second, in the measure's unit; positive if it leads.
 
     whole: lead in the table. on_parts: mean lead over the parts, which are smaller samples. low, high: 95% interval of
     on_parts. p: two-sided p-value of the smaller of `whole` and `on_parts`, from the standard error over the parts.

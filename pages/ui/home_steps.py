@@ -30,7 +30,7 @@ from pages.ui.runs.panel import run_panel, where
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import WORD_TINTS, plain, pressed, table
 
-WANTED = "home.find.wanted"  # in the session: time to set in the form when it is drawn next, seconds
+WANTED = "home.find.wanted"  # session state: seconds that the time slider is set to when it is drawn next
 HOME = "home.py"
 ASKED = "find"  # in the address: a reload shows the plan again
 
@@ -180,7 +180,7 @@ REFRESH = 3.0  # seconds between updates while the run of a step is active
 FURTHER: Mapping[str, tuple[str, str]] = {
     "label": (LABEL, "Label where it helps most"),
     "similarity": (SIMILARITY, "Which source is close?"),
-    "bias": (BIAS, "Do labels teach names or contexts?"),
+    "bias": (BIAS, "Does the name or the context reveal an entity's type?"),
     "assisting": (ASSISTING, "Borrow labels"),
 }
 
