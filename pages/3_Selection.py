@@ -43,7 +43,7 @@ READING = {
     "text": "it reads every sentence of the domain corpus once per token, about thirty times",
 }
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
-NEEDS = "A selection needs a task corpus, sentences like those that your tagger will read, and a domain corpus."
+NEEDS = "A selection needs a task corpus (sentences like those that your tagger will read) and a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, terms.SCORE, terms.LEAK, terms.TOKEN)
 
 

@@ -21,7 +21,8 @@ DIFFICULTY, REBUILD, ROBUSTNESS = (KINDS[kind].config for kind in ("difficulty",
 _OUTPUT = click.option(
     "--output",
     type=FILE,
-    help="Write the sentences to this CoNLL file (IOB2), and beside it logs of edits and, for robustness, slots.",
+    help="Write the sentences to this CoNLL file (IOB2), and a log of the edits beside it. For robustness, a second "
+    "log lists all mentions with their old and new names (slots).",
 )
 
 

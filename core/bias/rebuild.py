@@ -245,8 +245,8 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
     total = sum(len(sentence.entities or ()) for sentence in sentences)
     if len(mentions) < total:
         job.context.note(
-            f"{len(mentions):,} of {total:,} mentions were measured; the others cannot be changed, but the rate counts"
-            " all mentions."
+            f"{len(mentions):,} of {total:,} mentions were measured. Only these can be changed, but the rate is a share"
+            " of all mentions."
         )
     return measures(mentions)
 
@@ -306,8 +306,8 @@ def _notes(outcome: Rebuilt) -> list[str]:
         )
     if outcome.measured:
         sentences.append(
-            f"{outcome.low:,} of the set's {outcome.measured:,} measured mentions are low-CEIM"
-            f" ({outcome.low / outcome.measured:.1%})."
+            f"{outcome.low:,} of the set's {outcome.measured:,} measured mentions have low CEIM"
+            f" ({outcome.low / outcome.measured:.1%}): their context is more informative than their name."
         )
     return sentences
 

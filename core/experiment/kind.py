@@ -207,8 +207,9 @@ def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:
     least, wanted = min(map(len, sides)), config.train_sentences + config.dev_sentences
     if wanted > least:
         raise ConfigError(
-            f"cross_train: {config.train_sentences:,} training and {config.dev_sentences:,} dev sentences exceed what "
-            f"a half of {len(pool):,} has ({least:,}, because near duplicates stay together); ask for fewer."
+            f"cross_train: {config.train_sentences:,} training and {config.dev_sentences:,} dev sentences are too "
+            f"many. The smaller half of the {len(pool):,} sentences has {least:,}, because near duplicates stay in one "
+            "half. Ask for fewer."
         )
     swapped = ((sides[0], sides[1]), (sides[1], sides[0]))
     halves = [_half(config, job, pool, own, other) for own, other in swapped]

@@ -131,7 +131,7 @@ class Changed(NamedTuple):
         """Sentence on why there is no verdict."""
         return (
             f"Not tested: {self.changed:,} of {self.wanted:,} mentions are changed, which is less than {ENOUGH:.0%} of "
-            "what was asked. Ask for a lower share. Its difference is shown, but nothing is concluded from it."
+            "the mentions to change. Ask for a lower share. The difference is shown, but nothing is concluded from it."
         )
 
 
@@ -170,7 +170,7 @@ def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 
 def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
-    """Return a sentence on the seeds of a line, its baseline and its control that learnt nothing; "" without any."""
+    """Name the seeds that learnt nothing, of a line, its baseline and its control, in a sentence; "" for none."""
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
         for line in _compared(cell, control, collapsed)
@@ -180,7 +180,7 @@ def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> s
 
 
 def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
-    """Count the taggers of a line, its baseline and its control that learnt nothing."""
+    """Count the taggers that learnt nothing, of a line, its baseline and its control."""
     names = _compared(cell, control, collapsed)
     total = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
     return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=total)
@@ -440,7 +440,10 @@ def _tagged(finetune: Run) -> FinetuneResult:
 
 
 def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
-    """Return F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); [] if no sizes were asked for."""
+    """Return F1 of every arm on random parts of L_C (Mahapatra et al. 2022, Fig. 4); [] if no sizes were asked for.
+
+    There is a point per arm, size of the part, and draw, which numbers the random parts of one size.
+    """
     return [
         CurvePoint(
             arm=line.cell.arm.name,

@@ -132,7 +132,7 @@ class ArmRow:
     @property
     def drawn_words(self) -> str:
         """Share of low-CEIM mentions, in words; "" for a training set that was not drawn by CEIM."""
-        return "" if self.low_share is None else f"{self.low_share:.1%} of {self.mentions:,} mentions are low-CEIM"
+        return "" if self.low_share is None else f"{self.low_share:.1%} of {self.mentions:,} mentions have low CEIM"
 
     @property
     def finetunes(self) -> Sequence[str]:

@@ -221,7 +221,7 @@ def _early(result: ExperimentResult | StudyResult) -> str:
 
 
 def _power(result: ExperimentResult | StudyResult) -> str:
-    """Return a sentence on the chance that the plan had to detect its effect; "" if that was not computed."""
+    """Return a sentence on the plan's power: how likely it was to detect its effect. "" if it was not computed."""
     plan = result.foretold
     if plan is None:
         return ""
@@ -557,7 +557,7 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
             f"{early} Allowing for the interim analyses, the 95% interval is {range_in_words(test.adjusted)}."
             f"{_TOO_LARGE * (test.ended in FOUND)}"
         )
-    had = f"a true difference of {test.effect:+g} points would be shown at the end in {test.chance:.0%} of cases"
+    had = f"the last analysis would detect a true difference of {test.effect:+g} points in {test.chance:.0%} of cases"
     outcome = {
         "shown": "shown",
         "worse": f"{claim} is worse",
@@ -632,7 +632,7 @@ def study_answer(result: StudyResult) -> list[str]:
 def _answered(result: StudyResult, of: Asked) -> str:
     asks, rows = question(result, of), forest_rows(result, of)
     n, named, answer = len(result.tasks), {row.name: row for row in rows if row.answer}, asks.these.answer
-    assert answer  # something was learnt
+    assert answer  # None only if no tagger learnt anything, which was handled before
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
     these = f"{_ASKED[of]} {_DID[answer]} {where}: {named[THESE].points} points of F1 over "
     if asks.others is None or not asks.others.answer:
@@ -649,7 +649,7 @@ def of_study(result: StudyResult) -> Finding:
     if result.choosing:
         of, asked = (asked_by_control(result.arm), result.choosing)
     n, answer = result.replicates, asked.these.answer
-    assert answer  # something was learnt
+    assert answer  # None only if no tagger learnt anything, which was handled before
     where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
     unsettled = _unsettled_study(result, asked)
     words: dict[Answer, Word] = {"yes": "Helped", "worse": "No", "no evidence": open_word(unsettled)}

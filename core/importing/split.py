@@ -39,7 +39,9 @@ class SplitConfig(Config):
         "With --by column: sentences with these values are the first part, all others the second; shares is ignored.",
     )
     names: tuple[str, ...] = option(
-        (), "Names of the parts. Default: train,dev,test for three parts, train,test for two, task,domain for values."
+        (),
+        "Names of the parts. Default: train,dev,test for three parts; train,test for two parts; task,domain if values"
+        " are given.",
     )
     keep_copies: bool = option(False, "Let several parts have duplicates of a sentence, and only count them.")
     seed: int = option(0, "Seed of the random division.", ge=0)

@@ -213,8 +213,8 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
     medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
     target = medians.get("T_C")
     return [
-        f"Sentences of the {plainly(role)} have a median of {median:.0f} tokens, and of the task corpus {target:.0f}:"
-        f" {abs(median / target - 1):.0%} {'longer' if median > target else 'shorter'}."
+        f"The median sentence of the {plainly(role)} has {median:.0f} tokens, {abs(median / target - 1):.0%}"
+        f" {'more' if median > target else 'fewer'} than that of the task corpus ({target:.0f})."
         for role, median in medians.items()
         if target and role != "T_C" and abs(median / target - 1) > tolerance
     ]

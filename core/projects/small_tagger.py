@@ -86,7 +86,10 @@ def _factors(name: str, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         left, right = ((basis @ u)[:, :rank] * s[:rank]).astype(np.float32), v[:rank].astype(np.float32)
         if np.abs(left @ right - difference).max() < _CLOSE:
             return left, right
-    raise ModelError(f"{name}: its difference is no matrix of rank {_MOST} or less; train the tagger with lora.")
+    raise ModelError(
+        f"{name}: the difference to the bundled encoder is not a matrix of rank {_MOST} or less; "
+        "train the tagger with lora."
+    )
 
 
 def _restored(name: str, kept: Tensors, encoder: Tensors) -> np.ndarray:

@@ -35,8 +35,8 @@ PROTECTION = {
 FOREIGN_NAME = "Winnow answers only under the name localhost; open http://localhost with its port."
 FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a new tab."
 NO_KEY = (
-    "{why}: it admits the account that started it, and any account with its key, which `python -m core key` shows to "
-    "the owner.\n"
+    "{why}. Winnow admits the account that started it, and any account that has the key. The owner sees the key with "
+    "`python -m core key`.\n"
 )
 OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
 UNKNOWN_ACCOUNT = "Winnow cannot see here which account is asking"

@@ -24,7 +24,7 @@ SHOWN = {  # alternative texts of the pictures
     "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",
     "similarity": "Two sources compared by four measures, in a table and as bars; a sentence names the closest.",
     "bias": "Bits that names and contexts reveal about the type of a mention, on average and per mention.",
-    "assisting": "A histogram of scores of the other corpus, and the sentences just kept and just dropped.",
+    "assisting": "A histogram of scores of the other corpus, and sentences just above and just below the threshold.",
     "runs": "A table of runs with the result of each, and the differences between two of them.",
 }
 

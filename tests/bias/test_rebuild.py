@@ -131,7 +131,7 @@ def test_low_share_sets_match_the_counts_of_the_preview(made: Given, options: di
     assert result["sentences"] == (2 * largest if "add_bin" in options else largest)
     assert (result["low_mentions"] > 0) == (options != {"rate": 0.0})
     assert result["measured_mentions"] == result["mentions"]
-    share = f"{result['low_mentions']} of the set's {result['measured_mentions']} measured mentions are low-CEIM"
+    share = f"{result['low_mentions']} of the set's {result['measured_mentions']} measured mentions have low CEIM"
     assert [note for note in notes(run) if note.startswith(share)]
 
 

@@ -448,7 +448,7 @@ def _named(one: Walk) -> None:
     expect(one.page.get_by_role("heading", name="all of it")).to_have_count(0)
     settled(one.page)
     one.press("explore.options", sees=one.button("explore.atlas"))
-    one.press("explore.atlas", sees="Embedding Atlas opens it with")
+    one.press("explore.atlas", sees="Open it in Embedding Atlas with")
     assert list((one.server.project / "exports").glob("atlas-*/map.parquet"))
 
 

@@ -247,7 +247,7 @@ def test_table_has_f1_by_training_size_and_shares_of_low_ceim_mentions(home: Pat
     assert lines[start + 2 : start + 4] == ["| none |  |  | 10.25 |", "| random | 100 | 5.25 | 10.25 |"]
     first, *others = board.leaderboard
     board = replace(board, leaderboard=[replace(first, low_share=0.142, mentions=148), *others])
-    assert f"- {first.arm} {first.budget}".rstrip() + " (14.2% of 148 mentions are low-CEIM)" in as_markdown(board)
+    assert f"- {first.arm} {first.budget}".rstrip() + " (14.2% of 148 mentions have low CEIM)" in as_markdown(board)
     row = next(csv.DictReader(as_csv(board).splitlines()))
     assert (row["low_share"], row["mentions"]) == ("0.142", "148")
 

@@ -193,7 +193,7 @@ def test_near_duplicates_share_a_half_and_the_seed_decides_the_split(home: Path)
         assert all((text in inside) == (copy in inside) for text, copy in zip(texts, copies, strict=False))
     assert halves() == first
     assert halves(seed=6).halves != first.halves
-    words = "30 training and 9 dev sentences exceed what a half of 46 has"
+    words = "30 training and 9 dev sentences are too many. The smaller half of the 46 sentences has"
     with pytest.raises(ConfigError, match=words):
         halves(train_sentences=30, dev_sentences=9)
 

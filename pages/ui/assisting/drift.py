@@ -123,7 +123,7 @@ def _from_file(data: bytes) -> tuple[str, ...]:
 def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: str) -> list[str]:
     """Ask for a new name for each type, and return the OLD=NEW pairs.
 
-    may_be: new names to offer; none for the primary corpus, because it is trained on unchanged.
+    may_be: new names to offer. There are none for the primary corpus, whose types keep their names.
     """
     if not names:
         return []

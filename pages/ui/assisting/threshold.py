@@ -237,8 +237,8 @@ def _effort(rows: Sequence[AssistRow]) -> None:
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(
-            f"Every variant took {alone.steps:,} steps, {alone.passes:g} passes over the primary sentences, on the same"
-            " batches. The variants differ only in what each step added of the assisting corpus."
+            f"Every variant took {alone.steps:,} steps on the same batches of primary sentences ({alone.passes:g}"
+            " passes over them). The variants differ only in the assisting sentences that each step added."
         )
         return
     st.caption(

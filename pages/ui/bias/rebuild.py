@@ -35,7 +35,7 @@ METHODS = {
     ),
     "random2low": (
         "Harder names anywhere",
-        "Adds copies with a less informative name of any sentence whose name is informative.",
+        "Copies sentences with an informative name, and puts a less informative name of the same type into each copy.",
     ),
     "redundant2low": (
         "Harder names for repeated ones",

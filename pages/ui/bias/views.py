@@ -335,7 +335,7 @@ def _data_sets(run_id: str) -> None:
 
 @st.fragment
 def _histogram(run_id: str) -> None:
-    """Draw CEIM of all mentions or per type. A click on a bar lists its sentences."""
+    """Draw a histogram of CEIM, over all mentions or per type. A click on a bar lists its sentences."""
     with guard():
         st.subheader("Information by mention", anchor=False)
         by_type = st.segmented_control(

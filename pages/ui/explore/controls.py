@@ -71,7 +71,7 @@ def for_atlas(map_run: str) -> None:
         with guard():  # shows an error here; the page below stays
             st.session_state[WRITTEN] = {map_run: str(atlas.export(map_run))}
     if folder := st.session_state.get(WRITTEN, {}).get(map_run):
-        st.caption("Written, with the text of all sentences on the map. Embedding Atlas opens it with:")
+        st.caption("The folder is written, with the text of all sentences on the map. Open it in Embedding Atlas with:")
         command_lines(atlas.command(Path(folder)))
 
 

@@ -66,8 +66,8 @@ def _ask(wanted: Encoder) -> None:
     agreed = st.checkbox(
         f"I agree that {wanted.name} is fetched from these hosts",  # a screen reader would spell escaped names
         key=AGREED,
-        help="The hosts learn what is fetched, and the Python and system of this machine, which pip sends. None of "
-        "your text is sent.",
+        help="The hosts learn what is fetched. pip also sends them the version of Python and the operating system of "
+        "this machine. None of your text is sent.",
     )
     help = None if agreed else "Agree above first."
     if pressed(f"Get {wanted.name}", "training.fetch", icon=":material/download:", disabled=not agreed, help=help):

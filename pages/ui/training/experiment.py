@@ -179,9 +179,9 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
 NETWORKS = {
     "": "the one that the variants need",
     "encoder": "encoder with a CRF",
-    "span": "encoder, a type for every span of up to four words",
+    "span": "encoder that gives a type to every span of up to four words",
     "bilstm": "BiLSTM with a CRF",
-    "charcnn": "BiLSTM with a CRF, letters read too",
+    "charcnn": "BiLSTM with a CRF that also reads the letters of each word",
 }
 TYPED = "training.experiment.written"  # arms and options of stages, kept while their fields are not shown
 FIXED = {
@@ -268,7 +268,7 @@ def _further() -> dict[str, Any]:
         left, right = st.columns(2)
         with left:
             sources = several(
-                "Sources to learn word vectors from, or to read",
+                "Sources: corpora to train word vectors or a language model on",
                 "training.experiment.sources",
                 "as much is read of each",
             )

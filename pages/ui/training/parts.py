@@ -117,7 +117,7 @@ def encoder_axis(kind: str) -> tuple[str, ...]:
     """Ask for further encoders; every variant is then also run with each of them."""
     names = _encoders()
     picked = st.multiselect(
-        "Every variant from these encoders too",
+        "Also run every variant with these encoders",
         list(names),
         format_func=lambda name: names.get(name, name),
         key=f"training.{kind}.axis",
