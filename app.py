@@ -112,8 +112,8 @@ def _options() -> argparse.Namespace:
 def _bound(port: int) -> tuple[list[socket.socket], str]:
     """Return the listening sockets and the address to open.
 
-    A browser resolves `localhost` to ::1 if a server listens there, so that address is bound too. If another account
-    holds it, `localhost` would show that account's page, so the address is numeric.
+    A browser tries ::1 as well as 127.0.0.1 for `localhost`, so the app listens on both. If another server holds ::1
+    already, `localhost` could show that one. The address to open then names 127.0.0.1 instead.
     """
     try:
         sockets = [_listening(socket.AF_INET, "127.0.0.1", port)]

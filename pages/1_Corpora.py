@@ -165,7 +165,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 
 def _role(role: str, held: str | None) -> None:
-    """Draw the picker of a role's corpus. It has no label if the card has only this role, which its heading names."""
+    """Draw the picker of a role's corpus. T_C and D_C have no visible label: the heading of their card names them."""
     # The key includes the corpus of the role, so that a change elsewhere resets the field.
     term, key = ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):

@@ -25,7 +25,8 @@ _PALE = 0.35
 def ceim_bars(ceim: FloatArray, band: float = 0.5) -> IntArray:
     """Return the bar of each value, `(n,)`: bar i spans i to i + 1 quarters of a bit.
 
-    A value on a border belongs to the outer bar, so that no bar holds two bins (low <= -band, high >= band).
+    A value on the border of two bars belongs to the upper one, but to the lower one if it is -band or less. So all
+    values of a bar are in the same bin: low (<= -band), near zero, or high (>= band).
     """
     outer: FloatArray = np.where(ceim <= -band, np.ceil(ceim / BAR) - 1, np.floor(ceim / BAR))
     bars: IntArray = np.clip(outer, -SIDE, SIDE - 1).astype(np.int64)

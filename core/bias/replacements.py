@@ -48,7 +48,7 @@ from core.text.sentence import Entity, Sentence
 
 NAME_TRIES = 20  # draws of new names until the sentence is neither in the set nor held out
 CONTEXT_TRIES = 50  # retained sentences or mentions to try until a copy is new and keeps no name
-ENOUGH = 3  # fewest words around a name that are lent as a context
+ENOUGH = 3  # fewest words that a context must have to replace a deleted one
 OPENING = ("Ps", "Pi")  # Unicode categories of punctuation that belongs to the words after it
 Order = Callable[[Training, Sequence[int], Random], list[int]]  # returns the mentions of a pool to change, in order
 Types = tuple[str, ...]  # types of a sentence's mentions, sorted
@@ -107,7 +107,8 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
     for group in _largest_first(by_word):
         left = [mention for mention in group if mention not in gone]
         if left and kept.isdisjoint(left):
-            kept.add(rng.choice(left))  # kept for good, else another word of a longer name would remove it later
+            # Keep this mention in all later groups: a group of another word of its name could remove it otherwise.
+            kept.add(rng.choice(left))
         more = [mention for mention in left if mention not in kept]
         gone.update(more)
         extra += more

@@ -61,7 +61,10 @@ class Measured:
 
 @kept_per_home(4)
 def measured(run_id: str) -> Measured:
-    """Read a finished `difficulty` run, cached. If its corpus was removed, only reading the text raises."""
+    """Read a finished `difficulty` run, cached.
+
+    If its corpus was removed, the measurements can still be read. Reading the text of a sentence then raises an error.
+    """
     run = store().get(run_id)
     rows = _mentions(run_id)
     ceim = np.array([mention.ceim for mention in rows])

@@ -439,7 +439,7 @@ def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
 
 
 def label_advice(run_id: str) -> list[LabelsSpared]:
-    """Return the labels that pre-training saves, for each arm with three sizes of L_C or more."""
+    """Estimate how many labelled sentences pre-training saves, per arm that was run on at least three sizes of L_C."""
     curve = board(run_id).curve
     # At the full size of L_C: how many more labels would be needed without pre-training.
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

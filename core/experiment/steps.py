@@ -520,7 +520,7 @@ def _select(place: Place, alike: Step | None) -> Step:
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """Return the steps that add sentences to a part of L_C, or rebuild it; () if a line uses the part as it is."""
+    """Return the steps that extend or rebuild a part of L_C before training; () if the arm leaves it unchanged."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 

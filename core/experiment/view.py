@@ -239,7 +239,10 @@ def study_foresight(options: Mapping[str, object]) -> StudyForesight:
 
 
 def _study_seconds(config: StudyConfig, chance: StudyChance) -> float:
-    """Return the seconds of a plan; each task that is not here yet is assumed to take the mean time of these."""
+    """Return the seconds that a plan takes.
+
+    The plan may have more tasks than `config`. Each further task is assumed to take the mean time of those in `config`.
+    """
     n = len(config.train)
     asked = next(one for one in larger(config.experiment(0)) if one.stops == chance.looks)
     update = {"seeds": asked.seeds, "looks": asked.looks}

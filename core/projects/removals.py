@@ -142,7 +142,7 @@ def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus]
         if (role := name.partition(".")[0]) not in unread:
             lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
     named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
-    if named:  # inputs with other names may be any corpus
+    if named:  # inputs that are not named after one of these roles are not checked
         return all(named)
     return not roles or not lineages or not set(roles.values()).isdisjoint(set[str]().union(*lineages.values()))
 

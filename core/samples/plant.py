@@ -95,7 +95,8 @@ class _Index(Generic[T]):
     def sharing(self, items: set[T], n: int) -> list[int]:
         """Return the indices of the sets that share at least `n` items with `items` (one item if n < 1)."""
         n = max(1, n)
-        # A set with n shared items shares at least one of any len - n + 1 items, so look up only the rarest of these.
+        # A set that shares n of the items contains one of any len - n + 1 of them, so looking up that many is enough.
+        # Take the rarest, because the fewest sets contain them.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]

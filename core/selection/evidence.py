@@ -34,7 +34,7 @@ class Spans:
 
     @classmethod
     def make(cls, types: Sequence[str], records: npt.NDArray[np.void], n: int) -> Self:
-        """Index `records`, whose rows ascend from 0 to n - 1."""
+        """Make the spans of `n` sentences. records: sorted by `row`, the number of the sentence from 0 to n - 1."""
         return cls(types=tuple(types), records=records, offsets=np.searchsorted(records["row"], np.arange(n + 1)))
 
     def __len__(self) -> int:

@@ -128,7 +128,11 @@ class ScoreWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapted:
-    """Runs that trained B1 (`mlm`) and B2 (`ner`: none, one tagger, or one tagger per fold of L_C)."""
+    """Runs that trained the models of a strategy.
+
+    mlm: trained B1, the encoder after masked language modelling on T_C. ner: trained B2, which is B1 as a tagger. `ner`
+    is empty, or holds one run, or one run per fold of L_C.
+    """
 
     mlm: Run
     ner: tuple[Run, ...] = ()

@@ -144,7 +144,8 @@ def score_range(choice_id: str) -> tuple[float, float, int]:
 def budget_in(choice_id: str, unit: Unit) -> str:
     """Return the selection's budget in another unit.
 
-    Only rounding changes the selected sentences: fractions to 0.1%, scores to four digits.
+    The budget is rounded: fractions to 0.1%, scores to at least four digits. Other than by this rounding, the selected
+    sentences do not change.
     """
     about, keep = scored(choice_id), run_of(choice_id).manifest.config["keep"]
     now = choose(choice_id, kept_budget(choice_id), keep)

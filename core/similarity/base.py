@@ -122,7 +122,10 @@ def _texts(corpora: Sequence[Corpus], rows: IntArray, report: Reporter) -> Itera
 
 
 def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
-    """Return rows `(k,)`, ascending: the beginning of a shuffle, with at most `cap` tokens but at least one row."""
+    """Sample rows at random, up to `cap` tokens; return all rows if `cap` is None or large enough.
+
+    The rows are ascending, `(k,)`. There is at least one, even if it is longer than `cap`.
+    """
     if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
         return np.arange(len(lengths))
     # A prefix of one shuffle, so that a smaller cap gives a subset of the larger sample.

@@ -1,4 +1,4 @@
-"""The result of a `similarity` run: its rows, as a grid, by closeness and as a .csv, and the recommendation."""
+"""The rows of a `similarity` run (as stored, as a grid, closest first, and as CSV), and its recommendation."""
 
 import csv
 from collections.abc import Mapping, Sequence

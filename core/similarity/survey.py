@@ -98,7 +98,10 @@ def _rating(text: str, name: str, line: int) -> int:
 
 
 def opinions(answers: Iterable[Answer]) -> list[Opinion]:
-    """Test the answers of each target and pair of sources. If one person answers twice, the later answer counts."""
+    """Return one opinion per question: a target, two sources, and Wilcoxon's test of all answers about them.
+
+    If one person answers a question twice, only the later answer counts.
+    """
     ratings: dict[tuple[str, str, str], dict[str, int]] = {}
     for answer in answers:
         asked, rating = (answer.target, answer.first, answer.second), answer.rating

@@ -332,8 +332,9 @@ def _resampled_f1(tables: FloatArray, draws: int, rng: np.random.Generator) -> F
 
 
 def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return F1 in percent, `(s,)`, and the points by which each test sentence moves it (linear part), `(s, m)`.
+    """Return each seed's F1 in percent, `(s,)`, and the effect of each test sentence on it in points, `(s, m)`.
 
+    The effect is linearised: the derivative of F1 by the weight of the sentence.
     tables: `(s, m, 2)` true positives, and predicted + gold spans.
     """
     tp, spans = tables[..., 0], tables[..., 1]

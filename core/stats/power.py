@@ -1,10 +1,10 @@
-"""Power by simulated experiments: the gain that a plan detects, and its chance to detect a given gain.
+"""Power by simulated experiments: the gain that a plan can detect, and the chance that it detects a given gain.
 
 Forecasts and verdicts both use this module, so that they cannot contradict each other.
 
-Each simulated experiment draws pre-trainings, taggers and a test sample from the spread. It is analysed like a real
-one: same standard error, degrees of freedom, bounds and futility. A study is such experiments on several corpora, with
-one test over all.
+A simulated experiment draws random effects of pre-trainings, taggers and test sentences with the variances in `Spread`.
+Its analysis is that of a real one: the same standard error, degrees of freedom, bounds, and rule to stop for futility.
+A simulated study consists of one such experiment per corpus, and one test over all of them.
 """
 
 from collections.abc import Sequence

@@ -118,11 +118,12 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 
 
 def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: float) -> tuple[float, float] | None:
-    """Return the interval of a difference that allows for all analyses; None at the last one, and if dof is 0.
+    """Return the interval of a difference that allows for all analyses; None if there is none.
 
-    It is a repeated confidence interval (Jennison and Turnbull 1989). Its level is that of the bound at this analysis,
-    so in 95 of 100 experiments the intervals of all analyses include the truth. look: numbers, not arrays. number: this
-    analysis, from 0. dof: degrees of freedom of the difference.
+    There is none at the last analysis or without degrees of freedom. It is a repeated confidence interval (Jennison and
+    Turnbull 1989). Its level is that of the bound at this analysis, so in 95 of 100 experiments the intervals of all
+    analyses include the truth. look: numbers, not arrays. number: this analysis, from 0. dof: degrees of freedom of the
+    difference.
     """
     from scipy.special import stdtrit
 

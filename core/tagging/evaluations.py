@@ -390,10 +390,10 @@ def score_split(
 
 
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
-    """Return the micro F1 of a tagger that mixes layers when it is loaded without Winnow.
+    """Return the micro F1 that a tagger with mixed layers reaches if it is loaded without Winnow.
 
-    Without Winnow, the last layer is used and each word is decoded alone. Return None for other taggers, whose `argmax`
-    score is this number already.
+    Without Winnow, only the last layer is used, and each word is decoded alone. For a tagger that does not mix layers,
+    return None: its `argmax` score is this number already.
     """
     from core.models.tagger import prediction_of
     from core.models.taggers import EncoderTagger

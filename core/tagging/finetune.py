@@ -81,8 +81,9 @@ class Overlap:
 class Splits:
     """L_C in memory.
 
-    types: types of train, which a tagger can learn. all_types: types of all splits, which are scored. weights: factor
-    of each training sentence's loss. cut: rule by which train was tokenised. too_long: set for a span tagger only.
+    types: types in the training set, the only ones that a tagger can learn. all_types: types in any split; all of them
+    are scored. weights: factor of each training sentence in the loss. cut: rule by which the training set was
+    tokenised. too_long: numbers of entities that a span tagger cannot find; None for other networks.
     """
 
     train: list[Sentence]

@@ -53,7 +53,7 @@ class PredictedEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Sentence of the file."""
+    """A sentence of the output file of a `predict` run, with the entities found in it."""
 
     id: str
     tokens: tuple[str, ...]
@@ -99,7 +99,7 @@ def read(run: Run) -> list[Sentence]:
 
 
 def lines(run: Run) -> Iterator[Line]:
-    """Yield the lines of the file, which include the confidence of each entity."""
+    """Yield the sentences of a `predict` run's output file, with the confidence of each entity."""
     with read_back(path := file(run, ".jsonl")), path.open(encoding="utf-8") as texts:
         for text in texts:
             yield _LINE.validate_json(text)

@@ -155,7 +155,7 @@ def kept(found: Found, types: Iterable[str], least: float) -> Found:
 
 
 def compared(found: Sequence[Found]) -> list[list[Compared]]:
-    """Compare the entities of two taggers, and return them by tagger; those of a single tagger have no difference."""
+    """Return the entities of one or two taggers, a list per tagger. With two taggers, mark where they differ."""
     sides = [each.spans for each in found]
     if len(sides) == 1:
         return [[Compared(span=span, difference="", other=None) for span in sides[0]]]

@@ -216,9 +216,8 @@ class Detector:
     def _without_prefix(self, seen: set[str]) -> Proposal:
         if not seen:
             return Proposal(candidates=("io",))
-        rarer = (
-            min(seen) if self.bare > sum(self.letters.values()) else ""
-        )  # letter of the rarer form, "" for no prefix
+        # The error gives the line of the rarer form: of a prefix letter, or of tags without a prefix ("").
+        rarer = min(seen) if self.bare > sum(self.letters.values()) else ""
         return Proposal(
             candidates=(),
             problem=f"tags with a prefix ({min(seen)}-) and tags without a prefix are mixed; correct the file, or give"

@@ -51,7 +51,7 @@ class Places:
         self._own = [match.span() for match in _CHUNK.finditer(source.text, source.start)]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the characters of the source's text for characters start to end (half-open) of the sentence."""
+        """Map the character range [start, end) of the sentence to the same kind of range in the source's text."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, character: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ALNUM = re.compile(r"\w+")
-_LONG = 1_000  # characters; marks of a shorter text are ordered within a millisecond
+_LONG = 1_000  # characters; in a shorter text, combining marks are ordered within a millisecond
 _UNSPACED = (  # code points of scripts without blanks between words
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Han
     "\u3040-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana

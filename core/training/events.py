@@ -103,7 +103,8 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
-        if args.world_size == 1:  # with several processes, the short evaluation finishes first
+        # Several processes must stop at the same step, so they finish the evaluation first, which is short.
+        if args.world_size == 1:
             self._listen(args, control)
 
     def on_log(

@@ -106,7 +106,7 @@ class Flow:
         self._target().extend(inside)
 
     def paragraphs(self) -> list[Paragraph]:
-        """Return all paragraphs, at the end of the document. Paragraphs that a damaged file left open are closed."""
+        """End the document and return all its paragraphs, including those that a damaged file did not end."""
         while len(self._open) > 1:
             self.end()
         self.flush()

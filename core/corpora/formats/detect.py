@@ -249,7 +249,10 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
 
 
 def _container(path: Path, options: ReadOptions) -> str:
-    """Return the container: txt, conll, brat, jsonl, json, csv, tsv, inline, arrow, a tool's or a document's format."""
+    """Return the container of a file, the syntax in which its sentences are stored.
+
+    It is txt, conll, brat, jsonl, json, csv, tsv, inline, arrow, or the format of a tool or a document.
+    """
     choice = options.format
     if is_document(path):
         return document_format(path)
@@ -263,7 +266,7 @@ def _container(path: Path, options: ReadOptions) -> str:
 
 
 def _of_text(path: Path, options: ReadOptions) -> str:
-    """Return the container of a text file, from its first block."""
+    """Return the container of a file that is not binary, by the chosen format or the file's first block."""
     choice = options.format
     refuse_by_ending(path)
     with open_stream(path, options.encoding) as stream:

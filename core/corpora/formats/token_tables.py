@@ -98,9 +98,8 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
-        if any(
-            part in tags.lower() for part in ("ner", "tag", "label")
-        ):  # these files do not say which column they name
+        # These files do not say to which column their names belong, so the column must be named like one of tags.
+        if any(part in tags.lower() for part in ("ner", "tag", "label")):
             for name in NUMBERED:
                 if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
                     return names

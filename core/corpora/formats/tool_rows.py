@@ -84,7 +84,7 @@ def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
 
 def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
     """Yield (user, spans) of each submitted answer, for all versions of the format."""
-    if isinstance(record.get("annotation"), list):  # 1.x
+    if isinstance(record.get("annotation"), list):  # Argilla 1.x
         yield str(record.get("annotation_agent") or "") or None, record["annotation"]
     for response in _argilla_responses(record):
         if response.get("status", "submitted") in ("submitted", None) and _are_spans(response.get("value")):

@@ -250,7 +250,8 @@ class CrossFitted(DomainClassifier):
             assert held is not None
             alike &= scores >= np.quantile(decide(rows, weights, held), _LEAST_LIKE)
         others = np.flatnonzero(~alike)
-        if 2 * len(others) < len(folds):  # D_C resembles T_C as a whole, so too little would be left
+        # If most of D_C resembles T_C, too few sentences would be left to fit on; keep the first models.
+        if 2 * len(others) < len(folds):
             return models
         return super()._fit_views([(task, rest[others]) for task, rest in views], folds[others], report)
 
