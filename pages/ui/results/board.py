@@ -72,6 +72,7 @@ def leaderboard(run_id: str) -> None:
     columns = COLUMNS | {"helped": asked_first(rows), "none": f"Against {baseline_words(rows)}"}
     lines = [_line(row) for row in rows]
     table(lines, columns, "Leaderboard: every variant's scores and verdict", wrapped=("arm", "none", "random"))
+    _references(run_id)
     with st.expander("Text read, and seeds won", icon=":material/view_column:"):
         table(lines, MORE, "Text that every variant read, and its seeds that beat the baseline")
     _further(rows)
@@ -89,6 +90,24 @@ def leaderboard(run_id: str) -> None:
         table(verdicts, {"arm": "Variant", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
+
+
+def _references(run_id: str) -> None:
+    """Draw what dictionaries find in the test set, if some were looked up."""
+    if not (references := results.reference_lines(run_id)):
+        return
+    rows = [
+        {
+            "lists": f"Names of {line.lists}",
+            "names": f"{line.names:,}",
+            "f1": f"{line.f1:.2f}",
+            "none": f"{line.difference.delta:+z.2f} [{line.difference.lo:+z.2f}, {line.difference.hi:+z.2f}]",
+        }
+        for line in references
+    ]
+    columns = {"lists": "Without training", "names": "Names", "f1": "Test score", "none": "Against none"}
+    table(rows, columns, "Dictionaries on the same test set", wrapped=("lists", "none"))
+    st.caption("These lines need no training. They take no part in the planned test.")
 
 
 def _verdict(run_id: str) -> None:
