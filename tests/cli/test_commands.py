@@ -100,7 +100,7 @@ def test_list_options_take_commas_and_repetition(home: Path) -> None:
 SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose command a page shows
     "add": {"path": "/data/a.txt", "others": ("/data/b c.txt",), "split": True},
     "assist": {"primary": "a", "assisting": "b", "dev": "c", "test": "d", "seeds": (1, 2)},
-    "dictionary": {"names": ("a", "b"), "test": ("c",), "inside": "d", "outside": "e"},
+    "dictionary": {"names": ("a", "b"), "test": ("c",), "inside": "d", "outside": "a"},
     "difficulty": {"train": "a", "seed": 7},
     "draw": {"task": "a", "known": ("b", "c"), "n": 40},
     "evaluate": {"model": "20261124-120000-finetune-0000", "test": "a"},

@@ -103,7 +103,7 @@ FORGED = (  # (file, its bytes, words of the error)
     ("a.txt", b"Oslo\ttwo words\n", "line 1"),
     ("a.txt", b"\n \n", "holds no name"),
     ("a.txt", b"Bo\tPER\n\xff\n", "line 2: is not UTF-8"),
-    ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV"),
+    ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV|holds no name"),
     ("a.txt.gz", b"no gzip", "cannot be unpacked"),
     ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "cannot be unpacked"),
     ("a.pkl", pickle.dumps(Forged()), "no pickle of plain lists"),

@@ -331,7 +331,7 @@ def test_multipliers_have_a_lower_bound_only_if_the_claim_is_shown(
     worths = leaderboard_module.multipliers(config, lines, [row], (6, 12, 24))
     assert worths
     assert tuple(one and one.lo == ONE.lo for one in (worths.text, worths.labels, worths.labels_none)) == surely
-    assert ("(95% interval 8 to 55)" in worths.words.partition("Reading and")[0]) == surely[1]
+    assert ("(95% interval 8 to 55)" in worths.words.partition("Pre-training and")[0]) == surely[1]
 
 
 ONE = Worth(size=25, times=2.1, lo=1.3, hi=3.2, most=4, replicates=6)

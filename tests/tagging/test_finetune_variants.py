@@ -354,7 +354,7 @@ def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Impo
 
     wide = imported("wide", "und 1 2")
     for wrong, reason in (
-        ({"imported_vectors": "gone"}, r"'gone' is not the name of imported word vectors \(imported: other, own\)"),
+        ({"imported_vectors": "gone"}, r"'gone' is not the name of imported word vectors \(imported: other, own"),
         ({"vectors": train}, "vectors, imported_vectors: a word starts from one vector; choose one of the two"),
         ({"network": "encoder", "hidden": None, "init": "tiny"}, "are for bilstm and charcnn"),
         ({"imported_vectors": ""}, "need assisting and vectors too"),
