@@ -43,5 +43,10 @@ def _expected(message: ConsoleMessage) -> bool:
     """Return True for harmless errors: probes of other addresses after a deep link, a stopped server, and `LATE`."""
     where = message.location.get("url", "")
     probes = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
-    gone = ("ERR_CONNECTION_REFUSED", "when disconnected from server", "Is Streamlit still running?")
+    gone = (
+        "ERR_CONNECTION_REFUSED",
+        "when disconnected from server",
+        "Is Streamlit still running?",
+        "WebSocket onerror",
+    )
     return any(part in where for part in probes) or any(part in message.text for part in (*probes, *gone, LATE))
