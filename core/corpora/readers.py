@@ -96,9 +96,8 @@ def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:
     """
     path = user_path(path)
     listing = listed(path, options)
-    known = [(file, kind_of(file, options)) for file in listing.files]
     panel = Panel(None)
-    _heard(panel, known, listing, options, scheme="io")
+    _heard(panel, _readable(listing, options), listing, options, scheme="io")
     return tuple(sorted(panel.people))
 
 
@@ -106,11 +105,16 @@ def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreem
     """Return the agreement of several annotators, if the files are small enough to read them all."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
         return None
+    return _heard(Panel(None), _readable(listing, options), listing, options, scheme=scheme)
+
+
+def _readable(listing: Listing, options: ReadOptions) -> list[tuple[Path, FileKind]]:
+    """Return the files whose kind is known. The import reports the others."""
     known = list[tuple[Path, FileKind]]()
     for file in listing.files:
         with suppress(ReadError, PathError, ResourceError):
             known.append((file, kind_of(file, options)))
-    return _heard(Panel(None), known, listing, options, scheme=scheme)
+    return known
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:

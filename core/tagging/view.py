@@ -281,8 +281,13 @@ def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
 
 
 def here() -> dict[str, str]:
-    """Return finished `finetune` runs whose model is still here, newest first: {run id: name}."""
-    return names([run.id for run in store().list("finetune", state="succeeded") if models.is_here(run)])
+    """Return finished `finetune` runs whose model is still here, newest first: {run id: name}.
+
+    Leave out the taggers of a review of labels, because each lacks a part of the training set.
+    """
+    reviews = {run.id for run in store().list("review")}
+    done = [run for run in store().list("finetune", state="succeeded") if run.manifest.parent not in reviews]
+    return names([run.id for run in done if models.is_here(run)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from core.labelling.review import Finding, copies, disagreements, drifting, orde
 from core.models.taggers import new_tagger
 from core.projects import runs
 from core.projects.home import library, store
+from core.tagging import view as taggers
 from core.text.schemes import encode
 from core.text.sentence import Entity, Prediction, Sentence
 from core.training import saved_models as models
@@ -170,6 +171,7 @@ def test_each_sentence_is_checked_by_the_tagger_that_did_not_train_on_it(
         assert not asked & {f"{number:016x}" for number in library().find(trained[folder]).ids().tolist()}
     assert set.union(*checked.values()) == {each.id for each in next(made.batches())}
     assert run.result()["suspicious"] == 24
+    assert taggers.here() == {}  # each lacks a part of the labels
 
 
 @pytest.fixture
