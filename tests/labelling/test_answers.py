@@ -256,7 +256,6 @@ def test_a_zip_with_a_file_per_annotator_gives_each_their_own_labels(queued: str
         for name, labelled in (("ann", texts[:4]), ("bo", texts[1:5]), ("other", texts[5:])):
             rows = [{"text": text, "label": [[0, 3, name.upper()]] if text == texts[2] else []} for text in labelled]
             archive.writestr(f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-        archive.writestr("notes.bin", b"\x00\x01")  # is skipped
     found = view.import_labels(queued, path, "me")
     assert (found.labelled, found.changed, found.unknown, found.annotators) == (6, 0, 0, ("ann", "bo"))
     log = view.answered(queued)
