@@ -1,6 +1,6 @@
 """Types of results: scores, selections, measurements and evaluations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -108,6 +108,12 @@ class Evaluation:
         tested = np.zeros(n, dtype=np.bool_)
         tested[rows] = True
         return replace(self, tp=tables[0], predicted=tables[1], gold=tables[2], tested=tested)
+
+    @classmethod
+    def pooled(cls, tables: Sequence[Self]) -> Self:
+        """Return the sums of the counts of several taggers that were tested on the same sentences."""
+        counts = {name: sum(getattr(one, name) for one in tables) for name in ("tp", "predicted", "gold")}
+        return replace(tables[0], **counts) if len(tables) > 1 else tables[0]
 
     def f1(self) -> float:
         """Return micro F1 over all spans, percent."""

@@ -47,6 +47,7 @@ _STAGES: dict[str, type[Config]] = {
 
 SPLITS = ("train", "dev", "test")  # with `cross`, these are pooled and then split into halves
 TIMES = (1, 2, 4)  # budgets of `random` as multiples of the claim's budget, evenly spaced on a logarithmic scale
+TAGGERS_APART = 100_000  # added to a replicate's seed for each of its further taggers
 # Values of `cap_tokens` that mean the size of the smallest source.
 _SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])
 
@@ -80,8 +81,8 @@ Repeat = Literal["tagger", "pipeline"]
 class Replicate:
     """One repetition of a line.
 
-    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of its taggers. number: counted from 1; 0 if
-    the line has a single selection and pre-training.
+    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of its taggers, `taggers` of them per seed
+    of the experiment. number: counted from 1; 0 if the line has a single selection and pre-training.
     """
 
     draw: int
@@ -125,6 +126,13 @@ class ExperimentConfig(Config):
         "pipeline",
         "Stages that every seed repeats. tagger: the tagger only, a quick look that can show that pre-training helped, "
         "but not that the selection did. pipeline: selection, pre-training and tagger.",
+    )
+    taggers: int = option(
+        1,
+        "Taggers that every replicate trains; their counts are pooled. If a pre-training takes as long as several "
+        "taggers, about 4 give the smallest interval for the same time.",
+        ge=1,
+        le=16,
     )
     cross: bool = option(
         False,
@@ -219,6 +227,12 @@ class ExperimentConfig(Config):
         newer = " pairs" * (len(self.seeds) >= PAIRED_FROM) + " limit" * (2 in self.stops)
         edition = f"{edition}{newer}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
+
+    @property
+    def keep(self) -> Options:
+        """Option of all fine-tuning: the last epoch, where it was found to vary less with the seed than the best."""
+        measured = self.network == "encoder" and self.tagger_preset == "quick" and "preset" not in self.finetune
+        return {"keep": "last"} if measured else {}
 
     def _imports(self) -> Options:
         """Return the runs of imported vectors, and their dimension, which the word vectors of all arms get.
@@ -317,6 +331,11 @@ class ExperimentConfig(Config):
         """Check that every arm is known and has what it needs, and that options fit together. Errors: ConfigError."""
         if not self.seeds:
             raise ConfigError("seeds: give at least one.")
+        if len(set(self.tagger_seeds)) < len(self.tagger_seeds):
+            raise ConfigError(
+                f"taggers: each further tagger adds {TAGGERS_APART:,} to the seed, so that two taggers would be the "
+                "same; give smaller seeds."
+            )
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
@@ -462,8 +481,16 @@ class ExperimentConfig(Config):
         # Drawing assisting sentences costs nothing, so their control draws once per seed even in a quick look.
         drawn = cell.arm.control and cell.arm.assisting
         if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.pretrains or cell.arm.rebuild)):
-            return (Replicate(draw=self.draw_seed, seeds=tuple(self.seeds)),)
-        return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(self.seeds, 1))
+            return (Replicate(draw=self.draw_seed, seeds=self.tagger_seeds),)
+        return tuple(Replicate(draw=seed, seeds=self._of_seed(seed), number=i) for i, seed in enumerate(self.seeds, 1))
+
+    @property
+    def tagger_seeds(self) -> tuple[int, ...]:
+        """Seeds of all taggers of a line, replicate by replicate."""
+        return tuple(tagger for seed in self.seeds for tagger in self._of_seed(seed))
+
+    def _of_seed(self, seed: int) -> tuple[int, ...]:
+        return tuple(seed + TAGGERS_APART * number for number in range(self.taggers))
 
     def half_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return the numbers of training and dev sentences of a half.

@@ -168,7 +168,7 @@ class Seconds:
             task = self.corpora["task"]
             seconds += self._mlm(len(task), task.n_tokens, [task])
         if "ner" in models and self._first("B2", str(folds), drawn):
-            seconds += self.finetune(0) / len(self.config.seeds) * folds
+            seconds += self.finetune(0) / len(self.config.tagger_seeds) * folds
         one_pass = self._pieces("domain") * self.measured.embed[1]
         if strategy.reads in ("vectors", "both"):
             encoders: list[tuple[str, str]] = [(encoder, drawn) for encoder in models]
@@ -231,7 +231,7 @@ class Seconds:
         """
         if cell and (other := self._of_its_encoder(cell)):
             return other.finetune(size, cell, replicate)
-        seeds = len(replicate.seeds if replicate else self.config.seeds)
+        seeds = len(replicate.seeds if replicate else self.config.tagger_seeds)
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
         n = size or len(train)

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 from core.errors import RunError, WinnowError
 from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
-from core.experiment.foresight import LARGER
+from core.experiment.foresight import LARGER, SEVERAL
 from core.experiment.results import corpus_name, repeated, repetitions_to_settle
 from core.importing import view as corpora
 from core.projects import runs
@@ -65,7 +66,7 @@ class Affordable:
 
     limit: the time. replicates: 0 if no plan fits. labels: training sentences; 0: all. seconds: time of the plan; if
     none fits, of the shortest plan. points: smallest gain that the plan detects at 80% power. Even with fewer labels,
-    the forecast uses taggers trained on all labels, whose scores vary less.
+    the forecast uses taggers trained on all labels, whose scores vary less. taggers: number per replicate.
     """
 
     limit: float
@@ -73,6 +74,17 @@ class Affordable:
     labels: int
     seconds: float
     points: float
+    taggers: int = 1
+
+    @property
+    def words(self) -> str:
+        """Numbers of repetitions and taggers, such as "5 repetitions with 4 taggers each"."""
+        return f"{self.replicates} repetitions" + (f" with {self.taggers} taggers each" if self.taggers > 1 else "")
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Order of the plans within one time, best first: one that fits, with most labels, that detects most."""
+        return not self.replicates, -(self.labels or inf), self.points
 
 
 def choice_now() -> Choice | None:
@@ -105,7 +117,7 @@ def choice_options() -> dict[str, object]:
     }
 
 
-def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, object]:
+def options(replicates: int = REPLICATES[0], encoder: str = "", taggers: int = 1) -> dict[str, object]:
     """Return the options of the experiment that tests the selection. encoder: "" for the bundled one."""
     return {
         **corpora.roles(),
@@ -113,11 +125,12 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
         "seeds": tuple(range(1, replicates + 1)),
         "looks": looks_of(replicates) if len(looks_of(replicates)) > 1 else (),
         **({"encoder": encoder} if encoder else {}),
+        **({"taggers": taggers} if taggers > 1 else {}),
     }
 
 
 def affordable(encoder: str = "") -> list[Affordable]:
-    """Return for each of `LIMITS` the plan that detects most.
+    """Return for each of `LIMITS` the plan that detects most, with one tagger per replicate or `SEVERAL`.
 
     A plan keeps all labels if `REPLICATES[0]` repetitions on them fit, because a tagger on fewer labels answers another
     question. For the same reason it keeps the selection's size and the encoder. It keeps all epochs, because a tagger
@@ -131,38 +144,43 @@ def affordable(encoder: str = "") -> list[Affordable]:
 @kept_per_home(4)
 def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Affordable]:
     """Compute `affordable`. asked: options in JSON. finished: finished runs; new ones renew the cached value."""
-    whole, least, most = json.loads(asked), REPLICATES[0], max(LARGER)
-    spread = view.least_difference(whole).spread
-    enough = replicates_to_detect(spread, ExperimentConfig.parse(whole).effect, least - 1, most) or most
+    whole = json.loads(asked)
     sizes = (0, *(n for n in view.SIZES if n < len(library().find(whole["train"]))))
+    plans = [_with_taggers(taggers, encoder, sizes, ExperimentConfig.parse(whole).effect) for taggers in (1, SEVERAL)]
+    return [min(of_limit, key=lambda plan: plan.rank) for of_limit in zip(*plans, strict=True)]
+
+
+def _with_taggers(taggers: int, encoder: str, sizes: Sequence[int], effect: float) -> list[Affordable]:
+    """Return for each of `LIMITS` the plan that detects most. taggers: number per replicate. sizes: of L_C; 0: all."""
+    least, most = REPLICATES[0], max(LARGER)
+    spread = view.least_difference(options(least, encoder, taggers)).spread
+    enough = replicates_to_detect(spread, effect, least - 1, most) or most
 
     @cache
     def seconds(n: int, labels: int) -> float:
-        return view.seconds_on(options(n, encoder), labels)
+        return view.seconds_on(options(n, encoder, taggers), labels)
 
     @cache
     def points(n: int) -> float:
-        return view.least_difference(options(n, encoder)).points
+        return view.least_difference(options(n, encoder, taggers)).points
 
     found = []
     for limit in LIMITS:
         labels = next((labels for labels in sizes if seconds(least, labels) <= limit), None)
-        if labels is None:
-            shortest = seconds(least, sizes[-1])
-            found.append(
-                Affordable(limit=limit, replicates=0, labels=sizes[-1], seconds=shortest, points=points(least))
-            )
-            continue
-        each = (seconds(2 * least, labels) - seconds(least, labels)) / least
-        n = min(least + int((limit - seconds(least, labels)) / max(each, 1.0)), enough)
-        time = seconds(least, labels) + (n - least) * each
-        found.append(Affordable(limit=limit, replicates=n, labels=labels, seconds=time, points=points(n)))
+        n, on = 0, sizes[-1] if labels is None else labels
+        time = seconds(least, on)
+        if labels is not None:
+            each = (seconds(2 * least, on) - time) / least
+            n = min(least + int((limit - time) / max(each, 1.0)), enough)
+            time += (n - least) * each
+        gain = points(n or least)
+        found.append(Affordable(limit=limit, replicates=n, labels=on, seconds=time, points=gain, taggers=taggers))
     return found
 
 
 def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
     """Return the options of an affordable plan; fewer labels are sealed as a corpus. Errors: CorpusError."""
-    whole = options(plan.replicates, encoder)
+    whole = options(plan.replicates, encoder, plan.taggers)
     return view.on_fewer_labels(whole, plan.labels) if plan.labels else whole
 
 
@@ -223,12 +241,14 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
     [strategy], [budget] = _strategies(config), config.budgets
     sought = "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points"
     own, weak = foresight.plans[0], foresight.plans[0].chance < WEAK
-    enough = (each for each in within if len(config.seeds) < each.replicates and each.points <= foresight.effect)
+    larger = (each for each in within if each.replicates * each.taggers > len(config.tagger_seeds))
+    enough = (each for each in larger if each.points <= foresight.effect)
     stronger = next(enough, None) if weak else None
     none = ""
     if weak and within and not stronger:
         longest = duration(max(LIMITS))
         none = f" No plan of up to {longest} detects it in 80 of 100 cases; more labelled text would help more."
+    several = f", with {config.taggers} taggers each time" if config.taggers > 1 else ""
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -239,8 +259,8 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
         options=asked,
         compared=f"Three taggers are compared: yours as it is; one pre-trained on {amount} of "
         f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text selected by {strategy}. "
-        f"Each is repeated from the start {len(config.seeds)} times, trained on {corpus_name(config.train)} and tested "
-        f"on {corpus_name(config.test)}.",
+        f"Each is repeated from the start {len(config.seeds)} times{several}, trained on {corpus_name(config.train)} "
+        f"and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "

@@ -29,6 +29,7 @@ from core.tagging import evaluations
 
 FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
 NEWEST = 8  # at most this many of the newest runs are used to measure the spread
+SEVERAL = 4  # taggers per replicate to forecast; about the best on two corpora (`bench_variance`)
 FURTHER = (3, 5, 10)  # numbers of seeds to forecast in addition to the plan's
 EVEN = (4, 6, 10)  # numbers of seeds to forecast if halves are swapped
 LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans to forecast: {replicates: looks}
@@ -39,10 +40,11 @@ class PlanChance:
     """A plan and the chance, 0 to 1, that it detects a given effect.
 
     share: share of the replicates that it needs on average if the effect is real. seconds: time of the whole plan;
-    None: unknown.
+    None: unknown. taggers: number per replicate.
     """
 
     replicates: int
+    taggers: int = 1
     looks: tuple[int, ...]
     chance: float
     share: float
@@ -72,6 +74,7 @@ def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = 
     first = f"{f'This plan cannot show {wanted}, {cannot}' if cannot else first}{asked.time_in_words}"
     for plan in others:
         looks = f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
+        looks += f", with {plan.taggers} taggers each" if plan.taggers > 1 else ""
         first += f"; {plan.replicates} replicates{plan.on}{looks}, in {100 * plan.chance:.0f}{plan.time_in_words}"
     return f"{first}."
 
@@ -83,7 +86,7 @@ class Foresight:
     points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), by intervals at `level`.
     further: {larger number of seeds: smallest gain}. effect: gain to detect, points. plans: chances of detecting
     it, for the plan itself and larger ones; () if they were not asked for. claim: line that the claim is about; "" for
-    none. quick: True if repeating only the taggers cannot show the claim.
+    none. quick: True if repeating only the taggers cannot show the claim. taggers: number per replicate of the plan.
     """
 
     points: float
@@ -95,6 +98,7 @@ class Foresight:
     plans: tuple[PlanChance, ...]
     claim: str
     quick: bool
+    taggers: int = 1
 
     def in_words(self) -> str:
         """Return sentences on the smallest detectable gain, its basis, and the chances of the plans."""
@@ -126,7 +130,8 @@ class Foresight:
         return f"By {n} tagger{'s' * (n > 1)} trained on these labels so far"
 
     def _basis(self) -> str:
-        moves = f"scores differ by {self.spread.seeds:.1f} points from seed to seed (standard deviation)"
+        unit = "from seed to seed" if self.taggers == 1 else f"between means of {self.taggers} taggers"
+        moves = f"scores differ by {self.spread.seeds:.1f} points {unit} (standard deviation)"
         if self.spread.pretrainings:
             sort = "" if self.spread.repeated else ", which is assumed"
             moves += f" and by {self.spread.pretrainings:.1f} more from pre-training to pre-training{sort}"
@@ -172,11 +177,16 @@ def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
 
 
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
-    """Return the plan itself and the two next larger ones, in replicates of the pipeline."""
+    """Return the plan itself, the plan with `SEVERAL` taggers per replicate, and two with more replicates.
+
+    Several taggers are proposed for a claim that pre-trains, because its taggers cost little.
+    """
     cell = config.claimed
     if cell is None or len(config.seeds) < 2:
         return [config]
     plans, offered = [config], [n for n in LARGER if n > len(config.seeds)]
+    if cell.arm.pretrains and config.repeat == "pipeline" and config.taggers == 1:
+        plans.append(config.model_copy(update={"taggers": SEVERAL}))
     for n in offered[:2]:
         update: dict[str, object] = {"seeds": _seeds(config, n), "looks": ()}
         if cell.arm.pretrains or cell.arm.rebuild:
@@ -198,6 +208,7 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
         spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
     quick = _is_quick(config)
     own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
+    own = own.of_several(config.taggers)
     n, level, asked = len(config.seeds), 0.95, larger(config)[:plans]
     return Foresight(
         points=detectable(own, config.stops),
@@ -209,6 +220,7 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
         plans=tuple(_chance(plan, spread, config, cannot=quick and plan is config) for plan in asked),
         claim=str(cell) if cell else "",
         quick=quick,
+        taggers=config.taggers,
     )
 
 
@@ -247,9 +259,9 @@ def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
 
 
 def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *, cannot: bool) -> PlanChance:
-    foretold = power(spread, plan.stops, config.effect)
+    foretold = power(spread.of_several(plan.taggers), plan.stops, config.effect)
     chance, share = (0.0, 1.0) if cannot else (foretold.chance, foretold.share)
-    return PlanChance(replicates=len(plan.seeds), looks=plan.stops, chance=chance, share=share)
+    return PlanChance(replicates=len(plan.seeds), taggers=plan.taggers, looks=plan.stops, chance=chance, share=share)
 
 
 def _spread(config: ExperimentConfig, home: Path) -> Spread:
@@ -277,7 +289,8 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
     """
     store = RunStore(home)
     alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
-    crossed = (run for run in alike if run.manifest.config.get("cross") and run.state().state == "succeeded")
+    single = (run for run in alike if run.manifest.config.get("taggers", 1) == 1)
+    crossed = (run for run in single if run.manifest.config.get("cross") and run.state().state == "succeeded")
     for run in islice(crossed, NEWEST):
         try:
             lines = [boards.tables(row, store) for row in boards.read(run).leaderboard if row.pretrain_run]
@@ -295,7 +308,11 @@ def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]
     for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
         try:
             rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]
-            yield from ([one for id in row.finetune_runs for one in evaluations.read(store.get(id))] for row in rows)
+            # Of several taggers of one replicate, take the first.
+            yield from (
+                [one for id in row.finetune_runs for one in evaluations.read(store.get(id))[:: row.taggers]]
+                for row in rows
+            )
         except (OSError, CorpusError, RunError):  # its files are gone or damaged
             continue
 

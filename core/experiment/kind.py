@@ -112,6 +112,7 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
                 cell=line.cell,
                 chains=tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs),
                 source=sources.get(line.cell),
+                taggers=config.taggers,
             )
             for line in planned
         ]

@@ -28,6 +28,7 @@ from core.experiment.result import (
     Multipliers,
     PlannedTest,
     Word,
+    by_replicate,
     evaluations_of_replicate,
     nothing_learnt,
 )
@@ -83,11 +84,15 @@ class FinishedChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedLine:
-    """The finished runs behind one line of the leaderboard. source: fingerprint of its source text, if it has one."""
+    """The finished runs behind one line of the leaderboard.
+
+    source: fingerprint of its source text, if it has one. taggers: number per replicate; their counts are pooled.
+    """
 
     cell: Cell
     chains: tuple[FinishedChain, ...]
     source: str | None = None
+    taggers: int = 1
 
     @property
     def finetunes(self) -> list[Run]:
@@ -111,8 +116,9 @@ class FinishedLine:
 
 
 def evaluations_of(line: FinishedLine) -> list[Evaluation]:
-    """Read the evaluations of a line's taggers on the first test set: one per seed, replicate by replicate."""
-    return [one for chain in line.chains for one in evaluations_of_replicate(chain.finetune, chain.halves)]
+    """Read the evaluations of a line's taggers on the first test set, one per replicate or seed."""
+    read = (evaluations_of_replicate(chain.finetune, chain.halves, line.taggers) for chain in line.chains)
+    return [one for replicate in read for one in replicate]
 
 
 class Changed(NamedTuple):
@@ -299,7 +305,7 @@ def _judgements(
                 judgement = replace(judgement, why=f"{judgement.why} Exploratory: the claim here is about {claim}.")
             if cell.arm.assisting:
                 assert judgement.none
-                test, why = with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
+                test, why = with_welch(judgement.none.system, judgement.none.other, judgement.why)
                 judgement = replace(judgement, welch=test, why=why)
             judgements.append(judgement)
         elif cell.arm.name == arms.NONE:
@@ -367,11 +373,12 @@ def _row(
     line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore, *, effect: float
 ) -> ArmRow:
     """Return a row of the leaderboard. baseline: the variant that it is measured against. effect: gain to detect."""
-    first, test = line.chains[0], _tested(line.finetunes)
+    first, test = line.chains[0], [table.f1() for table in evaluations_of(line)]
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
     vectors = _tagged(first.finetune).with_vector
-    dev = [f1 for run in line.finetunes for f1 in _tagged(run).dev.micro_f1]
+    each = [f1 for run in line.finetunes for f1 in _tagged(run).dev.micro_f1]
+    dev = [mean(each[first : first + line.taggers]) for first in range(0, len(each), line.taggers)]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
     by_kind = {kind: seconds / 3600 for kind, seconds in durations.by_kind(line.runs, store).items()}
@@ -383,6 +390,7 @@ def _row(
         tokens=round(mean(one.tokens for one in read)) if read else 0,
         micro_f1=test,
         dev_f1=dev,
+        taggers=line.taggers,
         mean=mean(test),
         dev_mean=mean(dev),
         sd=stdev(test) if len(test) > 1 else None,
@@ -414,7 +422,14 @@ def _row(
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
         f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(durations.by_kind(first.added, store).values())),
-        also=further_tests(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
+        also=further_tests(
+            line.finetunes,
+            baseline.finetunes,
+            Library(store.home),
+            seed,
+            crossed=bool(line.halves),
+            taggers=line.taggers,
+        ),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
         changed=changed.changed,
         wanted=changed.wanted,
@@ -459,28 +474,35 @@ def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
     ]
 
 
-def _of_runs(finetunes: Sequence[Run], number: int, *, crossed: bool) -> list[Evaluation]:
+def _of_runs(finetunes: Sequence[Run], number: int, *, crossed: bool, taggers: int) -> list[Evaluation]:
     """Read the evaluations on a further test set, which all replicates share."""
     return [
         replace(one, tested=np.ones(len(one.gold), dtype=np.bool_)) if crossed else one
         for run in finetunes
-        for one in evaluations.read(run, number)
+        for one in by_replicate(evaluations.read(run, number), taggers)
     ]
 
 
 def further_tests(
-    finetunes: Sequence[Run], none: Sequence[Run], library: Library, seed: int, *, crossed: bool = False
+    finetunes: Sequence[Run],
+    none: Sequence[Run],
+    library: Library,
+    seed: int,
+    *,
+    crossed: bool = False,
+    taggers: int = 1,
 ) -> list[FurtherTest]:
     """Return an arm's F1 on every test set but the first, and its difference to `none`.
 
     Intervals are at 95%, over seeds and test sentences, without a correction, because no verdict is based on them.
     crossed: True if halves are swapped. All arms share the labels of a replicate, so they are compared by replicate.
+    taggers: number per replicate.
     """
     rows = []
     for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
-        table = _of_runs(finetunes, number, crossed=crossed)
+        table, other = (_of_runs(runs, number, crossed=crossed, taggers=taggers) for runs in (finetunes, none))
         f1s = [one.f1() for one in table]
-        difference = compare(table, _of_runs(none, number, crossed=crossed), seed=seed, same_seeds=True)
+        difference = compare(table, other, seed=seed, same_seeds=True)
         rows.append(
             FurtherTest(
                 test=library.find(reference).name,
@@ -626,6 +648,6 @@ def _evaluations(line: FinishedLine, size: int = 0, whole: int = 0) -> list[Eval
         one
         for chain in line.chains
         for one in evaluations_of_replicate(
-            chain.tuned[(size, chain.replicate.number - 1) if size < whole else (0, 0)], chain.halves
+            chain.tuned[(size, chain.replicate.number - 1) if size < whole else (0, 0)], chain.halves, line.taggers
         )
     ]

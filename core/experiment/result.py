@@ -59,7 +59,8 @@ class ArmRow:
 
     budget: "" if the arm selects nothing. about: a sentence on the arm.
     sentences, tokens: size of the text for its MLM, mean over replicates; tokens is 0 if unknown.
-    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed. mean, sd: of `micro_f1`; sd is None for
+    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed; if every replicate has several `taggers`,
+    one per replicate, of pooled counts on the test set and as the mean on dev. mean, sd: of `micro_f1`; sd is None for
     one seed. dev_mean: mean of `dev_f1`. source: fingerprint of the text behind its word vectors or frozen states.
     finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
     halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences.
@@ -86,6 +87,7 @@ class ArmRow:
     tokens: int = 0
     micro_f1: Sequence[float]
     dev_f1: Sequence[float]
+    taggers: int = 1
     mean: float
     dev_mean: float
     sd: float | None
@@ -133,6 +135,11 @@ class ArmRow:
     def drawn_words(self) -> str:
         """Share of low-CEIM mentions, in words; "" for a training set that was not drawn by CEIM."""
         return "" if self.low_share is None else f"{self.low_share:.1%} of {self.mentions:,} mentions have low CEIM"
+
+    @property
+    def n_taggers(self) -> int:
+        """Number of taggers of the line."""
+        return len(self.micro_f1) * self.taggers
 
     @property
     def finetunes(self) -> Sequence[str]:
@@ -443,7 +450,7 @@ def baseline_words(rows: Sequence[ArmRow]) -> str:
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
-    """Read the evaluations of a line's taggers on the first test set: one per seed, replicate by replicate.
+    """Read the evaluations of a line's taggers on the first test set, one per seed or per replicate of several taggers.
 
     If halves are swapped, every evaluation has a row per sentence of the pool.
     Errors: CorpusError, RunError if a run or its files are gone.
@@ -452,7 +459,7 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
     return [
         one
         for finetune, halves in zip(row.finetunes, split, strict=True)
-        for one in evaluations_of_replicate(store.get(finetune), store.get(halves) if halves else None)
+        for one in evaluations_of_replicate(store.get(finetune), store.get(halves) if halves else None, row.taggers)
     ]
 
 
@@ -471,7 +478,7 @@ def source_tokens(row: ArmRow) -> int:
 
 def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
     """Return True if no tagger of any arm learnt anything, so that nothing can be compared."""
-    return bool(rows) and all(len(row.collapsed) == len(row.micro_f1) for row in rows)
+    return bool(rows) and all(len(row.collapsed) == row.n_taggers for row in rows)
 
 
 def read(run: Run) -> ExperimentResult:
@@ -509,13 +516,18 @@ def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
     context.artifact(path.name, path)
 
 
-def evaluations_of_replicate(finetune: Run, halves: Run | None) -> list[Evaluation]:
-    """Read the evaluations of a replicate's taggers on the first test set, one per seed.
+def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]:
+    """Pool the counts of every `taggers` successive taggers, which belong to one replicate."""
+    return [Evaluation.pooled(tables[first : first + taggers]) for first in range(0, len(tables), taggers)]
+
+
+def evaluations_of_replicate(finetune: Run, halves: Run | None, taggers: int = 1) -> list[Evaluation]:
+    """Read the evaluations of a run's taggers on the first test set, one per replicate.
 
     halves: run that split its labelled sentences; None if halves are not swapped. With it, an evaluation has a row for
-    every sentence of the pool and marks the tested ones.
+    every sentence of the pool and marks the tested ones. taggers: number per replicate.
     """
-    plain = evaluations.read(finetune)
+    plain = by_replicate(evaluations.read(finetune), taggers)
     if halves is None:
         return plain
     split = result.read(halves, HalvesResult)

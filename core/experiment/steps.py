@@ -322,7 +322,8 @@ class Stages:
     ) -> FinetuneConfig:
         """Return the options of a line's taggers on one part of L_C. labels: the runs behind its training set."""
         config = self.config
-        options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
+        options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.keep}
+        options |= config.finetune
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
             options |= self.labels.assisting_options(cell, replicate, labels, part)

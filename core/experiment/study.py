@@ -82,6 +82,7 @@ class StudyConfig(Config):
     budgets: tuple[str, ...] = _same("budgets")
     claim: str = _same("claim")
     seeds: tuple[int, ...] = _same("seeds")
+    taggers: int = _same("taggers")
     cross: bool = _same("cross")
     cross_train: int = _same("cross_train")
     cross_dev: int = _same("cross_dev")
@@ -288,15 +289,23 @@ def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
     n = len(config.train)
     spreads = tuple(foresee(experiment, home).spread for experiment in config.experiments)
     more = tuple(spreads[number % n] for number in range(n + MORE))
-    plans = [_chance(spreads, plan.stops, config.effect) for plan in larger(config.experiment(0))]
-    plans.append(_chance(more, config.stops, config.effect))
+    plans = [
+        _chance(tuple(one.of_several(plan.taggers // config.taggers) for one in spreads), plan, config.effect)
+        for plan in larger(config.experiment(0))
+    ]
+    plans.append(_chance(more, config.experiment(0), config.effect))
     return StudyForesight(plans=plans, spreads=spreads, effect=config.effect, claim=str(config.claimed))
 
 
-def _chance(spreads: tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> StudyChance:
-    foretold = power(spreads, looks, effect)
+def _chance(spreads: tuple[Spread, ...], plan: ExperimentConfig, effect: float) -> StudyChance:
+    foretold = power(spreads, plan.stops, effect)
     return StudyChance(
-        tasks=len(spreads), replicates=looks[-1], looks=looks, chance=foretold.chance, share=foretold.share
+        tasks=len(spreads),
+        replicates=plan.stops[-1],
+        taggers=plan.taggers,
+        looks=plan.stops,
+        chance=foretold.chance,
+        share=foretold.share,
     )
 
 
@@ -497,7 +506,7 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
         learnt=not boards.nothing_learnt(board),
         too_few=claim.changed_words if claim.verdict == "not tested" else "",
         unlearnt=sum(len(row.collapsed) for row in compared),
-        taggers=sum(len(row.micro_f1) for row in compared),
+        taggers=sum(row.n_taggers for row in compared),
     )
 
 

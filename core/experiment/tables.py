@@ -265,7 +265,7 @@ def rate_words(row: ArmRow) -> str:
     interval is unknown, or goes beyond 100 points per hour.
     """
     rate = row.f1_per_hour
-    if len(row.collapsed) == len(row.micro_f1):
+    if len(row.collapsed) == row.n_taggers:
         return "learnt nothing: no rate"
     if not rate or not row.delta:
         return ""

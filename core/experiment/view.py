@@ -244,6 +244,7 @@ def _study_seconds(config: StudyConfig, chance: StudyChance) -> float:
     The plan may have more tasks than `config`. Each further task is assumed to take the mean time of those in `config`.
     """
     n = len(config.train)
-    asked = next(one for one in larger(config.experiment(0)) if one.stops == chance.looks)
-    update = {"seeds": asked.seeds, "looks": asked.looks}
+    plans = larger(config.experiment(0))
+    asked = next(one for one in plans if (one.stops, one.taggers) == (chance.looks, chance.taggers))
+    update = {"seeds": asked.seeds, "looks": asked.looks, "taggers": asked.taggers}
     return study_cost({**config.model_dump(exclude={"weights"}), **update}).seconds * max(chance.tasks / n, 1.0)

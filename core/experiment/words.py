@@ -345,7 +345,7 @@ def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
     compared = (row, *compared_with(row, rows))
     return Unlearnt(
         taggers=sum(len(each.collapsed) for each in compared),
-        of=sum(len(each.micro_f1) for each in compared),
+        of=sum(each.n_taggers for each in compared),
     )
 
 

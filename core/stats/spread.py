@@ -54,6 +54,10 @@ class Spread:
         """Sd of one variant's F1 between its replicates."""
         return hypot(self.seeds, self.pretrainings)
 
+    def of_several(self, taggers: int) -> "Spread":
+        """Return the spread of replicates that pool the counts of `taggers` taggers of one pre-training."""
+        return replace(self, seeds=self.seeds / sqrt(taggers), both=self.both / sqrt(taggers))
+
     def by_halves(self, pool: int) -> "Spread":
         """Return the spread for swapped halves of `pool` sentences, where each replicate is tested on one half."""
         extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # added by fewer test sentences

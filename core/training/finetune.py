@@ -55,7 +55,7 @@ class Epochs:
     """Record of the epochs so far.
 
     dev_f1: one per epoch, percent. dev_loss: one per epoch if it selects the best epoch, else empty. best: number of
-    the best epoch, from 1; 0 before the first. seconds: training time over all attempts.
+    the kept epoch, from 1; 0 before the first. seconds: training time over all attempts.
     """
 
     dev_f1: list[float] = field(default_factory=list)
@@ -65,7 +65,8 @@ class Epochs:
 
     def ended(self, settings: Settings) -> bool:
         """Return True if training ends after these epochs."""
-        waited = len(self.dev_f1) - self.best
+        scores = self._scores
+        waited = len(scores) - 1 - scores.index(max(scores)) if scores else 0
         return (
             len(self.dev_f1) >= settings.epochs
             or (waited >= settings.patience and len(self.dev_f1) >= settings.min_epochs)
@@ -78,10 +79,12 @@ class Epochs:
         With the setting `last`, every epoch is kept. Otherwise an epoch is kept if it is better than all earlier ones.
         After a tie the earlier epoch is kept, because it fits the training set less closely.
         """
-        if settings.last:
-            return True
-        scores = [-loss for loss in self.dev_loss] or self.dev_f1
-        return len(scores) == 1 or scores[-1] > max(scores[:-1])
+        scores = self._scores
+        return settings.last or len(scores) == 1 or scores[-1] > max(scores[:-1])
+
+    @property
+    def _scores(self) -> list[float]:
+        return [-loss for loss in self.dev_loss] or self.dev_f1
 
 
 class Finetuning(Durable):

@@ -111,7 +111,7 @@ def _time_again(options: dict[str, object]) -> None:
 
 
 def _stronger_words(plan: Affordable) -> str:
-    return f"Plan {plan.replicates} repetitions instead ({duration(plan.seconds)})"
+    return f"Plan {plan.words} instead ({duration(plan.seconds)})"
 
 
 def _within(times: Sequence[Affordable]) -> Affordable:
@@ -128,7 +128,7 @@ def _within(times: Sequence[Affordable]) -> Affordable:
     rows = [
         {
             "limit": find_out.LIMITS[each.limit],
-            "plan": f"{each.replicates} repetitions" + (f" on {each.labels:,} of your labels" if each.labels else ""),
+            "plan": each.words + (f" on {each.labels:,} of your labels" if each.labels else ""),
             "takes": duration(each.seconds),
             "points": f"{in_points(each.points)} or more",
         }

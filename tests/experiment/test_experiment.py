@@ -15,9 +15,10 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, PathError, ReadError
 from core.experiment import arms, results
+from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.cli import MAX_BYTES, experiment, read_plan, typed_options
-from core.experiment.config import ExperimentConfig
+from core.experiment.config import TAGGERS_APART, ExperimentConfig
 from core.paths import home
 from core.projects import removals
 from core.projects import runs as facade_runs
@@ -25,6 +26,7 @@ from core.results import Evaluation
 from core.runs import durations
 from core.runs.events import Data, Event
 from core.runs.store import RunStore
+from core.stats.bootstrap import compare
 from core.tagging import calibrate, evaluations
 from core.text.sentence import Sentence
 from tests.conftest import sentence
@@ -220,14 +222,59 @@ def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
     assert "This plan cannot show a true +1 of classifier 30, with one selection and pre-training per variant" in words
     assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points == foresight.points
     pipeline = experiments.foresight({**OPTIONS, "repeat": "pipeline"})
-    assert [(plan.replicates, plan.looks) for plan in pipeline.plans] == [(2, (2,)), (6, (2, 4, 6)), (12, (4, 8, 12))]
+    plans = [(plan.replicates, plan.taggers, plan.looks) for plan in pipeline.plans]
+    assert plans == [(2, 1, (2,)), (2, 4, (2,)), (6, 1, (2, 4, 6)), (12, 1, (4, 8, 12))]
     chances = [plan.chance for plan in pipeline.plans]
     assert chances == sorted(chances)
     words = pipeline.in_words()
-    assert f"finds a true +1 of classifier 30 in {100 * chances[0]:.0f} of 100 cases; 6 replicates" in words
+    first, several = (f"in {100 * chance:.0f}" for chance in chances[:2])
+    assert (
+        f"finds a true +1 of classifier 30 {first} of 100 cases; 2 replicates, with 4 taggers each, {several}" in words
+    )
     assert "by 0.5 more from pre-training to pre-training, which is assumed" in words
     assert pipeline.plans[0].seconds is None  # this machine was not timed
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()
+
+
+def test_taggers_of_one_replicate_count_as_one(home: Path, untrained: None) -> None:
+    fill(home)
+    options = {**OPTIONS, "repeat": "pipeline", "taggers": 2}
+    found = facade_runs.execute("experiment", options)
+    rows = {row.arm: row for row in results.board(found.id).leaderboard}
+    for row in rows.values():
+        tuned = [facade_runs.get(run) for run in row.finetunes]
+        seeds = [seed for run in tuned for seed in run.manifest.config["seeds"]]
+        assert seeds == [1, 1 + TAGGERS_APART, 2, 2 + TAGGERS_APART]
+        tables = [table for run in tuned for table in evaluations.read(run)]
+        pooled = [Evaluation.pooled(tables[first : first + 2]) for first in (0, 2)]
+        assert row.micro_f1 == [table.f1() for table in pooled]
+        assert sum(int(table.tp.sum()) for table in pooled) == sum(int(table.tp.sum()) for table in tables)
+        assert [table.f1() for table in leaderboard.tables(row, RunStore(home))] == row.micro_f1
+        assert row.dev_f1 == [np.mean(run.result()["dev"]["micro_f1"]) for run in tuned] or len(tuned) == 1
+        assert (row.taggers, row.n_taggers) == (2, 4)
+    assert len(rows["none"].finetunes) == 1
+    gap = compare(*(leaderboard.tables(rows[name], RunStore(home)) for name in ("classifier", "none")), same_seeds=True)
+    assert rows["classifier"].delta == pytest.approx(gap.delta)
+    assert len(gap.system) == 2
+    assert all(step.finished for step in experiments.cost(options).steps)
+    for run in rows["random"].finetunes:  # a spread of single taggers is measured on the first of each replicate
+        assert len(evaluations.read(facade_runs.get(run))) == 2
+    assert experiments.foresight({**options, "seeds": (1, 2, 3)}).taggers == 2
+    with pytest.raises(ConfigError, match="taggers: each further tagger adds 100,000 to the seed"):
+        ExperimentConfig.parse({**options, "seeds": (1, 1 + TAGGERS_APART)})
+
+
+def test_experiments_keep_the_last_epoch_unless_told_otherwise(home: Path, untrained: None) -> None:
+    fill(home)
+
+    def kept(options: dict[str, object]) -> set[object]:
+        board = results.board(facade_runs.execute("experiment", {**OPTIONS, "arms": ("none",), **options}).id)
+        return {facade_runs.get(run).manifest.config.get("keep") for row in board.leaderboard for run in row.finetunes}
+
+    assert kept({}) == {"last"}
+    assert kept({"finetune": {"epochs": 1, "keep": "best"}}) == {"best"}
+    assert ExperimentConfig.parse({**OPTIONS, "preset": "paper"}).keep == {}
+    assert ExperimentConfig.parse({**OPTIONS, "arms": ("none",), "finetune": {"network": "bilstm"}}).keep == {}
 
 
 def test_experiment_cancelled_at_every_stage_resumes_to_the_same_result(home: Path, untrained: None) -> None:

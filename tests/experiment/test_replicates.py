@@ -154,7 +154,7 @@ def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: 
     forecast = experiments.foresight(longer)
     assert forecast.spread.swapped
     assert "all 56 labelled sentences are tested, half by half" in forecast.in_words()
-    assert [plan.looks for plan in forecast.plans] == [(2, 4), (2, 4, 6), (4, 8, 12)]
+    assert [plan.looks for plan in forecast.plans] == [(2, 4), (2, 4), (2, 4, 6), (4, 8, 12)]
 
 
 @pytest.mark.parametrize(

@@ -119,11 +119,18 @@ def test_study_command_prints_cost_power_and_result(
     assert set(planned["tasks"]) == {"deeds", "leases"}
     assert planned["hours"] == pytest.approx(sum(planned["tasks"].values()))
     plans = planned["chances"]["plans"]
-    found = [(one["tasks"], one["replicates"], one["looks"]) for one in plans]
-    assert found == [(2, 4, [2, 4]), (2, 6, [2, 4, 6]), (2, 12, [4, 8, 12]), (4, 4, [2, 4])]
+    found = [(one["tasks"], one["replicates"], one["taggers"], one["looks"]) for one in plans]
+    assert found == [
+        (2, 4, 1, [2, 4]),
+        (2, 4, 4, [2, 4]),
+        (2, 6, 1, [2, 4, 6]),
+        (2, 12, 1, [4, 8, 12]),
+        (4, 4, 1, [2, 4]),
+    ]
     assert plans[0]["seconds"] == pytest.approx(3600 * planned["hours"])
-    assert plans[0]["seconds"] < plans[1]["seconds"] < plans[2]["seconds"]
-    assert 0 <= plans[0]["chance"] < plans[2]["chance"] <= 1
+    alone, several, six, twelve, _ = (one["seconds"] for one in plans)
+    assert alone < min(several, six) < max(several, six) < twelve
+    assert 0 <= plans[0]["chance"] < plans[3]["chance"] <= 1
     chances = [StudyChance(**one) for one in plans]
     words = StudyForesight(plans=chances, spreads=[assumed(20), assumed(24)], effect=3, claim="it").in_words()
     assert f"a true +3 of it, on average over 2 tasks, in {100 * plans[0]['chance']:.0f} of 100 cases" in words

@@ -457,18 +457,21 @@ def ended(
     raise AssertionError("the last look is the end")
 
 
-@pytest.mark.parametrize("pretraining_sd", [pytest.param(0.0, marks=pytest.mark.full), 0.03])
-def test_interim_analyses_of_tables_have_few_false_positives(pretraining_sd: float) -> None:
+@pytest.mark.parametrize(
+    ("pretraining_sd", "taggers"), [pytest.param(0.0, 1, marks=pytest.mark.full), (0.03, 1), (0.03, 3)]
+)
+def test_interim_analyses_of_tables_have_few_false_positives(pretraining_sd: float, taggers: int) -> None:
     """Each experiment draws test samples, taggers and pre-trainings. The interval is the one shown when it ended.
 
-    pretraining_sd: sd of skill between pre-trainings; 0.03 is about 0.8 F1.
+    pretraining_sd: sd of skill between pre-trainings; 0.03 is about 0.8 F1. taggers: number per pre-training.
     """
     rng, experiments, looks = np.random.default_rng(12), 400, (2, 4, 6)
     helped = held = early = 0
     for _ in range(experiments):
         world = Agreeing(rng, 400)
         system, other = (
-            [world.arm(effect, 1)[0] for effect in pretraining_sd * rng.normal(size=looks[-1])] for _ in range(2)
+            [Evaluation.pooled(world.arm(effect, taggers)) for effect in pretraining_sd * rng.normal(size=looks[-1])]
+            for _ in range(2)
         )
         why, gap = ended([(system, other)], looks, 1.0)
         helped += why == "shown" and gap.delta > 0
@@ -477,6 +480,19 @@ def test_interim_analyses_of_tables_have_few_false_positives(pretraining_sd: flo
     assert helped / experiments <= 0.05
     assert 0.92 <= held / experiments <= 0.98  # 400 experiments estimate the share to within 2 points
     assert early > experiments / 4
+
+
+def test_several_taggers_per_replicate_reduce_the_spread_as_forecast() -> None:
+    rng = np.random.default_rng(13)
+    world = World(rng, 400, seed=0.15, sentence=0.5, both=0.3)
+    alone = measured([world.arm(0.1, 300)])
+    pooled_by_4 = measured([[Evaluation.pooled(world.arm(0.1, 4)) for _ in range(300)]])
+    assert alone is not None
+    assert pooled_by_4 is not None
+    forecast = alone.of_several(4)
+    assert forecast.seeds == pytest.approx(alone.seeds / 2)
+    assert pooled_by_4.seeds == pytest.approx(forecast.seeds, rel=0.12)  # 300 values estimate an sd to within 4%
+    assert pooled_by_4.both == pytest.approx(forecast.both, rel=0.05)
 
 
 def test_spread_of_replicates_beyond_taggers_is_due_to_pretraining() -> None:

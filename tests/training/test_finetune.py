@@ -130,6 +130,16 @@ def test_training_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     assert {"loss@1", "learning_rate@1", "tokens_per_second@1"} <= {name for name, _, _ in listener.metrics}
 
 
+def test_last_epoch_is_kept_after_the_same_patience(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, epochs=12, learning_rate=0.1, head_learning_rate=0.3, patience=2)
+    best, _ = train(tmp_path / "best", settings=settings)
+    last, tagger = train(tmp_path / "last", settings=replace(settings, last=True))
+    assert last.dev_f1 == best.dev_f1  # training ends after the same epoch
+    assert best.best < len(best.dev_f1) < settings.epochs
+    assert last.best == len(last.dev_f1)
+    assert score(tagger, DEV, TYPES, Silent()).f1() == last.dev_f1[-1]
+
+
 def test_entities_of_some_dev_sentences_are_stored_after_each_epoch(tmp_path: Path) -> None:
     run: Any = SimpleNamespace(checkpoints=tmp_path, manifest=SimpleNamespace(config={"seeds": [1, 7]}))
     assert watched.read(run) is None

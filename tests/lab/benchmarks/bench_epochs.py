@@ -5,8 +5,8 @@
 Each seed is trained once, with the preset `quick` and no pre-training, and tested with all three sets of weights.
 Besides F1, the mean log-probability of the gold tags is stored, as a sharper outcome to compare with F1.
 `bc5cdr` has its first 300 training sentences and first 150 dev sentences. Every training appends a JSON line with its
-counts to DIR/epochs.jsonl; the same command resumes. At the end, a table compares the standard deviations over seeds
-and the mean differences to the best epoch, paired by seed.
+counts to DIR/epochs.jsonl. The same command resumes, and does not repeat what `epochs.jsonl` beside this file has. At
+the end, a table compares the standard deviations over seeds and the mean differences to the best epoch, paired by seed.
 """
 
 import argparse
@@ -39,6 +39,7 @@ CORPORA, SEEDS = ("crossner-music", "bc5cdr"), tuple(range(1, 9))
 LIMITS = {"bc5cdr": {"train": 300, "dev": 150}}  # sentences
 KEPT = 3  # epochs whose weights are averaged
 WAYS = ("best", "last", "mean")
+LINES = Path(__file__).with_name("epochs.jsonl")
 
 
 def trained(splits: dict[str, list[Sentence]], seed: int, init: str = "minilm") -> dict[str, Any]:
@@ -104,6 +105,11 @@ def missing(corpora: Sequence[str], seeds: Sequence[int], known: Sequence[dict[s
     yield from ((corpus, seed) for seed in seeds for corpus in corpora if (corpus, seed) not in there)
 
 
+def known_lines(*files: Path) -> list[dict[str, Any]]:
+    """Return the JSON lines of the files that exist."""
+    return [json.loads(line) for file in files if file.exists() for line in file.read_text("utf-8").splitlines()]
+
+
 def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
     """Return a table: mean and standard deviation of test F1 by corpus and kept weights, and the difference to best."""
     groups = defaultdict(list)
@@ -130,7 +136,7 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     file = given.out / "epochs.jsonl"
-    known = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    known = known_lines(LINES, file)
     os.environ["WINNOW_HOME"] = str(given.out / "home")
     read = cache(lambda corpus: read_splits(corpus, given.out / "files"))
     for corpus, seed in missing(given.corpora, given.seeds, known):

@@ -1,16 +1,19 @@
 """Split the variance of test F1 into the part of the tagger's seed and the part of the pre-training.
 
     python -m tests.lab.benchmarks.bench_variance [--corpora crossner-music bc5cdr] [--pretrainings 1 ... 8] [--out DIR]
+        [--seconds PRETRAINING TAGGER]
 
 A pre-training reads T_C (the text of the training set) and 5,000 random sentences of other text, both drawn by its
 seed: Wikipedia for `crossner-music`, PubMed for `bc5cdr` (with its first 300 training and 150 dev sentences). Each is
 followed by four taggers (bundled MiniLM, presets `quick`). Every tagger appends a JSON line with its counts to
-DIR/variance.jsonl; the same command resumes.
+DIR/variance.jsonl. The same command resumes, and does not repeat what `variance.jsonl` beside this file has.
 
-At the end, a table shows both variances (one-way random effects) with their 95% intervals, and the number of taggers
-per pre-training that narrows an interval most per second: the square root of (variance of taggers / of pre-trainings)
-times (seconds of a pre-training / of a tagger). A second table shows how well differences in the mean log-probability
-of the gold tags predict differences in F1, between taggers of one pre-training and between pre-trainings.
+At the end, a table shows both variances (one-way random effects) with their 95% intervals, for taggers that keep the
+best epoch and for those that keep the last. It also shows the number of taggers per pre-training that narrows an
+interval most per second, the square root of (variance of taggers / of pre-trainings) times (seconds of a pre-training /
+of a tagger), and the time that four taggers need for the same interval as one. Seconds are those of the lines, or
+`--seconds`. A second table shows how well differences in the mean log-probability of the gold tags predict differences
+in F1, between taggers of one pre-training and between pre-trainings.
 """
 
 import argparse
@@ -23,6 +26,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -34,11 +38,12 @@ from core.projects import runs
 from core.results import FloatArray
 from core.text.sentence import Sentence
 from core.training import saved_models
-from tests.lab.benchmarks.bench_epochs import read_splits, trained
+from tests.lab.benchmarks.bench_epochs import WAYS, known_lines, read_splits, trained
 from tests.lab.benchmarks.data import DATA
 
 OTHERS = {"crossner-music": "wikipedia", "bc5cdr": "pubmed"}  # text of S_C
 SELECTED, TAGGERS = 5000, 4
+LINES = Path(__file__).with_name("variance.jsonl")
 
 
 def pretrained(corpus: str, seed: int, train: Sequence[Sentence], folder: Path) -> tuple[str, float]:
@@ -72,33 +77,41 @@ def intervals(values: FloatArray) -> tuple[tuple[float, float], tuple[float, flo
     return taggers, (low, high)
 
 
-def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the two tables."""
+def summary(lines: Sequence[dict[str, Any]], seconds: Sequence[float] = ()) -> list[str]:
+    """Return the two tables. seconds: of a pre-training and of a tagger; (): those of the lines."""
     groups = defaultdict[str, dict[int, list[dict[str, Any]]]](lambda: defaultdict(list))
     for line in lines:
         groups[line["corpus"]][line["pretraining"]].append(line)
-    rows = ["| corpus | pre-trainings | test F1 | variance, taggers | variance, pre-trainings | taggers worth it |"]
-    rows.append("|---|---:|---:|---|---|---:|")
-    pairs = ["| corpus | pairs | r of differences, taggers of one pre-training | r, means of pre-trainings |"]
-    pairs.append("|---|---:|---:|---:|")
-    for corpus, found in groups.items():
-        full = [each for each in found.values() if len(each) == TAGGERS]
+    rows = [
+        "| corpus | kept | pre-trainings | test F1 | variance, taggers | variance, pre-trainings | taggers worth it "
+    ]
+    rows[0] += f"| time with {TAGGERS} taggers, 1 tagger = 1 |"
+    rows.append("|---|---|---:|---:|---|---|---:|---:|")
+    pairs = ["| corpus | kept | taggers | r of differences, taggers of one pre-training | r, means of pre-trainings |"]
+    pairs.append("|---|---|---:|---:|---:|")
+    for corpus, way in product(groups, WAYS[:2]):
+        full = [each for each in groups[corpus].values() if len(each) == TAGGERS]
         if len(full) < 2:
             continue
         f1, sure = (
-            np.array([[line["best"][name] for line in each] for each in full]) for name in ("f1", "log_probability")
+            np.array([[line[way][name] for line in each] for each in full]) for name in ("f1", "log_probability")
         )
         taggers, pretrainings = components(f1)
         of_taggers, of_pretrainings = intervals(f1)
-        costs = [mean(line[name] for each in full for line in each) for name in ("pretrain_seconds", "seconds")]
+        costs = seconds or [
+            mean(line[name] for each in full for line in each) for name in ("pretrain_seconds", "seconds")
+        ]
         best = f"{max(np.sqrt(taggers / pretrainings * costs[0] / costs[1]), 1):.1f}" if pretrainings else "many"
+        one, several = ((pretrainings + taggers / n) * (costs[0] + n * costs[1]) for n in (1, TAGGERS))
         rows.append(
-            f"| {corpus} | {len(full)} | {f1.mean():.1f} | {taggers:.2f} [{of_taggers[0]:.2f}, {of_taggers[1]:.2f}] "
-            f"| {pretrainings:.2f} [{of_pretrainings[0]:.2f}, {of_pretrainings[1]:.2f}] | {best} |"
+            f"| {corpus} | {way} | {len(full)} | {f1.mean():.1f} "
+            f"| {taggers:.2f} [{of_taggers[0]:.2f}, {of_taggers[1]:.2f}] "
+            f"| {pretrainings:.2f} [{of_pretrainings[0]:.2f}, {of_pretrainings[1]:.2f}] "
+            f"| {best} | {several / one:.2f} |"
         )
         inside = np.corrcoef(*((each - each.mean(axis=1, keepdims=True)).ravel() for each in (f1, sure)))[0, 1]
         across = np.corrcoef(f1.mean(axis=1), sure.mean(axis=1))[0, 1]
-        pairs.append(f"| {corpus} | {f1.size} | {inside:.2f} | {across:.2f} |")
+        pairs.append(f"| {corpus} | {way} | {f1.size} | {inside:.2f} | {across:.2f} |")
     return [*rows, "", *pairs]
 
 
@@ -107,11 +120,12 @@ def main() -> None:
     parser.add_argument("--corpora", nargs="+", choices=OTHERS, default=list(OTHERS))
     parser.add_argument("--pretrainings", nargs="+", type=int, default=list(range(1, 9)))
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "winnow-variance")
+    parser.add_argument("--seconds", type=float, nargs=2, default=(), metavar=("PRETRAINING", "TAGGER"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["WINNOW_HOME"] = str(given.out / "home")
     file = given.out / "variance.jsonl"
-    known = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    known = known_lines(LINES, file)
     there = {(line["corpus"], line["pretraining"], line["seed"]) for line in known}
     read = cache(lambda corpus: read_splits(corpus, given.out / "files"))
     for seed in given.pretrainings:
@@ -130,7 +144,7 @@ def main() -> None:
                 with file.open("a", encoding="utf-8") as stream:
                     stream.write(json.dumps(line) + "\n")
                 print(json.dumps(line), flush=True)
-    print("\n".join(summary(known)))
+    print("\n".join(summary(known, given.seconds)))
 
 
 if __name__ == "__main__":
