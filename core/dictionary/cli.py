@@ -1,11 +1,11 @@
 """The command `dictionary`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from core.cli.options import config_options, given, several
+from core.cli.options import Command, config_options, given, several
 from core.cli.terminal import finish, json_option, progress
 from core.dictionary.dictionary import DictionaryResult
 from core.dictionary.lists import read_list
@@ -17,24 +17,32 @@ from core.runs.run import Run
 from core.shown import count
 
 
+def list_option(option: str) -> Callable[[Command], Command]:
+    """Return the option `--list` of a command. option: the option that the stored lists are added to."""
+    return click.option(
+        "--list",
+        "lists",
+        multiple=True,
+        callback=several,
+        metavar="FILE[=TYPE],...",
+        help=f"Lists of names, added to {option}: a .txt, .tsv, .csv or .pkl file. TYPE: type of names without one.",
+    )
+
+
+def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) -> dict[str, object]:
+    """Store lists of names as labelled corpora, and add them to an option. lists: each FILE or FILE=TYPE."""
+    known = values.get(option, ())
+    assert isinstance(known, tuple)
+    return {**values, option: (*known, *map(_added, lists))}
+
+
 @click.command()
 @config_options(KINDS["dictionary"].config)
-@click.option(
-    "--list",
-    "lists",
-    multiple=True,
-    callback=several,
-    metavar="FILE[=TYPE],...",
-    help="Lists of names, added to --names: a .txt, .tsv, .csv or .pkl file. TYPE: type of names without one.",
-)
+@list_option("--names")
 @json_option
 def dictionary(lists: Sequence[str], as_json: bool, **values: object) -> None:
     """Look names up in test sets, and score what is found: how far lists of names lead without a label."""
-    options = given(values, KINDS["dictionary"].config)
-    if lists:
-        known = options.get("names", ())
-        assert isinstance(known, tuple)
-        options["names"] = (*known, *map(_added, lists))
+    options = given(with_lists(values, "names", lists), KINDS["dictionary"].config)
     run = runs.execute("dictionary", options, progress)
     finish(run, as_json, plain=lambda _: _lines(run))
 

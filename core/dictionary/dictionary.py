@@ -11,13 +11,13 @@ from itertools import chain
 
 from core.config import Config, option
 from core.corpora.corpus import Corpus
-from core.dictionary.names import Dictionary, Key, commoner_outside, count_names
 from core.errors import ConfigError, CorpusError
 from core.kind import About, Job, Kind
 from core.shown import count
 from core.stats.scoring import chance_f1, evaluate, seqeval_report
 from core.tagging import evaluations
 from core.tagging.evaluations import OverSeeds, SplitScores, labelled, name_of_test_set, over_seeds, types_of
+from core.text.names import Dictionary, Key, commoner_outside, count_names
 from core.text.sentence import Prediction, Sentence
 
 

@@ -38,6 +38,7 @@ AUGMENT = "dataaug"  # the only method of rebuilding L_C that needs no PVI
 SHARE = "low-share"  # the only method whose rate may be 0%; the others would leave L_C unchanged
 GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
+NAMES = f"{NONE}+dictionary"
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "low": "whose context is more informative",
@@ -60,6 +61,7 @@ _LACKS = {
     "sources": ("uses a source", "sources"),
     "words": ("uses a source", "sources or imported_vectors"),
     "assisting": ("borrows sentences", "an assisting corpus"),
+    "dictionary": ("looks names up", "a dictionary: lists of names"),
 }
 
 
@@ -80,6 +82,7 @@ class Arm:
     instead of changed ones, a random set of as many sentences, or the plain tagger of spans.
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
+    names: True if its taggers have the experiment's dictionary.
     """
 
     name: str
@@ -99,6 +102,7 @@ class Arm:
     size: int = 0
     bin: str = ""
     tagger: Mapping[str, object] = field(default_factory=dict, hash=False)
+    names: bool = False
 
     @property
     def plain_name(self) -> str:
@@ -133,7 +137,7 @@ class Arm:
     @property
     def needs(self) -> tuple[str, ...]:
         """Options of an experiment that the arm requires."""
-        wanted = {"task": self.adapts, "domain": self.strategy, "assisting": self.assisting}
+        wanted = {"task": self.adapts, "domain": self.strategy, "assisting": self.assisting, "dictionary": self.names}
         wanted["sources" if self.states else "words"] = self.source
         return tuple(name for name, needed in wanted.items() if needed)
 
@@ -167,6 +171,8 @@ class Arm:
             return ("bilstm", "charcnn")
         if self.tagger:
             return ("encoder",) if self.control else ON_ENCODER  # on span taggers, this control would equal `none`
+        if self.names:
+            return ("encoder",)
         return ON_ENCODER if self.adapts or self.lpft else get_args(Network)
 
 
@@ -228,6 +234,12 @@ _FIXED: Mapping[str, Arm] = {
             summary="A tagger of spans that learns similar representations for names of one type (Wang et al. 2022).",
             without="the usual tagger",
             tagger={"network": SPAN, "beta": 0.01, "gamma": 0.001},
+        ),
+        Arm(
+            name=NAMES,
+            summary="A tagger that also sees which words are in the dictionary.",
+            without="no dictionary",
+            names=True,
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(

@@ -194,6 +194,9 @@ class ExperimentConfig(Config):
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW renames a type of the assisting corpus to a type of the labels (PER=person); OLD= drops the type."
     )
+    dictionary: tuple[str, ...] = option(
+        (), "Lists of names, as labelled corpora, for the variant none+dictionary.", corpus=True
+    )
     gazetteer: str = option(
         "", "Corpus with the names that the variant gazetteer looks for, instead of train.", corpus=True
     )

@@ -346,6 +346,8 @@ class Stages:
             options |= {"vectors": source.fingerprint, "skipgram": self.config.vectors}
         if arm.lpft:
             options["stages"] = "lpft"
+        if arm.names:
+            options["dictionary"] = self.config.dictionary
         return {**options, **arm.tagger}
 
 

@@ -22,7 +22,6 @@ from core.corpora import hygiene
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.dictionary.dictionary import resolved
-from core.dictionary.names import Dictionary
 from core.encoders import vectors
 from core.errors import CorpusError
 from core.files import write_atomic
@@ -41,6 +40,7 @@ from core.selection.select import mmr
 from core.shown import count
 from core.tagging.finetune import model_folder
 from core.text.cut import over_tokens, recut
+from core.text.names import Dictionary
 from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import fold
 from core.training.on_device import on_device

@@ -5,6 +5,7 @@ config.json         id2label in IOB2, so that `pipeline("token-classification")`
 model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions; for a mix of
                     layers also mix.weights, mix.gamma
 tokenizer files     README.md (the card, written by the training run)
+names.json          only for a tagger with a dictionary (`name_features`), with names.scores in model.safetensors
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,10 +21,12 @@ from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.layers import LayerMix, arrange
+from core.models.name_features import NameFeatures
 from core.models.networks import LayerChoice
 from core.models.span import SpanTagger
 from core.models.tagger import Features, PieceTagger, Reading, Tagger, complete
 from core.text.cut import Cut
+from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -37,7 +40,8 @@ class EncoderTagger(PieceTagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
     model: model whose logits are the emissions; its last layer and the chain compute in float32 with any `Reading`.
-    mixed: read a mix of the layers instead of the last.
+    mixed: read a mix of the layers instead of the last. names (attribute): scores of a dictionary, added to the logits;
+    None: no dictionary.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class EncoderTagger(PieceTagger):
         super().__init__(model, tokenizer, types, head, reading, constrained=constrained)
         self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # torch calls this attribute
         self.mix = LayerMix(model) if mixed else None
+        self.names: NameFeatures | None = None
 
     @property
     def last_layer(self) -> nn.Linear:
@@ -66,6 +71,10 @@ class EncoderTagger(PieceTagger):
             )
         return layer
 
+    def features(self, sentences: Sequence[Sentence]) -> Features:
+        features = super().features(sentences)
+        return {**features, "names": self.names.rows(sentences)} if self.names else features
+
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
         result = torch.zeros(*shape, len(self.tags), device=self.device)
         sentence, word, window, piece = features["places"]
@@ -74,13 +83,15 @@ class EncoderTagger(PieceTagger):
             options = {"output_hidden_states": True} if self.mix else {}
             logits = self.model(input_ids=features["ids"], attention_mask=attention, **options).logits
         result[sentence, word] = logits[window, piece].float()
-        return result
+        return result + self.names(features["names"]) if self.names else result
 
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
+        # Scores of a dictionary have the chain's rate, because they too move by about one rate per step.
+        chain |= {id(p) for p in self.names.parameters()} if self.names else set()
         drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # new weights have the last layer's rate
         layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}
         trained = [p for p in self.parameters() if p.requires_grad]
@@ -108,6 +119,9 @@ class EncoderTagger(PieceTagger):
         own = {f"crf.{name}": scores for name, scores in self.crf.state_dict().items()}
         if self.mix:
             own |= {f"mix.{name}": tensor for name, tensor in self.mix.state_dict().items()}
+        if self.names:
+            own |= {f"names.{name}": tensor for name, tensor in self.names.state_dict().items()}
+            self.names.write(folder)
         weights = {name: tensor.cpu() for name, tensor in {**self.model.state_dict(), **own}.items()}
         self.model.save_pretrained(folder, state_dict=weights)
         self.tokenizer.save_pretrained(folder)
@@ -220,6 +234,9 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
         if tagger.mix:
             tagger.mix.load_state_dict(_tensors(folder, "mix."))
+        tagger.names = NameFeatures.read(folder, tagger.tags)
+        if tagger.names:
+            tagger.names.load_state_dict(_tensors(folder, "names."))
     return tagger.to(on_device).eval()
 
 

@@ -64,7 +64,7 @@ LEFT_OUT = (
     "unknown word, so this copy may score a little lower than reported above."
 )
 WORTH_A_WORD = 2.0  # points of F1
-_HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
+_HEADINGS = ("seed", "kept epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
 _USE_WINNOW = """
 ## Use
 
@@ -78,6 +78,12 @@ _WORDS = f"""
 ## Words
 
 {HELD}
+"""
+_NAMES = """
+## Dictionary
+
+`names.json` holds the names that the tagger looks up. Anyone with this folder can read them. Other software ignores
+them, so its scores are lower.
 """
 _SPANS = f"""
 ## Spans
@@ -99,6 +105,7 @@ def card(
     kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
     data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
     data += [("dev", config.dev), *(("test", name) for name in config.test)]
+    data += [("dictionary", name) for name in config.dictionary]
     corpora = [(role, job.corpus(name)) for role, name in data]
     tables = [
         _table(
@@ -109,10 +116,11 @@ def card(
         _table(_HEADINGS, [row for outcome in outcomes for row in _scores(outcome)]),
     ]
     on_encoder = config.network in ON_ENCODER
+    kept_epoch = "last" if config.training(len(job.corpus(config.train))).last else "best"
     begun = f"fine-tuned from `{config.init}`" if on_encoder else f"({config.network}) trained from nothing"
     about = (
         f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
-        f"{len(outcomes)} on dev, with the weights of its best epoch."
+        f"{len(outcomes)} on dev, with the weights of its {kept_epoch} epoch."
     )
     library = "library_name: transformers\n" if config.network == "encoder" else ""
     header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
@@ -139,7 +147,8 @@ def _use(config: FinetuneConfig, kept: SeedOutcome, too_long: TooLong | None) ->
     only_here = [*(["the mix of layers"] if mixed else []), *(["neighbouring sentences"] if config.context else [])]
     argmax = "`argmax` above" + (f", which reads {' and '.join(only_here)} too" if only_here else "")
     others = by_others(kept.dev.decodings, last, context=config.context)
-    return _USE.format(argmax=argmax) + others + mixed + _alone(config.context)
+    names = _NAMES if config.dictionary else ""
+    return _USE.format(argmax=argmax) + others + mixed + _alone(config.context) + names
 
 
 def _how_scored(config: FinetuneConfig) -> str:

@@ -10,6 +10,7 @@ import click
 from core.cli.options import CORPUS, FILE, FOLDER, config_options, given, several
 from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
 from core.corpora.readers import ReadReport
+from core.dictionary.cli import list_option, with_lists
 from core.errors import ConfigError
 from core.experiment import deliver, results
 from core.importing import view as corpora
@@ -86,10 +87,18 @@ def _held_out(typed: object) -> object:
     is_flag=True,
     help="In that copy, leave out words that occur once in the training set: bilstm and charcnn list every word.",
 )
+@list_option("--dictionary")
 @run_anyway_option
 @json_option
-def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """Train taggers on labelled data (L_C), one per seed; the best epoch is chosen on dev and tested once.
+def finetune(
+    output: str | None,
+    without_rare_words: bool,
+    lists: Sequence[str],
+    run_anyway: bool,
+    as_json: bool,
+    **values: object,
+) -> None:
+    """Train taggers on labelled data (L_C), one per seed. The epoch that is best on dev is kept and tested once.
 
     \b
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...
@@ -102,7 +111,7 @@ def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_
         deliver.copy_model(run.id, Path(output), rare=not without_rare_words)
         return {"output": output}
 
-    run = _done("finetune", values, run_anyway=run_anyway)
+    run = _done("finetune", with_lists(values, "dictionary", lists), run_anyway=run_anyway)
     announce("")
     finish(run, as_json, output, write)
 

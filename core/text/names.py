@@ -28,7 +28,7 @@ class Dictionary:
     """
 
     def __init__(self, types: Mapping[Key, str], *, case_sensitive: bool = False) -> None:
-        self.types = dict(types)
+        self.types, self.case_sensitive = dict(types), case_sensitive
         self._fold = folding(case_sensitive=case_sensitive)
         self._longest: dict[str, int] = {}  # {first word: words of the longest name that starts with it}
         for key in self.types:
