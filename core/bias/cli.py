@@ -1,6 +1,6 @@
 """The commands `difficulty`, `rebuild`, `robustness` and `frontier`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from core.bias.result import logs, mentions_file, sentences_file
 from core.bias.robustness import averages
 from core.cli.options import CORPUS, FILE, config_options, given, several
 from core.cli.terminal import artifact, echo, finish, json_option, progress, report
+from core.dictionary.cli import list_option, with_lists
 from core.errors import ConfigError
 from core.experiment import deliver
 from core.kinds import KINDS
@@ -60,24 +61,12 @@ def rebuild(output: str | None, as_json: bool, **values: object) -> None:
 
 @click.command()
 @config_options(ROBUSTNESS)
-@click.option(
-    "--names",
-    type=click.Path(dir_okay=False),
-    multiple=True,
-    callback=several,
-    metavar="FILE,...",
-    help="oov: text files to add to the gazetteer, NAME<tab>TYPE per line.",
-)
+@list_option("--gazetteer", "--list", "--names")
 @_OUTPUT
 @json_option
-def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: object) -> None:
+def robustness(lists: Sequence[str], output: str | None, as_json: bool, **values: object) -> None:
     """Make a test set with unseen, other-type or misspelt names. Report it beside the plain one (`frontier`)."""
-    options = given(values, ROBUSTNESS)
-    if names:
-        corpora = options.get("gazetteer", ())
-        assert isinstance(corpora, tuple)
-        options["gazetteer"] = (*corpora, *(view.add_names(Path(name)) for name in names))
-    _run("robustness", options, output, as_json)
+    _run("robustness", given(with_lists(values, "gazetteer", lists), ROBUSTNESS), output, as_json)
 
 
 def _run(kind: str, options: Mapping[str, object], output: str | None, as_json: bool) -> None:

@@ -10,18 +10,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 
 from core.bias.result import Edit, Mention
-from core.errors import PathError, ReadError
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.content import FUNCTION_WORDS, is_content
 from core.text.sentence import Entity, Sentence, sentence_id
-from core.text.words import clean, fold, joined
+from core.text.words import fold, joined
 
 Name = tuple[str, ...]  # the words of a mention
 
@@ -224,7 +222,6 @@ _BEGIN, _END = "\x02", "\x03"
 _SLIPS = ("replace", "swap", "insert", "delete")
 _SLIP_TRIES = 20  # several, because swapping equal letters or drawing the same letter again changes nothing
 Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
-MOST_BYTES, MOST_LETTERS = 20_000_000, 500  # most bytes of a list of names; most letters of a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -400,35 +397,3 @@ def _script(letter: str) -> str:
         return "LATIN"
     name = unicodedata.name(letter, "LATIN").split()[0]
     return name if letter.isalpha() else f"{name} {unicodedata.category(letter)}"
-
-
-def read_names(path: Path) -> list[Sentence]:
-    """Read a list of names: a name, a tab, and its type per line. Skip empty lines.
-
-    Blanks separate the words of a name. Errors: PathError; ReadError for the first wrong line, and if there is no name
-    or the file is too large.
-    """
-    if not path.is_file():
-        raise PathError(f"{path}: there is no such file; check the path.")
-    if path.stat().st_size > MOST_BYTES:
-        raise ReadError(path.name, None, f"is larger than {MOST_BYTES / 1e6:.0f} MB; give a shorter list of names.")
-    lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
-    names = [_sentence(path.name, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not names:
-        raise ReadError(path.name, None, "holds no name; write a name, a tab and its type on each line.")
-    return names
-
-
-def _sentence(file: str, number: int, line: bytes) -> Sentence:
-    try:
-        parts = [clean(part) for part in line.decode().split("\t")]
-    except UnicodeDecodeError as error:
-        raise ReadError(file, number, "is not UTF-8; save the list as UTF-8.") from error
-    if sum(map(len, parts)) > MOST_LETTERS:
-        raise ReadError(file, number, f"is longer than {MOST_LETTERS} letters; write one name on each line.")
-    if len(parts) != 2 or not all(parts) or " " in parts[1]:
-        raise ReadError(file, number, "is not a name, one tab and a type of one word; write for example Oslo<tab>LOC.")
-    name, kind = parts
-    tokens = tuple(name.split())
-    entity = Entity(start=0, end=len(tokens), type=kind)
-    return Sentence(id=sentence_id(name), tokens=tokens, text=name, entities=(entity,))

@@ -5,7 +5,6 @@ import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from core.bias.plot import CeimPanel, TaggerPoint, best_of_both, ceim_bars
 from core.bias.result import BAND, FEW, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
 from core.bias.robustness import FINDERS, FrontierRow, known_train
 from core.bias.robustness import frontier as frontier_of
-from core.bias.training_sentences import Training, measures, read_names
+from core.bias.training_sentences import Training, measures
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless
 from core.importing.view import roles
@@ -214,15 +213,6 @@ def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
 def changed_sentences(run_id: str) -> int:
     """Return the number of sentences that a finished `rebuild` or `robustness` run changed or added."""
     return len({edit.row for edit in result.read_edits(store().get(run_id))})
-
-
-def add_names(path: Path) -> str:
-    """Store a list of names, `NAME<tab>TYPE` per line, as a labelled corpus; return its fingerprint for `gazetteer`.
-
-    Errors: PathError, ReadError.
-    """
-    names, origin = read_names(path), {"file": path.name, "format": "names"}
-    return library().seal(iter(names), name=path.stem, origin=origin, labelled=True).fingerprint
 
 
 def finders() -> dict[str, str]:

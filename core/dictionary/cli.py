@@ -1,14 +1,13 @@
 """The command `dictionary`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import click
 
 from core.cli.options import Command, config_options, given, several
 from core.cli.terminal import finish, json_option, progress
 from core.dictionary.dictionary import DictionaryResult
-from core.dictionary.lists import read_list
+from core.dictionary.view import add_typed
 from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import library
@@ -17,10 +16,10 @@ from core.runs.run import Run
 from core.shown import count
 
 
-def list_option(option: str) -> Callable[[Command], Command]:
-    """Return the option `--list` of a command. option: the option that the stored lists are added to."""
+def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
+    """Return a command's option for lists of names. option: that which they are added to. flags: default `--list`."""
     return click.option(
-        "--list",
+        *(flags or ("--list",)),
         "lists",
         multiple=True,
         callback=several,
@@ -33,7 +32,7 @@ def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) 
     """Store lists of names as labelled corpora, and add them to an option. lists: each FILE or FILE=TYPE."""
     known = values.get(option, ())
     assert isinstance(known, tuple)
-    return {**values, option: (*known, *map(_added, lists))}
+    return {**values, option: (*known, *map(add_typed, lists))}
 
 
 @click.command()
@@ -45,15 +44,6 @@ def dictionary(lists: Sequence[str], as_json: bool, **values: object) -> None:
     options = given(with_lists(values, "names", lists), KINDS["dictionary"].config)
     run = runs.execute("dictionary", options, progress)
     finish(run, as_json, plain=lambda _: _lines(run))
-
-
-def _added(typed: str) -> str:
-    """Store a list of names as a labelled corpus, and return its fingerprint. typed: FILE or FILE=TYPE."""
-    path, sign, type = typed.rpartition("=")
-    if not sign or Path(typed).exists():
-        path, type = typed, ""
-    names, origin = read_list(Path(path), type.strip()), {"file": Path(path).name, "format": "names"}
-    return library().seal(names, name=Path(path).name, origin=origin, labelled=True).fingerprint
 
 
 def _lines(run: Run) -> list[str]:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias import training_sentences as names
 from core.bias.robustness import Robust, cross_category, frontier, misspelt, unseen
 from core.bias.training_sentences import (
     Known,
@@ -20,14 +19,13 @@ from core.bias.training_sentences import (
     name_of,
     new_names,
     ordered,
-    read_names,
     slip,
     surface,
 )
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.corpora.readers import ReadOptions, read
-from core.errors import CorpusError, PathError, ReadError
+from core.errors import CorpusError
 from core.runs.context import RunContext
 from core.tagging import evaluations
 from core.tagging.evaluations import FinetuneResult
@@ -184,40 +182,6 @@ def test_new_names_are_confident_and_have_their_likeliest_type() -> None:
     assert new_names(finds, THREE_NAMES, 0.8) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)]}
     assert new_names(finds, THREE_NAMES, 0.7) == {"PER": [("Bo", "Quill")], "ORG": [("Zed",)], "LOC": [("Oslo",)]}
     assert new_names([], THREE_NAMES, 0.8) == {}
-
-
-def test_name_list_has_one_name_per_line(tmp_path: Path) -> None:
-    path = tmp_path / "names.txt"
-    path.write_bytes("\ufeffNew  York\tLOC\r\n\r\n Ørsted A/S \t ORG \n".encode())
-    assert [(one.tokens, one.text, one.entities) for one in read_names(path)] == [
-        (("New", "York"), "New York", (Entity(start=0, end=2, type="LOC"),)),
-        (("Ørsted", "A/S"), "Ørsted A/S", (Entity(start=0, end=2, type="ORG"),)),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"Oslo\tLOC\nRome\n", "names.txt line 2: is not a name, one tab and a type"),
-        (b"Oslo\tLOC\textra\n", "names.txt line 1: is not a name"),
-        (b"\tLOC\n", "names.txt line 1: is not a name"),
-        (b"Oslo\tA CITY\n", "names.txt line 1: is not a name"),
-        (b"Oslo\tLOC\n\xff\tLOC\n", "names.txt line 2: is not UTF-8"),
-        (b"x" * 600 + b"\tLOC\n", "names.txt line 1: is longer than 500 letters"),
-        (b"\n \n", "names.txt: holds no name"),
-        (b"Oslo\tLOC\n" * 20, "names.txt: is larger than"),
-    ],
-)
-def test_an_error_names_the_wrong_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str
-) -> None:
-    monkeypatch.setattr(names, "MOST_BYTES", 700)
-    path = tmp_path / "names.txt"
-    path.write_bytes(content * (5 if "larger" in says else 1))
-    with pytest.raises(ReadError, match=says):
-        read_names(path)
-    with pytest.raises(PathError, match="there is no such file"):
-        read_names(tmp_path / "no.txt")
 
 
 PER, LOC = "PER", "LOC"

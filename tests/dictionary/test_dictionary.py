@@ -90,6 +90,10 @@ def test_lists_are_read_in_every_format(tmp_path: Path) -> None:
         ("ibuprofen", "DRUG"),
     ]
     assert names_of(written("b.pkl", pickle.dumps(["Bo", "Bo", 3], protocol=0)), "PER") == [("Bo", "PER")]
+    assert names_of(written("crlf.txt", b"\xef\xbb\xbfNew  York\tLOC\r\n\r\n A/S \t ORG \n")) == [
+        ("New York", "LOC"),
+        ("A/S", "ORG"),
+    ]
     assert names_of(written("long.txt", b"x" * (MOST_LETTERS + 1) + b"\nBo\n"), "PER") == [("Bo", "PER")]
 
 
@@ -101,6 +105,7 @@ class Forged:
 FORGED = (  # (file, its bytes, words of the error)
     ("a.txt", b"Oslo\tLOC\nBo\n", r"a\.txt line 2: .*FILE=TYPE"),
     ("a.txt", b"Oslo\ttwo words\n", "line 1"),
+    ("a.txt", b"Oslo\tLOC\textra\n", "line 1"),
     ("a.txt", b"\n \n", "holds no name"),
     ("a.txt", b"Bo\tPER\n\xff\n", "line 2: is not UTF-8"),
     ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV|holds no name"),

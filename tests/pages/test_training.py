@@ -275,6 +275,8 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
         "pretrain.epochs": 2,
         "finetune.epochs": 6,
         "draws": 2,
+        "taggers": 3,
+        "dictionary": [parts["test"]],
         "fixed": "steps",
         "axis": [before.id],
         "typed.arms": "highc2low:30%, dataaug",
@@ -286,6 +288,7 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
     assert (kind, config.axis, config.pretrain) == ("experiment", ("encoder:tiny",), {"epochs": 2})
     assert config.finetune == {"epochs": 6, "patience": 3}
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
+    assert (config.taggers, config.dictionary) == (3, (parts["test"],))
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
 
 

@@ -37,6 +37,7 @@ PLAIN = {
     "states": "The encoder without further training; its states are the input of another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
+    "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
     "span": "A type for every span of up to four words: the baseline of miner",
     "miner": "The span tagger, also trained to represent names of one type alike",
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
@@ -120,10 +121,27 @@ def variants(
     with right:
         # Swapping needs an even number. Use a separate field, because a new default does not change a field's value.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
-    repeat = "pipeline" if swapped else worded("repeat", "Repeated for every seed", REPEAT)
-    rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat)}
+    left, right = st.columns([2, 1])
+    with left:
+        repeat = "pipeline" if swapped else worded("repeat", "Repeated for every seed", REPEAT)
+    with right:
+        taggers = _taggers()
+    rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat), **taggers}
     planned = _planned([name for name in arms if name not in ("none", *CONTROLS)], repeat)
     return {"arms": arms, **rest, **planned}
+
+
+def _taggers() -> dict[str, Any]:
+    taggers = st.number_input(
+        "Taggers for every seed",
+        1,
+        16,
+        1,
+        key="training.experiment.taggers",
+        help="Their counts are pooled. If a pre-training takes several times as long as a tagger, 4 taggers give the "
+        "same interval in about half of the time.",
+    )
+    return {"taggers": taggers} if taggers > 1 else {}
 
 
 def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
@@ -280,6 +298,12 @@ def _further() -> dict[str, Any]:
             assisting = corpus_picker(borrow, key, None) or ""
             network = _network()
             names = corpus_picker("List of names for the variant gazetteer", "training.experiment.gazetteer", None)
+            dictionary = several(
+                "Lists of names for the variant none+dictionary",
+                "training.experiment.dictionary",
+                "Labelled corpora, not the training set; `python -m core dictionary --list FILE=TYPE` imports a list.",
+                labelled=True,
+            )
         maps = st.text_input(
             "Types by another name",
             key="training.experiment.map",
@@ -288,6 +312,7 @@ def _further() -> dict[str, Any]:
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
     options |= {"gazetteer": names} if names else {}
+    options |= {"dictionary": dictionary} if dictionary else {}
     options |= {"imported_vectors": imported} if imported else {}
     return options | ({"finetune": {"network": network}} if network else {})
 

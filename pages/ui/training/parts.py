@@ -1,7 +1,7 @@
 """Fields of the forms on Training: corpora by role, encoder, word vectors, seeds, and the settings of a preset."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_origin
 
 import streamlit as st
 
@@ -217,7 +217,10 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
         return {name: picked(name, label, prefix, plain(field.description or ""))}
     if not extra.get("corpus"):
         return config_form(config, (name,), prefix)
-    return {name: corpus_picker(label, f"{prefix}.{name}", None, help=plain(field.description or "")) or ""}
+    key, about = f"{prefix}.{name}", plain(field.description or "")
+    if get_origin(field.annotation) is tuple:
+        return {name: several(label, key, about, labelled=True)}
+    return {name: corpus_picker(label, key, None, help=about) or ""}
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:

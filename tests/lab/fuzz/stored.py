@@ -13,8 +13,8 @@ from core import shown_command as commands
 from core.assisting import view as assisting
 from core.assisting.skl import SklResult
 from core.bias import view as bias
-from core.bias.training_sentences import read_names
 from core.corpora.library import Library
+from core.dictionary.lists import read_list
 from core.errors import WinnowError
 from core.experiment import deliver, results
 from core.experiment.cli import read_plan
@@ -164,7 +164,7 @@ def read_home(folder: Path) -> None:
         lambda: read_plan(folder / "PLAN.yaml", {}),
         lambda: similarity.judge_named(str(folder / "table.csv")),
         lambda: opinions_in(folder / "answers.csv"),
-        lambda: read_names(folder / "names.tsv"),
+        lambda: read_list(folder / "names.tsv"),
         lambda: assisting.read_type_map(folder / "types.txt"),
     )
 
