@@ -240,7 +240,7 @@ def dev_size(dev: Corpus) -> Check:
     what = f"The {ROLE_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
     found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
     if n < DEV_ENTITIES:
-        why = f"with fewer than {DEV_ENTITIES} the best epoch is partly chance"
+        why = f"with fewer than {DEV_ENTITIES} its scores, and the best epoch, are partly chance"
         return replace(found, level="amber", sentence=f"{what}; {why}.")
     return found
 

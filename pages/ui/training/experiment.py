@@ -282,7 +282,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
 
 def _further() -> dict[str, Any]:
     """Ask for the text and the labels that some variants use, and for robustness test sets."""
-    with st.expander("Sources, borrowed labels, harder test sets", icon=":material/add_circle:"):
+    with st.expander("Sources, borrowed labels, lists of names, harder test sets", icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
             sources = several(
@@ -293,17 +293,17 @@ def _further() -> dict[str, Any]:
             imported = several_picked("training.experiment.imported_vectors")
             aside = "shown beside the test set, in no verdict"
             also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
-        with right:
-            borrow, key = "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting"
-            assisting = corpus_picker(borrow, key, None) or ""
-            network = _network()
-            names = corpus_picker("List of names for the variant gazetteer", "training.experiment.gazetteer", None)
             dictionary = several(
                 "Lists of names for the variant none+dictionary",
                 "training.experiment.dictionary",
                 "Labelled corpora, not the training set; `python -m core dictionary --list FILE=TYPE` imports a list.",
                 labelled=True,
             )
+        with right:
+            borrow, key = "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting"
+            assisting = corpus_picker(borrow, key, None) or ""
+            network = _network()
+            names = corpus_picker("List of names for the variant gazetteer", "training.experiment.gazetteer", None)
         maps = st.text_input(
             "Types by another name",
             key="training.experiment.map",
