@@ -187,7 +187,7 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceLine:
-    """What a dictionary finds in an experiment's test set, without training.
+    """Score of a dictionary on an experiment's test set, without training.
 
     lists: names of the lists. names: how many names were looked up. f1: percent. difference: to the baseline `none`,
     with its 95% interval over seeds and test sentences; it takes no part in the planned test.

@@ -15,7 +15,7 @@ sentences of PubMed among 425,754 others (bio), or 10,000 of newswire among 616,
 Ground bio-300, planned on 2026-11-28 before any of its replicates was run: bc5cdr (the first 1,000 training sentences, dev
 and test) with halves swapped, D_C and S_C of bio. 300 sentences of a half are the training set and 150 the dev set; the
 half's text is T_C. Four taggers per pre-training, which keep the last epoch (`bench_epochs`, `bench_variance`). By the
-variances measured there, the plan detects a true gain of one point in 96 of 100 cases, and bio's plan in 10.
+variances measured there, the plan detects a true gain of one point in 95 of 100 cases, and bio's plan in 10.
 
 Each ground has one test with interim analyses after 2 and 4 replicates and the last after 6. It ends as soon as it has
 an answer. The two replicates that swap one pair of halves append two lines with counts per sentence to choosing.jsonl.

@@ -1,6 +1,7 @@
 """Compare ways of choosing sentences to label, by test F1: a simulated annotator reveals gold labels.
 
     python -m tests.lab.benchmarks.bench_label [--grounds bc5cdr ...] [--starts 1 ... 5] [--arms queue ...] [--out DIR]
+        [--table]
 
 Each ground hides the labelled sentences of a corpus among text of other kinds (D_C), which counts as sentences without
 entities. T_C is the text of 500 further sentences. A start has 50 labelled sentences and a tagger on them (bundled
@@ -15,8 +16,8 @@ MiniLM, preset `quick`). Each arm then asks for 25, 50 and 75 more labels:
 Taggers are trained after 75 and 150 further labels, `uncertainty` and `queue` after 25 too, and tested on the test
 split. Every tagger appends a JSON line with its counts to DIR/label.jsonl. The same command resumes, and does not
 repeat what `label.jsonl` beside this file has. At the end, a table shows the mean test F1 and the differences to
-`random` and to `selection`, paired by start, with 95% intervals. The intervals hold for other starts on the same test
-set.
+`random`, `selection` and `similarity`, paired by start, with 95% intervals. The intervals hold for other starts on the
+same test set. `--table` trains nothing.
 """
 
 import argparse
@@ -175,17 +176,14 @@ def summary(known: Sequence[dict[str, Any]]) -> list[str]:
     """Return a table: mean test F1 by ground, arm and further labels, and the paired differences."""
     f1 = {(line["ground"], line["arm"], line["labels"], line["start"]): line["f1"] for line in known}
     share = {(line["ground"], line["arm"], line["labels"], line["start"]): line["in_domain"] for line in known}
-    rows = ["| ground | arm | labels | starts | in-domain | test F1 | over random | over selection |"]
-    rows.append("|---|---|---:|---:|---:|---:|---|---|")
+    rows = ["| ground | arm | labels | starts | in-domain | test F1 | over random | over selection | over similarity |"]
+    rows.append("|---|---|---:|---:|---:|---:|---|---|---|")
     for ground, labels in sorted({(line["ground"], line["labels"]) for line in known if line["labels"] in TRAINED}):
         for arm in ARMS:
             starts = [start for g, a, n, start in f1 if (g, a, n) == (ground, arm, labels)]
             if not starts:
                 continue
-            cells = [
-                _interval([_gaps(f1, ground, arm, other, labels)]) if arm != other else ""
-                for other in ("random", "selection")
-            ]
+            cells = [_interval([_gaps(f1, ground, arm, other, labels)]) if arm != other else "" for other in ARMS[:3]]
             inside = mean(share[ground, arm, labels, start] for start in starts)
             score_ = mean(f1[ground, arm, labels, start] for start in starts)
             rows.append(
@@ -193,11 +191,11 @@ def summary(known: Sequence[dict[str, Any]]) -> list[str]:
             )
     for labels, arm in product(TRAINED, ARMS[2:]):
         gaps = {
-            other: [_gaps(f1, ground, arm, other, labels) for ground in GROUNDS] for other in ("random", "selection")
+            other: [_gaps(f1, ground, arm, other, labels) for ground in GROUNDS] for other in ARMS[:3] if other != arm
         }
         if all(len(pairs) > 1 for each in gaps.values() for pairs in each):
             starts = sorted({len(pairs) for pairs in gaps["random"]})
-            cells = [_interval(gaps[other]) for other in ("random", "selection")]
+            cells = [_interval(gaps[other]) if other in gaps else "" for other in ARMS[:3]]
             rows.append(f"| all, equal weights | {arm} | {labels} | {starts[0]} | | | {' | '.join(cells)} |")
     return rows
 
@@ -228,6 +226,7 @@ def main() -> None:
     parser.add_argument("--starts", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "winnow-label")
+    parser.add_argument("--table", action="store_true", help="Train nothing; print the table of the stored lines.")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["WINNOW_HOME"] = str(given.out / "home")
@@ -236,7 +235,7 @@ def main() -> None:
         json.loads(line) for path in (LINES, file) if path.exists() for line in path.read_text("utf-8").splitlines()
     ]
     there = {(line["ground"], line["start"], line["arm"]) for line in known if line["labels"] == ROUNDS[-1]}
-    for name in given.grounds:
+    for name in () if given.table else given.grounds:
         ground: Ground | None = None
         for start in given.starts:
             for arm in given.arms:
