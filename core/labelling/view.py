@@ -25,11 +25,11 @@ from core.paths import home
 from core.project_list import LABELLING_FILE
 from core.projects import runs
 from core.projects.audit import exporting
-from core.projects.home import library, store
+from core.projects.home import kept_per_home, library, store
 from core.runs import journal, result
 from core.runs.run import Run
 from core.shown import count
-from core.stats.bootstrap import Difference, compare
+from core.stats.bootstrap import Difference, compare, interval
 from core.stats.power_law import Step, next_step
 from core.tagging import evaluations
 from core.tagging import view as taggers
@@ -487,9 +487,10 @@ def is_labelled_here(train: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Test F1, percent, of the taggers on one training set: one value per seed. sd: None for one seed.
+    """Test F1, percent, of the taggers on one training set: one value per seed.
 
-    corpus, run: the training set's fingerprint, and the run that trained the taggers.
+    corpus, run: the training set's fingerprint, and the run that trained the taggers. interval: 95% interval of the
+    mean, over seeds and test sentences; for one seed, over test sentences alone.
     """
 
     corpus: str
@@ -498,7 +499,7 @@ class Point:
     sentences: int
     f1: Sequence[float]
     mean: float
-    sd: float | None
+    interval: tuple[float, float]
 
 
 def curve() -> list[Point]:
@@ -524,9 +525,14 @@ def curve() -> list[Point]:
             sentences=corpus.n_sentences,
             f1=scored.micro_f1,
             mean=scored.mean,
-            sd=scored.sd,
+            interval=_interval(run.id),
         )
     return sorted(points.values(), key=lambda point: point.sentences)
+
+
+@kept_per_home(256)  # a page asks again after every answer
+def _interval(run_id: str) -> tuple[float, float]:
+    return interval(evaluations.read(store().get(run_id)))
 
 
 def next_labels(points: Sequence[Point]) -> dict[int, Step]:

@@ -266,23 +266,26 @@ def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
     return np.where(known, p, np.where((delta == 0) | (dof <= 0), 1.0, 0.0))
 
 
-def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
-    """Return the interval of F1 for each type in gold, percent. evaluations: one per seed.
+def interval(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of mean micro F1, percent. evaluations: one per seed.
 
     Uses the method of `compare`, against a variant that finds nothing. For a single tagger, only sentences are
     resampled.
     """
     # Three times the same tagger: without spread between seeds, and without the limit for two seeds.
     arm = list(evaluations) * 3 if len(evaluations) == 1 else evaluations
-    intervals = {}
-    for column, name in enumerate(arm[0].types):
-        if not arm[0].gold[:, column].any():
-            continue
-        own = [_of_type(evaluation, column) for evaluation in arm]
-        nothing = [replace(one, tp=0 * one.tp, predicted=0 * one.predicted) for one in own]
-        difference = compare(own, nothing, draws=1000, level=level)
-        intervals[name] = (max(difference.lo, 0.0), difference.hi)
-    return intervals
+    nothing = [replace(one, tp=0 * one.tp, predicted=0 * one.predicted) for one in arm]
+    difference = compare(arm, nothing, draws=1000, level=level)
+    return max(difference.lo, 0.0), difference.hi
+
+
+def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    """Return the interval of F1 for each type in gold, percent. evaluations and method: as for `interval`."""
+    return {
+        name: interval([_of_type(evaluation, column) for evaluation in evaluations], level=level)
+        for column, name in enumerate(evaluations[0].types)
+        if evaluations[0].gold[:, column].any()
+    }
 
 
 def _of_type(evaluation: Evaluation, column: int) -> Evaluation:

@@ -178,7 +178,7 @@ WORDS: Mapping[home_steps.Name, tuple[Term, ...]] = {
 }
 REFRESH = 3.0  # seconds between updates while the run of a step is active
 FURTHER: Mapping[str, tuple[str, str]] = {
-    "label": (LABEL, "Label where it helps most"),
+    "label": (LABEL, "Label 25 more where it helps most"),
     "similarity": (SIMILARITY, "Which source is close?"),
     "bias": (BIAS, "Does the name or the context reveal an entity's type?"),
     "assisting": (ASSISTING, "Borrow labels"),

@@ -82,6 +82,9 @@ def test_home_shows_an_answer_only_for_the_corpora_in_use(seal: Seal, home: Path
     assert f":green[**{found.word}**]{found.what.removeprefix(found.word)} {found.next}" in page_text
     assert ("Results", f"run={run.id}") in links
     assert "home.report.pdf" in buttons
+    first = home_steps.further()[0]
+    assert (first.name, "more of them may help" in first.reason) == ("label", True)
+    assert first.reason in page_text
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     worth, report = home_steps.steps()[2:]
     assert (worth.run, worth.ready, report.ready) == ("", False, False)

@@ -1,5 +1,6 @@
 """The page Label: its queue, corpora made from labelled sentences, and training again with them."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,9 @@ import streamlit as st
 from core.importing import view as corpora
 from core.labelling import view as labelling
 from core.projects import runs
-from core.projects.home import library
+from core.projects.home import library, store
+from core.stats import bootstrap
+from core.tagging import evaluations
 from pages.ui.label import editor
 from pages.ui.label.setup import MEASURE, REVIEW, TRAIN
 from pages.ui.widgets import plain
@@ -102,9 +105,36 @@ def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
     assert started_runs == [("finetune", {**old.manifest.config, "train": train})]
 
 
+def test_test_scores_are_drawn_by_number_of_labels_with_their_intervals(home: Path, roles: dict[str, str]) -> None:
+    made = finished_corpora(home)
+    rows = next(made["train"].batches())
+    larger = library().seal([*rows, rows[0]], name="train <i>", origin={}, labelled=True)
+    for role in ("train", "dev", "test"):
+        corpora.set_role(role, made[role].fingerprint)
+    tuned(home, made, "tiny", 0.5)
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 3}).id
+    heading = "Test scores by number of labels"
+    assert heading not in [header.value for header in opened(PAGE, run=run).subheader]
+    tuned(home, {**made, "train": larger}, "tiny", 0.6)
+    first, second = labelling.curve()
+    assert (first.sentences + 1, second.name) == (second.sentences, "train <i>")
+    for point in (first, second):
+        assert point.interval == bootstrap.interval(evaluations.read(store().get(point.run)))
+        assert 0 < point.interval[0] < point.mean < point.interval[1]
+    app = opened(PAGE, run=run)
+    assert heading in [header.value for header in app.subheader]
+    drawn = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    assert drawn["x"] == [first.sentences, second.sentences]
+    assert drawn["error_y"]["array"] == pytest.approx([p.interval[1] - p.mean for p in (first, second)])
+    assert f"{first.interval[0]:.1f} to {first.interval[1]:.1f}" in texts(app)
+    assert "<i>" not in json.dumps(drawn)
+
+
 def test_the_gain_of_further_labels_is_estimated_from_three_sizes() -> None:
     points = [
-        labelling.Point(corpus=str(n), run=str(n), name=str(n), sentences=n, f1=[f1, f1 + 1], mean=f1 + 0.5, sd=0.7)
+        labelling.Point(
+            corpus=str(n), run=str(n), name=str(n), sentences=n, f1=[f1, f1 + 1], mean=f1 + 0.5, interval=(f1, 60)
+        )
         for n, f1 in ((50, 40.0), (100, 50.0), (200, 57.0))
     ]
     assert labelling.next_labels(points[:2]) == {}

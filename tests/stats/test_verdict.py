@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
-from core.stats.bootstrap import Difference, compare, intervals_by_type, resample, seeds_part
+from core.stats.bootstrap import Difference, compare, interval, intervals_by_type, resample, seeds_part
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import detectable, power
 from core.stats.sequential import ending
@@ -570,3 +570,13 @@ def test_interval_by_type_of_one_tagger_resamples_sentences_only() -> None:
     [one] = world.arm(0.4, 1)
     alone, thrice = intervals_by_type([one]), intervals_by_type([one] * 3)
     assert alone == thrice
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_interval_of_a_score_covers_other_seeds_and_other_sentences(seeds: int) -> None:
+    rng, experiments, held = np.random.default_rng(seeds), 400, 0
+    for _ in range(experiments):
+        world = World(rng, 100, seed=0.15, sentence=0.5, both=0.3)
+        lo, hi = interval(world.arm(0.3, seeds))
+        held += lo <= world.truth(0.3) <= hi
+    assert 0.93 <= held / experiments <= 0.985

@@ -11,6 +11,7 @@ import streamlit as st
 from core.errors import ConfigError
 from core.importing import uploads
 from core.importing import view as corpora
+from core.labelling import plot
 from core.labelling import view as labelling
 from core.labelling.tasks import ENDINGS
 from core.projects import runs
@@ -18,7 +19,7 @@ from core.shown import count
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import RESULTS, TRAINING
-from pages.ui.widgets import plain, pressed, submitted, table
+from pages.ui.widgets import chart, plain, pressed, submitted, table
 
 TOOL_NAMES = {
     "doccano": "doccano",
@@ -194,18 +195,31 @@ def learning_curve() -> None:
     if len({point.sentences for point in points}) < 2:
         return
     st.subheader("Test scores by number of labels", anchor=False)
+    chart(
+        plot.learning_curve(points), "label.curve", "Test scores by number of labels; the table below has the numbers"
+    )
     rows = [
         {
             "name": point.name,
             "sentences": f"{point.sentences:,}",
-            "f1": f"{point.mean:.1f}" + ("" if point.sd is None else f" ± {point.sd:.1f}"),
+            "f1": f"{point.mean:.1f}",
+            "interval": f"{point.interval[0]:.1f} to {point.interval[1]:.1f}",
             "seeds": f"{len(point.f1):,}",
         }
         for point in points
     ]
-    columns = {"name": "Training set", "sentences": "Sentences", "f1": "Test score (F1)", "seeds": "Seeds"}
+    columns = {
+        "name": "Training set",
+        "sentences": "Sentences",
+        "f1": "Test score (F1)",
+        "interval": "95% interval",
+        "seeds": "Seeds",
+    }
     table(rows, columns, "Test scores of the taggers of this project by training set, on the test set in use")
-    st.caption("± is the standard deviation between seeds. Taggers with other settings are not listed.")
+    st.caption(
+        "The interval says how far the score may change with other seeds and other test sentences; with one seed, with "
+        "other test sentences only. Taggers with other settings are not listed."
+    )
     if expected := labelling.next_labels(points):
         gains = [
             f"{n:,} more labelled sentences are expected to bring {step.gain:+.1f} points"
