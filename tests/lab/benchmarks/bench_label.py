@@ -183,24 +183,24 @@ def summary(known: Sequence[dict[str, Any]]) -> list[str]:
             starts = [start for g, a, n, start in f1 if (g, a, n) == (ground, arm, labels)]
             if not starts:
                 continue
-            cells = [_interval([_gaps(f1, ground, arm, other, labels)]) if arm != other else "" for other in ARMS[:3]]
+            cells = [_interval([gaps(f1, ground, arm, other, labels)]) if arm != other else "" for other in ARMS[:3]]
             inside = mean(share[ground, arm, labels, start] for start in starts)
             score_ = mean(f1[ground, arm, labels, start] for start in starts)
             rows.append(
                 f"| {ground} | {arm} | {labels} | {len(starts)} | {inside:.0f} | {score_:.1f} | {' | '.join(cells)} |"
             )
     for labels, arm in product(TRAINED, ARMS[2:]):
-        gaps = {
-            other: [_gaps(f1, ground, arm, other, labels) for ground in GROUNDS] for other in ARMS[:3] if other != arm
+        over = {
+            other: [gaps(f1, ground, arm, other, labels) for ground in GROUNDS] for other in ARMS[:3] if other != arm
         }
-        if all(len(pairs) > 1 for each in gaps.values() for pairs in each):
-            starts = sorted({len(pairs) for pairs in gaps["random"]})
-            cells = [_interval(gaps[other]) if other in gaps else "" for other in ARMS[:3]]
+        if all(len(pairs) > 1 for each in over.values() for pairs in each):
+            starts = sorted({len(pairs) for pairs in over["random"]})
+            cells = [_interval(over[other]) if other in over else "" for other in ARMS[:3]]
             rows.append(f"| all, equal weights | {arm} | {labels} | {starts[0]} | | | {' | '.join(cells)} |")
     return rows
 
 
-def _gaps(f1: F1, ground: str, arm: str, other: str, labels: int) -> list[float]:
+def gaps(f1: F1, ground: str, arm: str, other: str, labels: int) -> list[float]:
     """Return the differences of two arms, one for each start that both have."""
     return [
         f1[ground, arm, labels, start] - f1[ground, other, labels, start]
@@ -209,15 +209,31 @@ def _gaps(f1: F1, ground: str, arm: str, other: str, labels: int) -> list[float]
     ]
 
 
-def _interval(grounds: Sequence[Sequence[float]]) -> str:
-    """Return the mean of the grounds' mean differences, with its 95% interval (Welch-Satterthwaite)."""
+def estimate(grounds: Sequence[Sequence[float]]) -> tuple[float, float, float] | None:
+    """Return the mean of the grounds' mean differences, its standard error, and degrees of freedom (Satterthwaite).
+
+    None if a ground has fewer than two starts.
+    """
     if any(len(pairs) < 2 for pairs in grounds):
-        return "not measured"
+        return None
     k, centre = len(grounds), mean(mean(pairs) for pairs in grounds)
     errors = [variance(pairs) / len(pairs) / k**2 for pairs in grounds]
     dof = sum(errors) ** 2 / sum(error**2 / (len(pairs) - 1) for error, pairs in zip(errors, grounds, strict=True))
-    half = float(student.ppf(0.975, dof)) * sqrt(sum(errors))
+    return centre, sqrt(sum(errors)), dof
+
+
+def _interval(grounds: Sequence[Sequence[float]]) -> str:
+    if (found := estimate(grounds)) is None:
+        return "not measured"
+    centre, error, dof = found
+    half = error * float(student.ppf(0.975, dof))
     return f"{centre:+z.1f} [{centre - half:+z.1f}, {centre + half:+z.1f}]"
+
+
+def stored() -> F1:
+    """Return the test F1 of the lines beside this file."""
+    lines = map(json.loads, LINES.read_text("utf-8").splitlines())
+    return {(line["ground"], line["arm"], line["labels"], line["start"]): line["f1"] for line in lines}
 
 
 def main() -> None:
