@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from core.config import fields_with
+from core.corpora.corpus import Corpus
 from core.errors import CorpusError, WinnowError
 from core.kinds import KINDS
 from core.projects import view as projects
@@ -54,6 +55,15 @@ def command_of(run: Run) -> str | None:
     with suppress(KeyError, TypeError, WinnowError):
         return None if KINDS[kind].command is None or options.get("move") else command(kind, options)
     return None
+
+
+def filter_command(made: Corpus) -> str:
+    """Return the command line that makes the same part of a corpus. made: of `filtered` in `importing/view.py`."""
+    where = made.origin["where"]
+    assert isinstance(where, Mapping)
+    words = ["python", "-m", "core", *projects.option(), "corpus", "filter", _shown(str(made.origin["from"]))]
+    words += [part for name, values in where.items() for value in values for part in ("--where", f"{name}={value}")]
+    return shlex.join(words)
 
 
 def flag(name: str, *, on: bool = True) -> str:

@@ -16,6 +16,7 @@ from core.runs.result import read as read_result
 from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.corpora.imports import OPEN, RUN, importer
+from pages.ui.corpora.parts import parts
 from pages.ui.corpora.report import intake_outcome, report, size_ratios
 from pages.ui.corpora.splits import splits
 from pages.ui.empty import picture, sample_buttons
@@ -71,6 +72,7 @@ def main() -> None:
                 _card(term, roles)
             size_ratios(None if st.session_state.get(ALL) else FEW)
             splits()
+            parts()
             _library(sealed)
 
 

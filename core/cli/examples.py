@@ -15,6 +15,7 @@ EXAMPLES = {
     "corpus show": "corpus show loans-train",
     "corpus audit": "corpus audit --task loans --domain contracts --labelled loans-dev,loans-test",
     "corpus split": "corpus split loans-labelled --by document",
+    "corpus filter": "corpus filter loans --where year=2019 --where year=2020",
     "corpus rename": "corpus rename loans loans-2026",
     "corpus export": "corpus export loans-train --output loans-train.jsonl",
     "corpus remove": "corpus remove loans --with-runs",

@@ -57,6 +57,11 @@ def _values(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
     return pa.chunked_array([pc.map_lookup(part, name, "first") for part in whole.chunks], pa.string())
 
 
+def kept_values(corpus: Corpus, name: str) -> pa.ChunkedArray:
+    """Return the values of `doc`, `group`, `file` or a further column as strings, shape (n,); null if missing."""
+    return stored(corpus, name) if name in ("doc", "group", "file") else values(corpus, name)
+
+
 def distinct_values(corpus: Corpus, name: str) -> set[str]:
     """Return the distinct values of a further column."""
     return {str(value) for value in pc.unique(values(corpus, name)).to_pylist() if value is not None}

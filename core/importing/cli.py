@@ -32,7 +32,7 @@ run_anyway_option = click.option(
 
 @click.group()
 def corpus() -> None:
-    """Add, propose, list, show, audit, split, rename, export and remove corpora."""
+    """Add, propose, list, show, audit, split, filter, rename, export and remove corpora."""
     note_spoilt()
 
 
@@ -210,6 +210,28 @@ def _parts(result: Mapping[str, object]) -> list[str]:
         f"{count(split.units, 'unit')}; {count(split.copies, 'sentence')} with duplicates, "
         f"{count(split.divided, 'group')} of them divided",
     ]
+
+
+@corpus.command("filter")
+@click.argument("corpus", type=CORPUS)
+@click.option(
+    "--where",
+    multiple=True,
+    required=True,
+    metavar="COLUMN=VALUE",
+    help="Column (doc, file, group or a further one) and value. Of several values of a column, a sentence needs one.",
+)
+@json_option
+def corpus_filter(corpus: str, where: tuple[str, ...], as_json: bool) -> None:
+    """Make a corpus of the sentences of some documents, clients, years or other values, such as the D_C of a year."""
+    wanted: dict[str, list[str]] = {}
+    for pair in where:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"where: {pair!r} is not COLUMN=VALUE; write for example year=2019.")
+        wanted.setdefault(name.strip(), []).append(value.strip())
+    made = corpora.filtered(corpora.find(runs.fingerprint_of(corpus, progress)), wanted)
+    report(corpora.describe(made), as_json)
 
 
 @corpus.command("rename")

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.audit_log import noted
 from core.config import Config, option
@@ -16,7 +18,7 @@ from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora import roles as stored_roles
 from core.corpora.checks import Check
-from core.corpora.columns import kept_names, value_names
+from core.corpora.columns import kept_names, kept_values, value_names
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.source import DOCUMENTS
@@ -36,6 +38,8 @@ from core.samples.sets import SampleSet, sample_sets
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.terms import plainly
 from core.text.sentence import Sentence
+
+MOST_VALUES = 500  # different values of a column that can be filtered by
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -257,6 +261,46 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
     if values := [value for value in corpus.column("group").unique().to_pylist() if value is not None]:
         kinds["column"] = sorted(values)
     return kinds
+
+
+def filter_values(corpus: Corpus) -> dict[str, dict[str, int]]:
+    """Return {column: {value: sentences}} of the columns to filter by, the most frequent value first.
+
+    Columns are `doc`, `file`, `group` and the further columns of the imported files. A column with more than
+    MOST_VALUES values is left out, and so is one in which all sentences have the same value.
+    """
+    found = {}
+    for name in (*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)):
+        counts = {str(row["values"]): int(row["counts"]) for row in kept_values(corpus, name).value_counts().to_pylist()
+                  if row["values"] is not None}  # fmt: skip
+        if counts and len(counts) <= MOST_VALUES and max(counts.values()) < len(corpus):
+            found[name] = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    return found
+
+
+def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
+    """Store the sentences that have, in each column of `where`, one of its values, as a new corpus.
+
+    Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
+    """
+    inside = np.ones(len(corpus), dtype=bool)
+    known = [*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)]
+    for name, wanted in where.items():
+        if name not in known:
+            has = f"its columns are {', '.join(known)}" if known else "it has no column besides the text"
+            raise ConfigError(f"where: {corpus.name} has no column {name!r}; {has}.")
+        column = kept_values(corpus, name)
+        chosen = pc.is_in(column, pa.array(wanted, pa.string())).to_numpy()
+        if missing := sorted(set(wanted) - set(column.filter(pa.array(chosen)).to_pylist())):
+            raise ConfigError(f"where: no sentence of {corpus.name} has {missing[0]!r} in {name}; check the spelling.")
+        inside &= chosen
+    rows = np.flatnonzero(inside)
+    if not len(rows) or len(rows) == len(corpus):
+        left = "no sentence has" if not len(rows) else "all sentences have"
+        raise ConfigError(f"where: {left} these values in {corpus.name}; choose others.")
+    words = ", ".join(value for wanted in where.values() for value in wanted)
+    origin = {"from": corpus.fingerprint, "where": {name: list(wanted) for name, wanted in where.items()}}
+    return library().subset(corpus, rows, name=f"{corpus.name}, {words}"[:LONGEST_NAME], origin=origin)
 
 
 def rejects_file(run_id: str) -> Path | None:

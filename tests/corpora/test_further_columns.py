@@ -18,11 +18,14 @@ from core.corpora.columns import distinct_values, matches, value_names, values
 from core.corpora.corpus import Corpus
 from core.corpora.formats.detect import MOST_KEPT
 from core.corpora.library import Library
+from core.errors import ConfigError
 from core.importing import view as corpora
 from core.importing.result import SplitResult
 from core.projects import runs
 from core.results import IntArray
 from core.runs.result import read as read_result
+from core.shown_command import filter_command
+from tests.conftest import Command
 
 ROWS: Sequence[Mapping[str, object]] = (
     {"text": "The court dismissed the appeal .", "year": 1999, "court": "Hamburg"},
@@ -170,3 +173,41 @@ def test_a_column_in_one_piece_is_divided_among_the_cores(monkeypatch: pytest.Mo
     rows = [i for i, text in enumerate(TEXTS) if "the" in text.lower()]
     assert matches(pa.chunked_array([TEXTS]), "the", "substring").tolist() == rows
     assert lengths == [75] * 4
+
+
+def test_a_part_has_the_sentences_with_the_values_of_each_column(home: Path, tmp_path: Path, command: Command) -> None:
+    rows = [{"text": f"Row {i} .", "year": 1999 + i % 3, "court": ("Ulm, Nord", "Bonn")[i % 2]} for i in range(12)]
+    rows.append({"text": "Without values ."})
+    corpus = added(lines(tmp_path / "rows.jsonl", rows), doc_column="court")
+    years = corpora.filter_values(corpus)["year"]
+    assert years == {"1999": 4, "2000": 4, "2001": 4}
+    part = corpora.filtered(corpus, {"year": ["1999", "2001"], "doc": ["Bonn"]})
+    assert [s.text for s in next(part.batches())] == [f"Row {i} ." for i in range(12) if i % 2 and i % 3 != 1]
+    assert values(part, "year").to_pylist() == ["1999", "2001"] * 2
+    assert (part.name, part.derived) == ("rows, 1999, 2001, Bonn", True)
+    code, _, problem = command("corpus", "filter", corpus.fingerprint, "--where", "doc=Ulm, Nord")
+    assert code == 0, problem
+    [made] = [each for each in corpora.listed() if each.name == "rows, Ulm, Nord"]
+    assert len(made) == 6
+    assert filter_command(made).endswith("corpus filter rows --where 'doc=Ulm, Nord'")
+    for where, why in (
+        ({"where": ["x"]}, "no column 'where'; its columns are doc, year"),
+        ({"year": ["1999", "2020"]}, "no sentence of rows has '2020' in year"),
+        ({"year": ["1999", "2000", "2001"], "doc": ["Ulm, Nord", "Bonn"]}, None),
+        ({"year": ["1999"], "page": ["1"]}, "no column 'page'"),
+    ):
+        if why is None:
+            assert len(corpora.filtered(corpus, where)) == 12
+            continue
+        with pytest.raises(ConfigError, match=re.escape(why)):
+            corpora.filtered(corpus, where)
+    same = corpora.filtered(corpus, {"doc": ["Ulm, Nord", "Bonn"]})
+    with pytest.raises(ConfigError, match="all sentences have these values"):
+        corpora.filtered(same, {"year": ["1999", "2000", "2001"]})
+    assert command("corpus", "filter", corpus.fingerprint, "--where", "year")[0] == 2
+
+
+def test_columns_with_too_many_values_or_one_are_no_filters(home: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"Row {i} .", "number": i, "kind": "a", "half": "b" if i % 2 else None} for i in range(501)]
+    found = corpora.filter_values(added(lines(tmp_path / "rows.jsonl", rows)))
+    assert found == {"half": {"b": 250}}

@@ -262,3 +262,21 @@ def test_corpus_is_divided_by_the_values_of_a_column(home: Path, tmp_path: Path)
     task = corpora.find(corpora.roles()["task"])
     assert {s.group for s in next(task.batches())} == {"b"}
     assert corpora.find(corpora.roles()["domain"]).name == "notes-domain"
+
+
+def test_a_part_of_a_corpus_is_made_on_the_page_and_becomes_the_domain_corpus(home: Path, tmp_path: Path) -> None:
+    rows = [{"text": text, "<i>year": str(2019 + i % 3)} for i, text in enumerate(unlike(12))]
+    file = tmp_path / "notes.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    notes = str(add(file).result()["corpus"])
+    app = opened("pages/1_Corpora.py", {"corpora.part.corpus": notes})
+    press(app, "corpora.part.start")
+    assert "Choose a value first." in [each.value for each in app.warning]
+    app.multiselect(key=f"corpora.part.{notes}.<i>year").select("2020")
+    press(app, "corpora.part.start")
+    assert f"{plain('notes, 2020')}: 4 sentences." in [each.value for each in app.success]
+    press(app, "corpora.part.domain")
+    assert {dict(s.columns)["<i>year"] for s in next(corpora.find(corpora.roles()["domain"]).batches())} == {"2020"}
+    assert "<i>" not in texts(app)
+    press(app, "corpora.part.task")
+    assert corpora.roles()["task"] == corpora.roles()["domain"]

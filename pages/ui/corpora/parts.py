@@ -1,0 +1,68 @@
+"""Make a corpus of the sentences of some documents, clients, years or other columns."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core import shown_command as commands
+from core.importing import view as corpora
+from core.importing.result import ROLES
+from core.shown import count
+from pages.ui.frame import guard
+from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submitted
+
+MADE = "corpora.part.made"  # session key: fingerprint of the latest part
+TITLES = {"doc": "Document", "file": "File", "group": "Group"}
+
+
+def parts() -> None:
+    """Ask for a corpus and for the values to keep; make the part and offer it as task or domain corpus."""
+    with st.expander("Keep only some documents, years, or clients", icon=":material/filter_alt:", key="corpora.part"):
+        st.caption(
+            "Makes a corpus of the sentences that have the chosen values, for example to select from one year. The "
+            "columns are those kept at import."
+        )
+        chosen = corpus_picker("Of", "corpora.part.corpus", None)
+        if chosen:
+            _form(chosen)
+        made = st.session_state.get(MADE)
+        if made in {each.fingerprint for each in corpora.listed()}:
+            _made(made)
+
+
+def _form(corpus: str) -> None:
+    source = corpora.find(corpus)
+    columns = corpora.filter_values(source)
+    if not columns:
+        st.info("This corpus has no column to filter by: a document, a file, a group, or a further column.")
+        return
+    with st.form("corpora.part.form", border=False):
+        wanted = {name: _values(name, values, f"corpora.part.{corpus}.{name}") for name, values in columns.items()}
+        sent = submitted("Keep these sentences", "corpora.part.start", icon=":material/filter_alt:")
+    where = {name: values for name, values in wanted.items() if values}
+    if sent and not where:
+        st.warning("Choose a value first.")
+    elif sent:
+        with guard():
+            st.session_state[MADE] = corpora.filtered(source, where).fingerprint
+            st.rerun()
+
+
+def _values(name: str, values: Mapping[str, int], key: str) -> list[str]:
+    """Draw the field of a column. values: {value: sentences}."""
+
+    def shown(value: str) -> str:
+        return f"{value} ({values[value]:,})"
+
+    return st.multiselect(plain(TITLES.get(name, name)), list(values), format_func=shown, key=key)
+
+
+def _made(mark: str) -> None:
+    made = corpora.find(mark)
+    st.success(f"{plain(made.name)}: {count(len(made), 'sentence')}.", icon=":material/check:")
+    with st.container(horizontal=True):
+        for role in ("task", "domain"):
+            if pressed(f"Use it as {ROLES[role].word}", f"corpora.part.{role}", icon=":material/check:"):
+                corpora.set_role(role, mark)
+                st.rerun()
+    same_command("corpora.part.command", commands.filter_command(made))
