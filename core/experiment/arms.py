@@ -2,7 +2,7 @@
 
 An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
 vectors or frozen encoder states, the assisting sentences, L_C itself, or the order of training. All arms share the
-rest.
+rest. A reference line, such as `dictionary`, trains nothing: another kind of run finds the entities of the test set.
 
 To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. A strategy is an
 arm without an entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
@@ -13,6 +13,7 @@ arm without an entry. An entry sets `without`, because sentences about the verdi
   control; the control's own entry has `control=True`. A control that several arms share is named in `control` and
   `complete` instead
 - for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
+- for a reference line: `Arm.reference`, and its entry in `experiment/reference.py`
 """
 
 import math
@@ -38,7 +39,7 @@ AUGMENT = "dataaug"  # the only method of rebuilding L_C that needs no PVI
 SHARE = "low-share"  # the only method whose rate may be 0%; the others would leave L_C unchanged
 GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
-NAMES = f"{NONE}+dictionary"
+DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "low": "whose context is more informative",
@@ -82,7 +83,8 @@ class Arm:
     instead of changed ones, a random set of as many sentences, or the plain tagger of spans.
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
-    names: True if its taggers have the experiment's dictionary.
+    names: True if its taggers have the experiment's dictionary. reference: for a reference line, the kind of run that
+    finds entities in the test set; "" for all others.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Arm:
     bin: str = ""
     tagger: Mapping[str, object] = field(default_factory=dict, hash=False)
     names: bool = False
+    reference: str = ""
 
     @property
     def plain_name(self) -> str:
@@ -112,7 +115,7 @@ class Arm:
     @property
     def judged(self) -> bool:
         """True if the arm gets a verdict."""
-        return self.name != NONE and self.plain_name not in CONTROLS and not self.control
+        return not (self.name == NONE or self.plain_name in CONTROLS or self.control or self.reference)
 
     @property
     def pretrains(self) -> bool:
@@ -240,6 +243,12 @@ _FIXED: Mapping[str, Arm] = {
             summary="A tagger that also sees which words are in the dictionary.",
             without="no dictionary",
             names=True,
+        ),
+        Arm(
+            name=DICTIONARY,
+            summary="Look up the names of the dictionary, or of the training set without one. Nothing is trained.",
+            without="no dictionary",
+            reference="dictionary",
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(
@@ -401,14 +410,14 @@ def cells(
     caps: Sequence[int] = (),
     imported: Sequence[str] = (),
 ) -> list[Cell]:
-    """Return every line of the leaderboard, in the order in which the arms are run.
+    """Return every line of the leaderboard, in the order in which the arms are run, without reference lines.
 
     encoders: further encoders beside the experiment's own. size: as in `complete`. caps: numbers of tokens to use
     from a source; several give a line each. imported: names of imported word vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
-    named = [sized(find(name), size) for name in names]
+    named = [sized(arm, size) for arm in map(find, names) if not arm.reference]
     for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in named):
         reads = arm.source and (arm.states or arm.source not in imported)
         own = budgets if arm.chooses else amounts if reads else (arm.budget,)

@@ -18,7 +18,7 @@ from core.config import Budget, Config, checked, option
 from core.encoders.vectors import find_import
 from core.errors import ConfigError
 from core.experiment import arms
-from core.experiment.arms import Cell, claimed, find
+from core.experiment.arms import Arm, Cell, claimed, find
 from core.kind import Options
 from core.models.encoder import EncoderOptions
 from core.models.networks import ON_ENCODER
@@ -358,7 +358,16 @@ class ExperimentConfig(Config):
             )
         self._check_looks()
         self._check_cross()
+        self._check_names()
         return self
+
+    def _check_names(self) -> None:
+        """Refuse lists of names that are held-out text. Errors: ConfigError."""
+        if own := {self.train, self.dev, *self.held_out} & set(self.dictionary):
+            raise ConfigError(
+                f"dictionary: {', '.join(sorted(own))} is also the training set or held out, so its names would be "
+                "found too often; give a list of other names."
+            )
 
     def _check_multipliers(self) -> None:
         if not self.multipliers:
@@ -401,6 +410,11 @@ class ExperimentConfig(Config):
             raise ConfigError(
                 f"seeds: cross needs two replicates per split, one for each half; {len(self.seeds)} seeds leave one "
                 "half untested. Give 2, 4 or 6."
+            )
+        if self.references:
+            raise ConfigError(
+                f"arms: {self.references[0].name} is looked up in one test set, and each half has its own; leave it or "
+                "cross out."
             )
         if odd := [look for look in self.looks if look % 2]:
             raise ConfigError(f"looks: {odd[0]} replicates do not test both halves of every split; give 2,4,6.")
@@ -464,6 +478,11 @@ class ExperimentConfig(Config):
         if not self.multipliers or claim is None or not claim.arm.chooses:
             return cells
         return [*cells, *(cell for cell in random_multiples(claim) if cell not in cells)]
+
+    @property
+    def references(self) -> list[Arm]:
+        """Reference lines: arms that train nothing."""
+        return [arm for arm in map(arms.find, self.arms) if arm.reference]
 
     @property
     def claimed(self) -> Cell | None:

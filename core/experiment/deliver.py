@@ -38,6 +38,7 @@ from core.experiment.results import (
     corpus_name,
     finding,
     missing,
+    reference_lines,
     study_board,
     unfound_types,
     weakest_type,
@@ -261,6 +262,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
         overlap=" ".join(filter(None, (summary.overlap_words, summary.ceiling_words))),
         overlap_in_short=overlap_in_short(summary),
         multipliers=summary.multipliers.words if summary.multipliers else "",
+        references=reference_lines(run.id),
     )
 
 

@@ -199,7 +199,7 @@ def again(run: Run) -> dict[str, object]:
 
 def _strategies(config: ExperimentConfig) -> list[str]:
     """Return the strategies that are compared."""
-    return [name for name in config.arms if name != "none" and name not in arms.CONTROLS]
+    return [name for name in config.arms if arms.find(name).judged]
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:

@@ -21,10 +21,11 @@ from core.runs import result
 from core.runs.context import RunContext
 from core.runs.run import Run
 from core.runs.store import RunStore
+from core.stats.bootstrap import Difference
 from core.stats.multipliers import Worth
 from core.stats.pooled import Estimate
 from core.stats.sequential import Ending
-from core.stats.verdict import Answer, Unlearnt
+from core.stats.verdict import Answer, Unlearnt, points
 from core.stats.verdict import Word as Verdict
 from core.stats.welch import Welch
 from core.tagging import evaluations
@@ -237,6 +238,24 @@ class Foretold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """Score of a reference line, percent, and its difference to the baseline `none` with its 95% interval.
+
+    run: the run that found the entities. about: what it used, in words.
+    """
+
+    run: str
+    about: str
+    f1: float
+    difference: Difference
+
+    @property
+    def against_none(self) -> str:
+        """The difference and its interval, in words."""
+        return points(self.difference.delta, (self.difference.lo, self.difference.hi))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
     """Result of an `experiment` run.
 
@@ -245,6 +264,7 @@ class ExperimentResult:
     selection and one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test.
     multipliers: None unless asked for. too_long: entities that span taggers among the arms cannot find; None if there
     are none. foretold: None without a claim, and with a single seed. earlier: finished analyses of the same test set.
+    references: lines that train nothing, such as a dictionary.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -256,6 +276,7 @@ class ExperimentResult:
     too_long: TooLong | None = None
     foretold: Foretold | None = None
     earlier: Sequence[EarlierAnalysis] = ()
+    references: Sequence[Reference] = ()
 
     @property
     def claim_words(self) -> list[str]:

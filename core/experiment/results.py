@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 from statistics import mean
 
 from core.config import fields_with
-from core.dictionary.dictionary import DictionaryResult
 from core.errors import ConfigError, CorpusError, RunError, WinnowError
-from core.experiment import foresight, words
+from core.experiment import foresight, reference, words
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.arms import NONE
 from core.experiment.config import ExperimentConfig
 from core.experiment.foresight import Outlook
-from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, StudyResult
+from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, Reference, StudyResult
 from core.experiment.words import Finding, line_name
 from core.kinds import KINDS
 from core.paths import home
 from core.projects.home import kept_per_home, library, store
 from core.runs import result
 from core.runs.store import Run
-from core.stats.bootstrap import Difference, compare
 from core.stats.calibration import Abstaining
 from core.stats.power_law import next_step, saved
 from core.stats.scoring import TypeReport
@@ -185,45 +183,11 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
     return tagger_tables.by_type(_runs(a), _runs(b))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceLine:
-    """Score of a dictionary on an experiment's test set, without training.
-
-    lists: names of the lists. names: how many names were looked up. f1: percent. difference: to the baseline `none`,
-    with its 95% interval over seeds and test sentences; it takes no part in the planned test.
-    """
-
-    lists: str
-    names: int
-    f1: float
-    difference: Difference
-
-
-def reference_lines(run_id: str) -> list[ReferenceLine]:
-    """Return the finished `dictionary` runs on an experiment's first test set, the highest F1 first.
-
-    Return [] if halves of the labels are swapped, because the variants then have other test sets.
-    """
-    row = next((row for row in board(run_id).leaderboard if row.arm == NONE), None)
-    if row is None or row.halves_runs:
-        return []
-    here = {run.id: run for run in store().list("finetune", state="succeeded")}
-    none = [table for mark in row.finetunes if mark in here for table in evaluations.read(here[mark])]
-    lines, test = [], store().get(run_id).manifest.config["test"]
-    for run in store().list("dictionary", state="succeeded") if none else ():
-        if test in run.manifest.config["test"]:
-            number = list(run.manifest.config["test"]).index(test)
-            found = evaluations.read_table(run, evaluations.name_of_test_set(number))
-            answer = result.read(run, DictionaryResult)
-            lines.append(
-                ReferenceLine(
-                    lists=", ".join(map(corpus_name, run.manifest.config["names"])),
-                    names=answer.names - answer.common,
-                    f1=found.f1(),
-                    difference=compare([found] * len(none), none),
-                )
-            )
-    return sorted(lines, key=lambda line: -line.f1)
+def reference_lines(run_id: str) -> list[Reference]:
+    """Return the finished reference lines on an experiment's first test set, those of other runs too."""
+    test = store().get(run_id).manifest.config["test"]
+    finished = [run for kind in reference.KINDS for run in store().list(kind, state="succeeded")]
+    return reference.references(board(run_id).leaderboard, test, finished, store(), library())
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:

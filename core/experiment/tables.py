@@ -69,6 +69,10 @@ def _board_csv(result: ExperimentResult) -> str:
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
         bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
         writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
+    for line in result.references:
+        gap = line.difference
+        bounds = {"delta": gap.delta, "low": gap.lo, "high": gap.hi}
+        writer.writerow({"arm": line.about, "mean": line.f1, **bounds, "verdict": "reference"})
     return out.getvalue()
 
 
@@ -88,6 +92,9 @@ def _board_markdown(result: ExperimentResult) -> str:
         rows.append([*cells, sd, gain, *answers, f"{row.gpu_hours:.2f}"])
     heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
     lines += _markdown(heads, rows, numbers=(2, 3, 4, 5, 6, 10))
+    if result.references:
+        without = [[line.about, f"{line.f1:.2f}", line.against_none] for line in result.references]
+        lines += ["", *_markdown(("without training", "test score", "against none"), without, numbers=(1,))]
     labels = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
     counted = {arm: f" ({text})" for arm, text in labels.items() if text}
     reasons = [

@@ -262,8 +262,9 @@ def test_experiment_options_stay_as_typed_when_the_selection_changes(parts: Part
 
 @pytest.mark.usefixtures("expert")
 def test_experiment_takes_options_from_fields_and_from_typed_lines(
-    parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch
+    parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch, seal: Seal
 ) -> None:
+    names = seal([labelled("Ada1 sues Corp9 again .")], "names", labelled=True).fingerprint
     before = made("pretrain", corpora=[parts["task"]], init="tiny")
     finish(before, pretrained(40, 90.5, 30.25, head_fitted=True))
     monkeypatch.setattr(deliver, "model_folder", {before.id: "tiny"}.__getitem__)
@@ -276,7 +277,7 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
         "finetune.epochs": 6,
         "draws": 2,
         "taggers": 3,
-        "dictionary": [parts["test"]],
+        "dictionary": [names],
         "fixed": "steps",
         "axis": [before.id],
         "typed.arms": "highc2low:30%, dataaug",
@@ -288,7 +289,7 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
     assert (kind, config.axis, config.pretrain) == ("experiment", ("encoder:tiny",), {"epochs": 2})
     assert config.finetune == {"epochs": 6, "patience": 3}
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
-    assert (config.taggers, config.dictionary) == (3, (parts["test"],))
+    assert (config.taggers, config.dictionary) == (3, (names,))
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
 
 

@@ -19,7 +19,16 @@ from core.experiment.report.parts import (
     Text,
     intervals,
 )
-from core.experiment.result import SWAPPED, ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt, swapped
+from core.experiment.result import (
+    SWAPPED,
+    ArmRow,
+    FurtherTest,
+    Reference,
+    StudyResult,
+    baseline_words,
+    nothing_learnt,
+    swapped,
+)
 from core.experiment.tables import all_read, answers, asked_first, hours_words, interval_words, rate_words
 from core.experiment.words import (
     ANSWER_COLOURS,
@@ -112,7 +121,7 @@ class Report(Reported):
     set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing. unfound:
     types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
     sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
-    weakest: sentence on the entity type that is missed most often.
+    weakest: sentence on the entity type that is missed most often. references: lines that train nothing.
     """
 
     rows: Sequence[ArmRow]
@@ -128,6 +137,7 @@ class Report(Reported):
     overlap_in_short: str = ""
     multipliers: str = ""
     weakest: str = ""
+    references: Sequence[Reference] = ()
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
@@ -344,7 +354,13 @@ def _results(report: Report) -> list[Part]:
         asked_first(report.rows),
         "Selection helped",
     )
-    return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]
+    return [Text(text), Table(heads, rows, (1, 2, 3)), *_references(report.references), *_further(report.rows)]
+
+
+def _references(lines: Sequence[Reference]) -> list[Part]:
+    """Return a table of the lines that train nothing; [] if there are none."""
+    cells = [(line.about, f"{line.f1:.2f}", line.against_none) for line in lines]
+    return [Table(("Without training", "Score", "Difference to none (interval)"), cells, (1, 2))] if cells else []
 
 
 def _further(rows: Sequence[ArmRow]) -> list[Part]:

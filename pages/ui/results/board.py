@@ -93,20 +93,12 @@ def leaderboard(run_id: str) -> None:
 
 
 def _references(run_id: str) -> None:
-    """Draw what dictionaries find in the test set, if some were looked up."""
+    """Draw the reference lines on the same test set, if there are any."""
     if not (references := results.reference_lines(run_id)):
         return
-    rows = [
-        {
-            "lists": f"Names of {line.lists}",
-            "names": f"{line.names:,}",
-            "f1": f"{line.f1:.2f}",
-            "none": f"{line.difference.delta:+z.2f} [{line.difference.lo:+z.2f}, {line.difference.hi:+z.2f}]",
-        }
-        for line in references
-    ]
-    columns = {"lists": "Without training", "names": "Names", "f1": "Test score", "none": "Against none"}
-    table(rows, columns, "Dictionaries on the same test set", wrapped=("lists", "none"))
+    rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in references]
+    columns = {"about": "Without training", "f1": "Test score", "none": "Against none"}
+    table(rows, columns, "Lines without training on the same test set", wrapped=("about", "none"))
     st.caption("These lines need no training. They take no part in the planned test.")
 
 

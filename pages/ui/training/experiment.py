@@ -8,7 +8,7 @@ import streamlit as st
 from core import terms
 from core.errors import ConfigError
 from core.experiment import find_out, view
-from core.experiment.arms import ARM_NAMES, ARM_SHAPES, CONTROLS, COPIES_HELP
+from core.experiment.arms import ARM_NAMES, ARM_SHAPES, COPIES_HELP, find
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import preferences
@@ -37,6 +37,7 @@ PLAIN = {
     "states": "The encoder without further training; its states are the input of another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
+    "dictionary": "Lists of names alone, or the names of the training set; no training",
     "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
     "span": "A type for every span of up to four words: the baseline of miner",
     "miner": "The span tagger, also trained to represent names of one type alike",
@@ -127,7 +128,7 @@ def variants(
     with right:
         taggers = _taggers()
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat), **taggers}
-    planned = _planned([name for name in arms if name not in ("none", *CONTROLS)], repeat)
+    planned = _planned([name for name in arms if find(name).judged], repeat)
     return {"arms": arms, **rest, **planned}
 
 
@@ -294,7 +295,7 @@ def _further() -> dict[str, Any]:
             aside = "shown beside the test set, in no verdict"
             also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
             dictionary = several(
-                "Lists of names for the variant none+dictionary",
+                "Lists of names for the variants dictionary and none+dictionary",
                 "training.experiment.dictionary",
                 "Labelled corpora, not the training set; `python -m core dictionary --list FILE=TYPE` imports a list.",
                 labelled=True,

