@@ -177,7 +177,7 @@ def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
 
 def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> None:
     """Train and test one seed, keep its tagger if it is the best so far, and write the outcome."""
-    from core.training.finetune import fit_temperature
+    from core.training.finetune import fit_names, fit_temperature
 
     job.context.stage(f"training, seed {seed}")
     settings = config.training(len(splits.train))
@@ -191,6 +191,9 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
         _warn(config, job, splits, tagger)
     epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
     job.context.stage(f"calibrating, seed {seed}")
+    scale = fit_names(tagger, splits.dev, splits.all_types, job.context)
+    if config.dictionary:
+        job.context.note(f"seed {seed}: the dictionary's scores count {scale:g} times, chosen on the dev set.")
     fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.name_of_test_set, range(len(splits.tests)))]
     results = [

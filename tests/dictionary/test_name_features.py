@@ -13,13 +13,14 @@ from core.errors import ConfigError, ModelError
 from core.experiment import arms
 from core.experiment.config import ExperimentConfig
 from core.models.name_features import STRENGTH, NameFeatures
-from core.models.taggers import load_tagger
+from core.models.taggers import load_tagger, new_tagger
 from core.projects import runs
 from core.projects.home import library
 from core.reporter import Silent
 from core.stats.scoring import evaluate
 from core.text.names import Dictionary
 from core.text.sentence import Sentence
+from core.training.finetune import SCALES, fit_names
 from tests.conftest import Command, Seal, sentence
 
 KNOWN = Dictionary({("ada",): "PER", ("ada", "co"): "ORG"})
@@ -122,11 +123,33 @@ def test_variant_with_a_dictionary_is_compared_with_none() -> None:
 
 
 def test_scores_are_trained_with_the_rate_of_the_chain() -> None:
-    from core.models.taggers import new_tagger
-
     torch.manual_seed(1)
     tagger = new_tagger("tiny", ["PER"], precision="fp32")
     tagger.names = NameFeatures(KNOWN, tagger.tags)
     *_, last = tagger.parameter_groups(0.1, 0.2, 0.3)
     assert last["lr"] == 0.3
     assert id(tagger.names.scores.weight) in {id(p) for p in last["params"]}
+
+
+def test_scores_are_scaled_by_the_factor_with_the_highest_dev_f1() -> None:
+    """The dictionary is always right, and its scores are too small for the rest of the tagger."""
+    torch.manual_seed(1)
+    people = NAMES[::2]
+    tagger, dev = new_tagger("tiny", ["PER"], precision="fp32"), planted(30, people, 4)
+    assert fit_names(tagger, dev, ["PER"], Silent()) == 1.0  # no dictionary
+    tagger.names = names = NameFeatures(Dictionary({(name,): "PER" for name in people}), tagger.tags)
+    learnt = torch.zeros_like(names.scores.weight)
+    learnt[names.own.index("S-PER"), names.tags.index("S-PER")] = 1.0
+    learnt[names.own.index("O"), names.tags.index("O")] = 1.0
+    with torch.no_grad():
+        tagger.crf.transitions.zero_()
+    by_factor = {}
+    for factor in SCALES:
+        names.scores.weight.data.copy_(factor * learnt)
+        by_factor[factor] = evaluate(dev, tagger.predict(dev, Silent()), ["PER"]).f1()
+    assert by_factor[6.0] == 100 > by_factor[0.0]
+    names.scores.weight.data.copy_(learnt)
+    best = fit_names(tagger, dev, ["PER"], Silent())
+    assert by_factor[best] == max(by_factor.values())
+    assert not [one for one in SCALES if by_factor[one] == by_factor[best] and abs(one - 1) < abs(best - 1)]
+    assert torch.equal(names.scores.weight, best * learnt)
