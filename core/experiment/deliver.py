@@ -263,6 +263,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
         overlap_in_short=overlap_in_short(summary),
         multipliers=summary.multipliers.words if summary.multipliers else "",
         references=reference_lines(run.id),
+        cheapest=summary.cheapest.words if summary.cheapest else "",
     )
 
 

@@ -20,6 +20,7 @@ from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment import leaderboard, reference, tables
+from core.experiment.cheapest import cheapest
 from core.experiment.config import ExperimentConfig, HalvesConfig
 from core.experiment.cost import Clock, at_once, calibration_options, cost
 from core.experiment.foresight import foretold
@@ -80,6 +81,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         earlier=earlier_analyses(job.context.run, RunStore(job.home)),
         references=reference.references(result.leaderboard, config.test, found, RunStore(job.home), job.library),
     )
+    result = replace(result, cheapest=cheapest(result, RunStore(job.home)))
     tables.write(job.context, result)
     return result
 

@@ -256,6 +256,14 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cheapest:
+    """The line that gains most per minute of computing, "" if the intervals do not show one; and that in words."""
+
+    line: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
     """Result of an `experiment` run.
 
@@ -264,7 +272,8 @@ class ExperimentResult:
     selection and one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test.
     multipliers: None unless asked for. too_long: entities that span taggers among the arms cannot find; None if there
     are none. foretold: None without a claim, and with a single seed. earlier: finished analyses of the same test set.
-    references: lines that train nothing, such as a dictionary.
+    references: lines that train nothing, such as a dictionary. cheapest: the cheapest way to the next point; None if
+    nothing was compared.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -277,6 +286,7 @@ class ExperimentResult:
     foretold: Foretold | None = None
     earlier: Sequence[EarlierAnalysis] = ()
     references: Sequence[Reference] = ()
+    cheapest: Cheapest | None = None
 
     @property
     def claim_words(self) -> list[str]:

@@ -82,6 +82,7 @@ def _board_markdown(result: ExperimentResult) -> str:
         lines += [words, ""]
     lines += [words for text in (result.overlap_words, result.ceiling_words) if text for words in (text, "")]
     lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
+    lines += [result.cheapest.words, ""] if result.cheapest else []
     rows = []
     for row in result.leaderboard:
         gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)

@@ -122,6 +122,7 @@ class Report(Reported):
     types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
     sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
     weakest: sentence on the entity type that is missed most often. references: lines that train nothing.
+    cheapest: sentence on the cheapest way to the next point.
     """
 
     rows: Sequence[ArmRow]
@@ -138,6 +139,7 @@ class Report(Reported):
     multipliers: str = ""
     weakest: str = ""
     references: Sequence[Reference] = ()
+    cheapest: str = ""
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
@@ -402,7 +404,8 @@ def _cost(report: Report) -> list[Part]:
         f"In all {hours_words(report.hours)} of computing. Work that variants share is counted with each of them below."
     )
     heads = ("Variant", "Time by itself", "Points of score (F1) for each further hour (interval)")
-    return [Text(text), Table(heads, rows, (1, 2))]
+    way = [Text(report.cheapest)] if report.cheapest else []
+    return [*way, Text(text), Table(heads, rows, (1, 2))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

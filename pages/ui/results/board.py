@@ -112,6 +112,8 @@ def _verdict(run_id: str) -> None:
         chart(figure, "results.glance", name.strip())
     if words := results.weakest_type(run_id):
         st.caption(plain(words))
+    if way := results.board(run_id).cheapest:
+        st.markdown(plain(way.words))
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{plain(verdict.next)}**", width="stretch")
         if is_asked_again(run_id):
