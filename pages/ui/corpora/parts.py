@@ -22,7 +22,7 @@ def parts() -> None:
             "Makes a corpus of the sentences that have the chosen values, for example to select from one year. The "
             "columns are those kept at import."
         )
-        chosen = corpus_picker("Of", "corpora.part.corpus", None)
+        chosen = corpus_picker("Corpus", "corpora.part.corpus", None)
         if chosen:
             _form(chosen)
         made = st.session_state.get(MADE)
