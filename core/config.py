@@ -43,12 +43,20 @@ def offline() -> bool:
 
 
 def refuse_download(options: Mapping[str, object]) -> None:
-    """Refuse options, also nested ones, that ask for a download on an offline machine. Errors: ConfigError."""
+    """Refuse options, also nested ones, that ask for a download or another host on an offline machine.
+
+    Errors: ConfigError.
+    """
     wanted = options.get("allow_download") not in (None, False)
     if wanted and offline():
         raise ConfigError(
             "allow_download: this machine is set to stay offline (WINNOW_OFFLINE), so nothing is downloaded. Leave the "
             "option out, and name a local encoder: a folder, or minilm, which is bundled."
+        )
+    if options.get("allow_host") and offline():
+        raise ConfigError(
+            "allow_host: this machine is set to stay offline (WINNOW_OFFLINE), so no text is sent to another host. "
+            "Leave the option out, and give the address of a server on this computer."
         )
     for stage in options.values():
         if isinstance(stage, Mapping):

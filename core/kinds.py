@@ -12,6 +12,7 @@ from core.explore import map
 from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind
 from core.labelling import draw, queue, review
+from core.llm import llm
 from core.pretraining import pretrain
 from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
@@ -35,6 +36,7 @@ KINDS: Mapping[str, Kind] = {
         finetune.KIND,
         experiment.HALVES,
         intake.KIND,
+        llm.KIND,
         map.KIND,
         predict.PREDICT,
         pretrain.KIND,

@@ -8,6 +8,7 @@ from core.explore import view as maps
 from core.models.offered import OFFERS, kept
 from core.paths import home
 from core.projects import runs
+from tests import fake_llm
 from tests.experiment.test_experiment import OPTIONS
 from tests.planted import contracts, kitchen
 
@@ -69,6 +70,13 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             "vectors": made["task"],
         },
         "dictionary": {"names": (made["train"],), "test": (made["test"],)},
+        "llm": {
+            "model": "fake",
+            "address": fake_llm.lasting(),
+            "train": made["train"],
+            "test": (made["test"],),
+            "examples": 1,
+        },
         "draw": {"task": made["task"], "known": (made["train"],), "n": 4},
         "fetch": {"encoder": fetched(), "allow_download": True},
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},

@@ -50,6 +50,7 @@ EXAMPLES = {
     "evaluate": f"evaluate --model {RUN} --test loans-test",
     "predict": f"predict new.txt --model {RUN} --output tagged.jsonl",
     "dictionary": "dictionary --list drugs.csv --list diseases.txt=DISEASE --test clinic-test",
+    "llm": "llm --model qwen3:8b --train loans-train --test loans-test --examples 8",
     "errors": f"errors {RUN} --kind missed",
     "experiment": f"experiment --task loans --domain contracts {LABELS} --test loans-test --plan-only",
     "study": "study study.yaml --plan-only",

@@ -27,6 +27,7 @@ from core.explore.cli import write_atlas
 from core.files import on_disk
 from core.importing.cli import check, corpus, samples
 from core.labelling.cli import label_group
+from core.llm.cli import llm
 from core.paths import given_home, private, within
 from core.projects import machine
 from core.projects import view as projects
@@ -54,6 +55,7 @@ COMMANDS = (
     finetune,
     evaluate,
     dictionary,
+    llm,
     predict,
     list_errors,
     experiment,

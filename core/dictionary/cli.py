@@ -14,6 +14,7 @@ from core.projects.home import library
 from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
+from core.tagging.evaluations import OverSeeds
 
 
 def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
@@ -52,7 +53,13 @@ def _lines(run: Run) -> list[str]:
     lines.append(f"seconds     {result.seconds:.1f} to look them up in all test sets")
     if result.common:
         lines.append(f"left out    {count(result.common, 'name')}, commoner outside of the domain")
-    for mark, test in zip(run.manifest.config["test"], result.tests, strict=True):
+    return [*lines, *test_lines(run, result.tests)]
+
+
+def test_lines(run: Run, tests: Sequence[OverSeeds]) -> list[str]:
+    """Return the scores on each test set of a run, by type, as lines of text."""
+    lines = list[str]()
+    for mark, test in zip(run.manifest.config["test"], tests, strict=True):
         lines.append(f"{library().find(mark).name}: score (F1) {test.mean:.2f}")
         width = max(9, *(len(line.type) for line in test.report)) if test.report else 9
         lines.append(f"  {'':<{width}} precision  recall      F1  entities  95% interval of F1")

@@ -14,11 +14,9 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.kind import About, Job, Kind
 from core.shown import count
-from core.stats.scoring import chance_f1, evaluate, seqeval_report
-from core.tagging import evaluations
-from core.tagging.evaluations import OverSeeds, SplitScores, labelled, name_of_test_set, over_seeds, types_of
+from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, score_found
 from core.text.names import Dictionary, Key, commoner_outside, count_names
-from core.text.sentence import Prediction, Sentence
+from core.text.sentence import Sentence
 
 
 class DictionaryConfig(Config):
@@ -74,7 +72,7 @@ def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
         gold, began = labelled(job.corpus(mark)), time.monotonic()
         found = [dictionary.predict(sentence) for sentence in gold]
         seconds += time.monotonic() - began
-        tests.append(_scored(job, gold, found, name_of_test_set(number)))
+        tests.append(score_found(job.context.run, gold, found, name_of_test_set(number)))
     return DictionaryResult(
         names=len(types), ambiguous=ambiguous, common=len(common), tests=tests, seconds=round(seconds, 2)
     )
@@ -95,24 +93,6 @@ def resolved(corpora: Sequence[Corpus], *, case_sensitive: bool = False) -> tupl
 
 def _sentences(corpus: Corpus) -> chain[Sentence]:
     return chain.from_iterable(corpus.batches())
-
-
-def _scored(job: Job, gold: Sequence[Sentence], found: Sequence[Prediction], name: str) -> OverSeeds:
-    """Score what was found in a test set, and write it like the results of a tagger."""
-    types = sorted({*types_of(gold), *(entity.type for each in found for entity in each.entities)})
-    table = evaluate(gold, found, types)
-    evaluations.write(job.context.run, name, table, found)
-    scores = SplitScores(
-        micro_f1=table.f1(),
-        precision=table.precision(),
-        recall=table.recall(),
-        by_type=table.by_type(),
-        decodings={},
-        lot=chance_f1(gold, found),
-        macro_f1=table.macro_f1(),
-        report=seqeval_report(gold, found),
-    )
-    return over_seeds([scores], [table])
 
 
 def _outcome(result: DictionaryResult, _: About) -> str:

@@ -101,8 +101,12 @@ def _files() -> Iterator[tuple[Path, os.stat_result]]:
 
 def _offline() -> Finding:
     if offline():
-        return "ok", "WINNOW_OFFLINE is set: no model is downloaded."
-    return "look", "A model is downloaded if a user asks for it by name; WINNOW_OFFLINE=1 forbids that."
+        return "ok", "WINNOW_OFFLINE is set: no model is downloaded, and no text is sent to another host."
+    return (
+        "look",
+        "A model is downloaded, or text is sent to a language model on another host, only if a user names it; "
+        "WINNOW_OFFLINE=1 forbids both.",
+    )
 
 
 def _roots() -> Finding:

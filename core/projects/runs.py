@@ -102,10 +102,11 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
     return store().finished(key) or store().unfinished(key)
 
 
-def clusters() -> list[str]:
-    """Return the clusters (as values of `--on`) to which running runs send sentences."""
+def recipients() -> list[str]:
+    """Return the clusters (values of `--on`) and hosts of language models to which running runs send sentences."""
     on = (Where.read(run.path).on for run in at_work())
-    return sorted({place for place in on if place.startswith("ray:")})
+    hosts = {run.manifest.config.get("allow_host") for run in listed("llm") if run.state().active}
+    return sorted({place for place in on if place.startswith("ray:")} | {host for host in hosts if host})
 
 
 def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:

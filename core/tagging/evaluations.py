@@ -389,6 +389,27 @@ def score_split(
     )
 
 
+def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction], name: str) -> OverSeeds:
+    """Score the entities that were found in a test set without a tagger, and write them like those of one.
+
+    name: see `name_of_test_set`.
+    """
+    types = sorted({*types_of(gold), *(entity.type for each in found for entity in each.entities)})
+    table = evaluate(gold, found, types)
+    write(run, name, table, found)
+    scores = SplitScores(
+        micro_f1=table.f1(),
+        precision=table.precision(),
+        recall=table.recall(),
+        by_type=table.by_type(),
+        decodings={},
+        lot=chance_f1(gold, found),
+        macro_f1=table.macro_f1(),
+        report=seqeval_report(gold, found),
+    )
+    return over_seeds([scores], [table])
+
+
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
     """Return the micro F1 that a tagger with mixed layers reaches if it is loaded without Winnow.
 

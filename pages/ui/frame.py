@@ -211,13 +211,14 @@ def _at_work(since: Sequence[str]) -> None:
 
 
 def local_badge() -> None:
-    """Show that nothing leaves this machine, or name the cluster that gets text. A browser test checks this."""
-    if away := runs.clusters():
+    """Show that nothing leaves this machine, or name the cluster or host that gets text. A browser test checks this."""
+    if away := runs.recipients():
         st.badge(
             f"Sentences go to {plain(', '.join(away))}",
             icon=":material/lan:",
             color="orange",
-            help="A run computes on a cluster, because you asked for it. Everything else stays on this machine.",
+            help="A run computes on a cluster or asks a language model on another computer, because you asked for it. "
+            "Everything else stays on this machine.",
         )
         return
     st.badge(

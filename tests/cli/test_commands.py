@@ -106,6 +106,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "evaluate": {"model": "20261124-120000-finetune-0000", "test": "a"},
     "fetch": {"encoder": "mpnet", "allow_download": True},
     "finetune": {"train": "a", "dev": "b", "test": ("c", "d"), "seeds": (4,), "preset": "custom", "epochs": 3},
+    "llm": {"model": "qwen3:8b", "train": "a", "test": ("b", "c"), "examples": 8, "guidelines": "a, b=c", "timeout": 9.5},
     "predict": {"model": "20261124-120000-finetune-0000", "corpus": "a"},
     "pretrain": {"corpora": ("a", "b"), "epochs": 2},
     "prevalence": {"task": "a", "domain": "b"},

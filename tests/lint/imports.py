@@ -29,6 +29,7 @@ CAPABILITIES = {
     "experiment",
     "bias",
     "dictionary",
+    "llm",
     "assisting",
     "encoders",
     "importing",

@@ -21,6 +21,7 @@ from core.kind import as_json
 from core.kinds import KINDS
 from core.labelling.queue import QueueResult
 from core.labelling.review import ReviewResult
+from core.llm.llm import LlmResult
 from core.projects import runs as facade_runs
 from core.projects.titles import outcome
 from core.runs.result import read
@@ -119,6 +120,17 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
             seconds=1.0,
         ),
         "Score (F1) 70.0 by 1,200 names, without training",
+    ),
+    "llm": (
+        LlmResult(
+            sentences=1200,
+            unanswered={"HTTP 500": 2, "no JSON list": 1},
+            quotes=900,
+            dropped={"overlapping": 1},
+            tests=[OverSeeds(micro_f1=[61.26], mean=61.26, sd=None, by_type={}, decodings={})],
+            seconds=1.0,
+        ),
+        "Score (F1) 61.3 by a language model, without training, 3 of 1,200 sentences without an answer",
     ),
     "evaluate": (
         EvaluateResult(

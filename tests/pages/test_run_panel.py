@@ -112,6 +112,8 @@ def test_running_run_shows_progress_of_run_and_step_and_where_it_computes(
     page_text = texts(app.run())
     assert "Nothing leaves this machine" not in page_text
     assert f"Sentences go to {plain('ray:head:6379')}" in page_text
+    monkeypatch.setattr(runs, "recipients", lambda: ["gpu-box", "ray:head:6379"])
+    assert f"Sentences go to {plain('gpu-box, ray:head:6379')}" in texts(app.run())
 
 
 def test_a_run_on_a_cluster_can_be_resumed_elsewhere(

@@ -1,0 +1,1 @@
+"""Language models that the user runs: asked to tag test sets after a few examples."""

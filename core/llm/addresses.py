@@ -1,0 +1,122 @@
+"""Addresses of language models. Text stays on this computer unless the user names another host.
+
+Addresses of this computer are 127.0.0.0/8, ::1 and `localhost`. None of them is looked up, so no name server and no
+file of the system can lead a request elsewhere.
+"""
+
+import re
+import socket
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from core.errors import ConfigError
+
+LOCALHOST = ("127.0.0.1", "::1")
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+_ADDRESS = re.compile(
+    rf"(https?)://(\[[0-9A-Fa-f:.]{{2,45}}\]|{_LABEL}(?:\.{_LABEL})*\.?)(?::([0-9]{{1,5}}))?((?:/[A-Za-z0-9._~-]+)*)/?"
+)
+_NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")  # last part of a name that systems read as a number: 127.1, 0x7f000001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server of language models. address: as normalised. host: in lower case, without brackets. path: of the API.
+
+    here: IP addresses of this computer to connect to, in order; () for another host.
+    """
+
+    address: str
+    tls: bool
+    host: str
+    port: int
+    path: str
+    here: tuple[str, ...]
+
+    @property
+    def warning(self) -> str:
+        """Sentence that text leaves this computer; "" for a server on this computer."""
+        how = "encrypted" if self.tls else "not encrypted"
+        return "" if self.here else f"Sentences leave this computer: they go to {self.host}, {how}."
+
+    def connected(self, seconds: float) -> socket.socket:
+        """Return a connected socket with this timeout. Errors: OSError of the first IP address."""
+        if not self.here:
+            return socket.create_connection((self.host, self.port), seconds)
+        first: OSError | None = None
+        for ip in self.here:
+            try:
+                return _connected(ip, self.port, seconds)
+            except OSError as error:
+                first = first or error
+        assert first
+        raise first
+
+
+def server_at(address: str, allow_host: str = "") -> Server:
+    """Return the server at an address. allow_host: the host that the user allows, if it is not this computer.
+
+    The address is neither looked up nor contacted. Errors: ConfigError for an address that is not understood, for
+    another host without `allow_host`, and for an `allow_host` that is not the host. They do not quote the address,
+    which may hold a password.
+    """
+    match = _ADDRESS.fullmatch(address)
+    port = int(match[3] or (443 if match[1] == "https" else 80)) if match else 0
+    if not match or not 0 < port < 1 << 16:
+        raise ConfigError(
+            "address: is not of the form http://HOST:PORT/PATH, such as http://127.0.0.1:11434/v1; give http or https, "
+            "and no user name, password, query or fragment."
+        )
+    host = _plain(match[2])
+    here = _here(host, bracketed=match[2].startswith("["))
+    if allow_host and _plain(allow_host) != host:
+        raise ConfigError(f"allow_host: is not the host of the address, which is {host}; give both alike.")
+    if not here and not allow_host:
+        raise ConfigError(
+            f"address: {host} is not this computer, so sentences would leave it; give 127.0.0.1, ::1 or localhost, or "
+            f"allow it with allow_host={host}."
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return Server(
+        address=f"{match[1]}://{shown}:{port}{match[4]}",
+        tls=match[1] == "https",
+        host=host,
+        port=port,
+        path=match[4],
+        here=here,
+    )
+
+
+def _plain(host: str) -> str:
+    return host.strip("[]").lower().removesuffix(".")
+
+
+def _here(host: str, *, bracketed: bool) -> tuple[str, ...]:
+    """Return the IP addresses of this computer that a host means; () for another host. Errors: ConfigError."""
+    if host == "localhost":
+        return LOCALHOST
+    try:
+        if bracketed:
+            six = IPv6Address(host)
+            ip: IPv4Address | IPv6Address = six.ipv4_mapped or six
+        elif _NUMBER.fullmatch(host.rpartition(".")[2]):
+            ip = IPv4Address(host)
+        else:
+            return ()
+    except AddressValueError as error:
+        raise ConfigError(
+            "address: its host is a number that is no IP address in full; write it like 127.0.0.1 or [::1]."
+        ) from error
+    return (str(ip),) if ip.is_loopback else ()
+
+
+def _connected(ip: str, port: int, seconds: float) -> socket.socket:
+    """Connect to an IP address without `getaddrinfo`, which could ask a name server."""
+    opened = socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        opened.settimeout(seconds)
+        opened.connect((ip, port))
+    except BaseException:
+        opened.close()
+        raise
+    return opened

@@ -1,0 +1,94 @@
+"""Ask a model about many sentences, some at a time: requests are repeated after problems, and answers are kept."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from core.errors import ModelError
+from core.llm.answers import Answer, Answers
+from core.llm.client import Client
+from core.llm.prompt import REMINDER, quotes_in
+from core.reporter import Reporter
+
+BACKOFF = 1.0  # seconds before the first repetition after a problem of the server; four times as long before each next
+FIRST = 5  # requests of which at least one must succeed
+NO_LIST = "no JSON list"
+_POLL = 0.1  # seconds between two checks for a cancellation
+Body = Callable[[str, str], bytes]  # (key, hint for the prompt) -> body of the request
+
+
+def ask_all(
+    client: Client,
+    answers: Answers,
+    wanted: Mapping[str, int],
+    body: Body,
+    report: Reporter,
+    *,
+    at_once: int,
+    retries: int,
+) -> Counter[str]:
+    """Ask for all answers that are missing, and return the number of sentences without a usable answer, by reason.
+
+    wanted: {key: number of sentences with this request}. at_once: requests at a time. retries: repetitions of a request
+    without a usable answer. Errors: ModelError if more than half of the sentences, or all of the first requests, get no
+    usable answer; errors of `Client.ask`; Cancelled.
+    """
+    missing = iter([key for key in wanted if not answers.get(key)])
+    total = sum(wanted.values())
+    done = sum(times for key, times in wanted.items() if answers.get(key))
+    failed, tried, problems = 0, 0, Counter[str]()
+    running = dict[Future[Answer | str], str]()
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            while True:
+                while len(running) < at_once and (key := next(missing, "")):
+                    running[pool.submit(_ask, client, key, body, retries)] = key
+                if not running:
+                    return problems
+                finished, _ = wait(running, timeout=_POLL, return_when=FIRST_COMPLETED)
+                report.check()
+                for future in finished:
+                    key, outcome = running.pop(future), future.result()
+                    done, tried = done + wanted[key], tried + 1
+                    if isinstance(outcome, Answer):
+                        answers.add(outcome)
+                    else:
+                        failed, problems[outcome] = failed + 1, problems[outcome] + wanted[key]
+                    if 2 * problems.total() > total or failed == tried == FIRST:
+                        raise _unusable(client, problems, done)
+                    report.progress(done, total, "sentences")
+        finally:
+            client.close()
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Format numbers by reason: "HTTP 500: 3, no JSON list: 1"."""
+    return ", ".join(f"{reason}: {n:,}" for reason, n in sorted(counts.items()))
+
+
+def _ask(client: Client, key: str, body: Body, retries: int) -> Answer | str:
+    """Return a usable answer, or the problem of the last attempt."""
+    began, hint, problem = time.monotonic(), "", ""
+    for attempt in range(retries + 1):
+        reply = client.ask(body(key, hint))
+        if reply.problem:
+            problem = reply.problem
+            if not reply.again:
+                break
+            if attempt < retries:
+                client.closed.wait(BACKOFF * 4**attempt)
+        elif quotes_in(reply.text) is None:
+            # The same request would get the same answer.
+            problem, hint = NO_LIST, REMINDER
+        else:
+            return Answer(key=key, text=reply.text, seconds=round(time.monotonic() - began, 3))
+    return problem
+
+
+def _unusable(client: Client, problems: Mapping[str, int], done: int) -> ModelError:
+    return ModelError(
+        f"{client.server.address}: {sum(problems.values()):,} of the first {done:,} sentences got no usable answer "
+        f"({in_words(problems)}); check the server's log, or choose another model. To try again, resume the run: it "
+        "keeps all usable answers."
+    )

@@ -1,0 +1,166 @@
+"""One request to an OpenAI-compatible server: no redirect is followed, no proxy is used, size and time are bounded.
+
+No error and no log holds a prompt, an answer or the key.
+"""
+
+import json
+import os
+import re
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+
+from core.errors import ConfigError, ModelError, ResourceError
+from core.llm.addresses import Server
+
+KEY = "WINNOW_LLM_KEY"  # environment variable with the key of the server, if it needs one
+MOST_BYTES = 1 << 22  # of a response; an answer of 32,000 tokens has about 200 kB
+TIME_OUT, LOST, TOO_LARGE, NO_ANSWER = "no answer in time", "connection lost", "too large", "no chat completion"
+_AGAIN = (408, 425, 429)  # states of HTTP that may pass, besides 500 and more
+_SENDABLE = re.compile("[!-~]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """Reply to one request. text: the model's answer. problem: why there is none; "" if there is one.
+
+    again: True if the problem may pass.
+    """
+
+    text: str = ""
+    problem: str = ""
+    again: bool = False
+
+
+class Client:
+    """Sends requests to a server. Several threads may use it. timeout: seconds for a whole request.
+
+    closed: set when no more requests are sent.
+    """
+
+    def __init__(self, server: Server, timeout: float) -> None:
+        """Errors: ConfigError for a key that cannot be sent."""
+        self.server, self.timeout = server, timeout
+        self.closed = threading.Event()
+        self._headers = {"Content-Type": "application/json", "Connection": "close"}
+        if key := os.environ.get(KEY, ""):
+            if not _SENDABLE.fullmatch(key):
+                raise ConfigError(f"{KEY}: has a blank or a letter beyond ASCII, so it is no key; correct or unset it.")
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._guard, self._open = threading.Lock(), set[_Connection]()
+
+    def ask(self, body: bytes) -> Reply:
+        """Send the body of a chat completion, and return the reply.
+
+        Errors: ResourceError if nothing listens at the address or TLS fails; ModelError for a redirect, a refused key
+        and an unknown model.
+        """
+        connection = _Connection(self.server, self.timeout)
+        with self._guard:
+            if self.closed.is_set():
+                return Reply(problem=LOST)
+            self._open.add(connection)
+        timer = threading.Timer(self.timeout, connection.stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            connection.request("POST", f"{self.server.path}/chat/completions", body, self._headers)
+            with connection.getresponse() as response:
+                status, data = response.status, response.read(MOST_BYTES + 1)
+        except (ConnectionRefusedError, socket.gaierror) as error:
+            raise ResourceError(
+                f"{self.server.address}: nothing answers there; start the server of the model (for example "
+                "`ollama serve`, `vllm serve` or `llama-server`) or correct the address, then resume the run."
+            ) from error
+        except (OSError, HTTPException):
+            return Reply(problem=TIME_OUT if connection.stopped else LOST, again=True)
+        finally:
+            timer.cancel()
+            connection.close()
+            with self._guard:
+                self._open.discard(connection)
+        if connection.stopped:  # a body that was cut short raises no error
+            return Reply(problem=TIME_OUT, again=True)
+        self._refuse(status)
+        if status != 200:
+            return Reply(problem=f"HTTP {status}", again=status >= 500 or status in _AGAIN)
+        return Reply(problem=TOO_LARGE) if len(data) > MOST_BYTES else _reply(data)
+
+    def close(self) -> None:
+        """End all requests, also those of other threads."""
+        with self._guard:
+            self.closed.set()
+            opened = list(self._open)
+        for connection in opened:
+            connection.stop()
+
+    def _refuse(self, status: int) -> None:
+        """Raise ModelError for a state that every request would get."""
+        problems = {
+            401: f"refuses access; set the key in the environment variable {KEY}",
+            403: f"refuses access; check the key in the environment variable {KEY}",
+            404: "does not know the model or the path; check both (`ollama list` shows the models of Ollama)",
+        }
+        problem = problems.get(status, "")
+        if 300 <= status < 400:
+            problem = "redirects elsewhere, which Winnow does not follow; give the address that it redirects to"
+        if problem:
+            raise ModelError(f"{self.server.address}: the server {problem} (HTTP {status}), then resume the run.")
+
+
+class _Connection(HTTPConnection):
+    """A connection that another thread can end with `stop`. stopped: True once it did.
+
+    http.client follows no redirect and reads no proxy from the environment.
+    """
+
+    def __init__(self, server: Server, seconds: float) -> None:
+        super().__init__(server.host, server.port, timeout=seconds)
+        self.stopped = False
+        self._server, self._seconds = server, seconds
+        self._live: socket.socket | None = None
+
+    def connect(self) -> None:
+        """Connect, with TLS for https. Errors: OSError; ResourceError if TLS fails."""
+        plain = self._server.connected(self._seconds)
+        self._use(plain)
+        if not self._server.tls:
+            return
+        secure = ssl.create_default_context().wrap_socket(
+            plain, server_hostname=self._server.host, do_handshake_on_connect=False
+        )
+        self._use(secure)
+        try:
+            secure.do_handshake()
+        except ssl.SSLError as error:
+            if self.stopped:
+                raise
+            raise ResourceError(
+                f"{self._server.address}: no secure connection ({error.reason}); use http, or name the file of the "
+                "server's certificate in the environment variable SSL_CERT_FILE, then resume the run."
+            ) from error
+
+    def stop(self) -> None:
+        """End the connection; the thread that waits for it continues at once."""
+        self.stopped = True
+        if self._live:
+            with suppress(OSError):
+                # The method of SSLSocket would change the state that the other thread uses.
+                socket.socket.shutdown(self._live, socket.SHUT_RDWR)
+
+    def _use(self, opened: socket.socket) -> None:
+        self.sock = self._live = opened
+        if self.stopped:  # `stop` may have come before this socket was known
+            raise TimeoutError
+
+
+def _reply(data: bytes) -> Reply:
+    """Return the text of a chat completion. The header Content-Type is ignored."""
+    try:
+        text = json.loads(data)["choices"][0]["message"]["content"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        text = None
+    return Reply(text=text) if isinstance(text, str) else Reply(problem=NO_ANSWER, again=True)

@@ -1,0 +1,46 @@
+"""Training sentences that share words with a sentence, to be shown to a model (SOURCES.md, Language models)."""
+
+from collections.abc import Sequence
+from math import log, sqrt
+
+import numpy as np
+
+from core.results import FloatArray, IntArray
+from core.text.sentence import Sentence
+from core.text.words import fold
+
+
+class Nearest:
+    """Finds the nearest of some sentences by the cosine of binary TF-IDF vectors. Needs no model."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        rows = dict[str, list[int]]()
+        for row, sentence in enumerate(sentences):
+            for word in _words(sentence):
+                rows.setdefault(word, []).append(row)
+        n = len(sentences)
+        self._rows: dict[str, IntArray] = {word: np.array(where) for word, where in rows.items()}
+        self._idf = {word: log((1 + n) / (1 + len(where))) + 1 for word, where in rows.items()}
+        squares = np.zeros(n)
+        for word, where in self._rows.items():
+            squares[where] += self._idf[word] ** 2
+        self._length: FloatArray = np.sqrt(np.where(squares > 0, squares, 1.0))
+
+    def of(self, sentence: Sentence, k: int) -> list[int]:
+        """Return the rows of the k nearest sentences, the nearest first. Of equally near ones, the lower row is first.
+
+        Words that no sentence has change no order, so they are left out of the sentence's vector.
+        """
+        dot = np.zeros(len(self._length))
+        known = [word for word in _words(sentence) if word in self._rows]
+        for word in known:
+            dot[self._rows[word]] += self._idf[word] ** 2
+        length = sqrt(sum(self._idf[word] ** 2 for word in known)) or 1.0
+        # Rounded, so that equal sentences stay equal on every processor.
+        order = np.argsort(-np.round(dot / self._length / length, 9), kind="stable")
+        return [int(row) for row in order[:k]]
+
+
+def _words(sentence: Sentence) -> list[str]:
+    """Return the different words of a sentence, folded."""
+    return list(dict.fromkeys(fold(sentence.text).split()))

@@ -1,0 +1,203 @@
+"""`llm`: ask a language model that the user runs to tag test sets, and score what it finds. Nothing is trained.
+
+The result shows how far the model leads with a few examples from the training set (SOURCES.md, Language models).
+Artifacts as of `evaluate`, one split per test set.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Self
+
+from pydantic import model_validator
+
+from core.config import Config, option, refuse_download
+from core.errors import CorpusError
+from core.kind import About, Job, Kind
+from core.llm.addresses import server_at
+from core.llm.align import aligned
+from core.llm.answers import Answers
+from core.llm.asking import ask_all, in_words
+from core.llm.client import Client
+from core.llm.examples import Nearest
+from core.llm.prompt import beginning, prompt, quotes_in, request
+from core.runs.store import RunStore
+from core.shown import count
+from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, score_found, types_of
+from core.text.sentence import Prediction, Sentence
+
+
+class LlmConfig(Config):
+    """Options: the model, its server, the examples, the test sets, and how patiently the server is asked."""
+
+    model: str = option(..., "Name of the model, as its server knows it.", min_length=1, max_length=200)
+    train: str = option(..., "Training set: its types are asked for, and the examples come from it.", corpus=True)
+    test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
+    address: str = option(
+        "http://127.0.0.1:11434/v1",
+        "Address of an OpenAI-compatible server on this computer: Ollama, vLLM, llama.cpp. If it needs a key, set the "
+        "environment variable WINNOW_LLM_KEY.",
+    )
+    allow_host: str = option(
+        "", "Host of the address, if it is another computer. All sentences are then sent to that computer."
+    )
+    examples: int = option(
+        5, "Training sentences to show with each sentence: those that share most words with it.", ge=0, le=100
+    )
+    guidelines: str = option(
+        "", "Text for the prompt: what belongs to each type, and what does not.", max_length=20_000
+    )
+    max_tokens: int = option(1024, "Longest answer, reasoning included.", unit="tokens", ge=16, le=100_000)
+    timeout: float = option(120.0, "Time limit of one request.", unit="seconds", gt=0, le=3600)
+    retries: int = option(2, "Repetitions of a request that got no usable answer.", ge=0, le=10)
+    at_once: int = option(1, "Requests at a time. Above 1, a server may give slightly different answers.", ge=1, le=64)
+
+    @model_validator(mode="after")
+    def _allowed(self) -> Self:
+        server_at(self.address, self.allow_host)
+        return self
+
+    def settled(self) -> Self:
+        """Write address and host in one form, so that equal runs have one key."""
+        server = server_at(self.address, self.allow_host)
+        return self.model_copy(update={"address": server.address, "allow_host": "" if server.here else server.host})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmResult:
+    """Result of an `llm` run.
+
+    sentences: number of sentences in all test sets. unanswered: sentences without a usable answer, which count as
+    sentences without entities, by reason. quotes: entities in all answers. dropped: quotes that are no entity, by
+    reason (`align`). tests: scores on each test set. seconds: sum over the requests behind all usable answers, also
+    those that another run sent.
+    """
+
+    sentences: int
+    unanswered: Mapping[str, int]
+    quotes: int
+    dropped: Mapping[str, int]
+    tests: Sequence[OverSeeds]
+    seconds: float
+
+
+class _Requests:
+    """The requests of a run. types: types of the training set, sorted."""
+
+    def __init__(self, config: LlmConfig, train: Sequence[Sentence], types: Sequence[str]) -> None:
+        self._config, self._train = config, train
+        self._nearest, self._begin = Nearest(train), beginning(types, config.guidelines)
+
+    def body(self, sentence: Sentence, hint: str = "") -> bytes:
+        """Return the request about a sentence. hint: last words before it."""
+        rows = self._nearest.of(sentence, self._config.examples)
+        # The nearest example comes last, beside the sentence.
+        examples = [self._train[row] for row in reversed(rows)]
+        whole = prompt(self._begin, examples, sentence, hint)
+        return request(self._config.model, whole, self._config.max_tokens)
+
+    def key(self, sentence: Sentence) -> str:
+        """Return the hash of the request about a sentence. It does not depend on the address."""
+        return sha256(self.body(sentence)).hexdigest()
+
+
+def run(config: LlmConfig, job: Job) -> LlmResult:
+    """Ask the model about each test sentence, align its answers, and score them."""
+    refuse_download(config.model_dump())  # a run that an experiment starts was not registered
+    server = server_at(config.address, config.allow_host)
+    job.context.stage("reading the labelled sentences")
+    corpus = job.corpus(config.train)
+    train, tests = labelled(corpus), [labelled(job.corpus(mark)) for mark in config.test]
+    if not (types := sorted(types_of(train))):
+        raise CorpusError(f"{corpus.name}: no sentence holds an entity, so there is no type to ask for.")
+    _note(job, server.warning, train, tests)
+    requests = _Requests(config, train, types)
+    job.context.stage("choosing the examples")
+    sentences = dict[str, Sentence]()  # {key: first sentence with this request}
+    keys = [[_keyed(requests, sentence, sentences, job) for sentence in gold] for gold in tests]
+    wanted = Counter(key for part in keys for key in part)
+    others = [run for run in RunStore(job.home).list(KIND.name) if run.id != job.context.run.id]
+    answers = Answers(job.context.run, [run for run in others if not run.brought_file.exists()], wanted)
+    job.context.stage(f"asking {config.model}")
+    unanswered = ask_all(
+        Client(server, config.timeout),
+        answers,
+        wanted,
+        lambda key, hint: requests.body(sentences[key], hint),
+        job.context,
+        at_once=config.at_once,
+        retries=config.retries,
+    )
+    if unanswered:
+        job.context.note(
+            f"{unanswered.total():,} of {count(wanted.total(), 'sentence')} got no usable answer "
+            f"({in_words(unanswered)}), and count as sentences without entities."
+        )
+    return _scored(job, tests, keys, answers, types, unanswered=unanswered)
+
+
+def _keyed(requests: _Requests, sentence: Sentence, sentences: dict[str, Sentence], job: Job) -> str:
+    job.context.check()
+    key = requests.key(sentence)
+    sentences.setdefault(key, sentence)
+    return key
+
+
+def _note(job: Job, warning: str, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
+    """Note where the text goes, which types cannot be found, and which test sentences the examples give away."""
+    if warning:
+        job.context.note(warning)
+    if missing := sorted(types_of(*tests) - types_of(train)):
+        job.context.note(f"{', '.join(missing)}: not in the training set, so the model is not asked for it.")
+    known = {sentence.id for sentence in train}
+    if shared := sum(sentence.id in known for gold in tests for sentence in gold):
+        job.context.note(
+            f"{count(shared, 'test sentence')} also in the training set: the examples show the right answer."
+        )
+
+
+def _scored(
+    job: Job,
+    tests: Sequence[Sequence[Sentence]],
+    keys: Sequence[Sequence[str]],
+    answers: Answers,
+    types: Sequence[str],
+    *,
+    unanswered: Mapping[str, int],
+) -> LlmResult:
+    """Align the answers and score them. keys: of each test sentence's request."""
+    scores, quotes, dropped, seconds = list[OverSeeds](), 0, Counter[str](), dict[str, float]()
+    for number, (gold, own) in enumerate(zip(tests, keys, strict=True)):
+        found = []
+        for sentence, key in zip(gold, own, strict=True):
+            answer = answers.get(key)
+            listed = quotes_in(answer.text) or [] if answer else []
+            entities, left = aligned(sentence.tokens, listed, types)
+            found.append(Prediction(entities=entities, confidence=(1.0,) * len(entities)))
+            quotes, dropped = quotes + len(listed), dropped + left
+            seconds[key] = answer.seconds if answer else 0.0
+        scores.append(score_found(job.context.run, gold, found, name_of_test_set(number)))
+    return LlmResult(
+        sentences=sum(map(len, tests)),
+        unanswered=dict(unanswered),
+        quotes=quotes,
+        dropped=dict(dropped),
+        tests=scores,
+        seconds=round(sum(seconds.values()), 2),
+    )
+
+
+def _title(run: About) -> str:
+    config = run.config
+    at = f" at {config['allow_host']}" if config["allow_host"] else ""
+    return f"Ask {config['model']}{at} to tag {run.corpora(config['test'])}"
+
+
+def _outcome(result: LlmResult, _: About) -> str:
+    missing = sum(result.unanswered.values())
+    without = f", {missing:,} of {count(result.sentences, 'sentence')} without an answer" if missing else ""
+    return f"Score (F1) {result.tests[0].mean:.1f} by a language model, without training{without}"
+
+
+KIND = Kind("llm", LlmConfig, run, LlmResult, title=_title, outcome=_outcome, page="Results", here=True)
