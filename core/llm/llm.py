@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import model_validator
 
 from core.config import Config, option, refuse_download
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.kind import About, Job, Kind
 from core.llm.addresses import server_at
 from core.llm.align import aligned
@@ -55,7 +55,12 @@ class LlmConfig(Config):
 
     @model_validator(mode="after")
     def _allowed(self) -> Self:
-        server_at(self.address, self.allow_host)
+        tags = self.model.lower().split(":")[1:]
+        if server_at(self.address, self.allow_host).here and any(f"-{tag}".endswith("-cloud") for tag in tags):
+            raise ConfigError(
+                f"model: Ollama on this computer would send all sentences for {self.model} to ollama.com; choose a "
+                "model that runs here, or give the address https://ollama.com/v1 with allow_host=ollama.com."
+            )
         return self
 
     def settled(self) -> Self:

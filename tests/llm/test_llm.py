@@ -16,7 +16,7 @@ from core.errors import ConfigError, CorpusError, ModelError, ResourceError
 from core.kinds import KINDS
 from core.llm import asking
 from core.llm.client import KEY, Client, Reply
-from core.llm.llm import LlmResult
+from core.llm.llm import LlmConfig, LlmResult
 from core.project_list import shared_home
 from core.projects import removals, runs, titles
 from core.projects.home import store
@@ -386,6 +386,16 @@ def test_text_goes_to_another_host_only_if_it_is_allowed_and_that_is_said(
     assert "at gpu-box" in titles.title(run)
     assert vars(server)["seen"] == [["gpu-box"]] * 12  # what the app shows while the run works
     assert runs.recipients() == []
+
+
+@pytest.mark.parametrize("model", ["gpt-oss:120b-cloud", "kimi-k2:cloud", "kimi-k2:CLOUD", "a/b:cloud:8b"])
+def test_a_model_that_the_server_here_passes_on_to_a_cloud_needs_consent_too(model: str) -> None:
+    options = {"model": model, "train": "a", "test": ("b",)}
+    with pytest.raises(ConfigError, match=r"would send all sentences for .* to ollama"):
+        LlmConfig.parse(options)
+    LlmConfig.parse({**options, "address": "https://ollama.com/v1", "allow_host": "ollama.com"})
+    LlmConfig.parse({**options, "model": "cloudy:8b"})
+    LlmConfig.parse({**options, "model": "cloud:8b-stratocloud"})
 
 
 def test_an_offline_machine_sends_nothing_to_another_host(

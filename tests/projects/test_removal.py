@@ -173,7 +173,7 @@ def test_no_run_of_any_kind_leaves_a_name_after_removal(home: Path, every_run: l
     assert kinds == set(KINDS), "add the new kind of run to tests/smallest_options.py"
     assert wider(shared_home(home)) == []  # other accounts can read no file of any kind of run
     keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
-    assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping
+    assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness", "llm"} <= keeping
     for mark in every_run:
         removals.remove_everything(mark)
     assert holding(shared_home(home), NAMES) == []
