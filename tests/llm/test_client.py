@@ -38,6 +38,14 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY, raising=False)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+def test_every_form_of_this_computer_is_reached(host: str) -> None:
+    with FakeLlm(lambda sentence: "[]") as server:
+        address = server.address.replace("127.0.0.1", host)
+        assert Client(server_at(address), 10.0).ask(BODY) == Reply(text="[]")
+        assert server.asked[0][2]["Host"] == address.split("/")[2]
+
+
 def test_an_answer_is_returned() -> None:
     assert asked(None) == (Reply(text="[] for Bo"), 1)
     assert asked(lambda handler: handler.reply(completion("x"), kind="text/html")) == (
