@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from signal import SIGKILL
@@ -306,11 +307,19 @@ def test_answers_of_an_imported_run_are_not_used(marks: dict[str, Any], serve: S
 
 
 def test_requests_at_a_time_are_bounded(marks: dict[str, Any], serve: Serve) -> None:
-    one, four = serve(seconds=0.05), serve(seconds=0.2)
+    one = serve(seconds=0.05)
     ran(marks, one)
-    ran({**marks, "model": "other"}, four, at_once=4)
     assert one.busiest == 1
-    assert 1 < four.busiest <= 4
+    together = threading.Barrier(4)
+
+    def answer(text: str) -> str:
+        together.wait(15.0)  # breaks unless four requests are there
+        return right(text)
+
+    four = serve(answer)
+    _, result = ran({**marks, "model": "other"}, four, at_once=4)
+    assert four.busiest == 4
+    assert len(four.asked) == result.sentences == 12
 
 
 def test_equal_sentences_are_asked_once_and_counted_each(marks: dict[str, Any], serve: Serve, seal: Seal) -> None:
@@ -338,7 +347,8 @@ def test_only_answers_and_corpora_hold_text_and_no_file_holds_the_key(
 ) -> None:
     monkeypatch.setenv(KEY, "k3y-of-the-server")
     ran(marks, serve(faults={0: fails(500, f"{NAMES[0]} k3y-of-the-server".encode())}))
-    for fault in (says("no"), fails(404, NAMES[0].encode()), fake_llm.hangs_up):
+    quoting = NAMES[0].encode()
+    for fault in (says("no"), fails(404, quoting), fails(400, quoting), fails(500, quoting), fake_llm.hangs_up):
         with pytest.raises(ModelError) as raised:
             ran({**marks, "model": "other"}, serve(faults={-1: fault}), retries=0)
         assert "Zyxn" not in str(raised.value)

@@ -104,6 +104,8 @@ def test_nearest_examples_of_a_case_by_hand() -> None:
     near = Nearest(train)
     assert near.of(sentence("A rent is due"), 2) == [1, 2]
     assert near.of(sentence("quite other words"), 2) == [0, 1]
+    # A word of every sentence counts too, and the shorter sentence is nearer.
+    assert Nearest([sentence("the lease ends"), sentence("the")]).of(sentence("the"), 2) == [1, 0]
 
 
 def test_stored_answers_survive_a_torn_line_and_come_from_other_runs(home: Path) -> None:
