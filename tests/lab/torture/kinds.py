@@ -23,6 +23,7 @@ ALONE = (
     "add",
     "audit",
     "intake",
+    "llm",
     "robustness",
     "split",
     "vectors",
