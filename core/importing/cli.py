@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import CORPUS, config_options, given, several
+from core.cli.options import CORPUS, config_options, given, several, several_pairs
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.corpora import remote
 from core.corpora.checks import LEVELS, Check, worst
@@ -218,7 +218,8 @@ def _parts(result: Mapping[str, object]) -> list[str]:
     "--where",
     multiple=True,
     required=True,
-    metavar="COLUMN=VALUE",
+    callback=several_pairs,
+    metavar="COLUMN=VALUE,...",
     help="Column (doc, file, group or a further one) and value. Of several values of a column, a sentence needs one.",
 )
 @json_option

@@ -14,7 +14,7 @@ import pytest
 from core import shown_command as commands
 from core.bias import view as bias
 from core.cli.main import main, run_main
-from core.cli.options import CORPUS
+from core.cli.options import CORPUS, several_pairs
 from core.config import fields_with
 from core.corpora.library import Library
 from core.errors import Cancelled
@@ -51,6 +51,7 @@ CONFIGS = {
 BESIDE = {  # options for corpora that are not in the command's config
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
+    "corpus filter": {"corpus"},
     "predict": {"input"},
     "frontier": {"train"},
     "audit": set(),
@@ -87,8 +88,7 @@ def test_list_options_take_commas_and_repetition(home: Path) -> None:
                 assert takes_several(params[key]), (name, key)
         with click.Context(command) as context:
             for param in filter(takes_several, params.values()):
-                option = config.model_fields.get(str(param.name)) if config else None
-                pairs = option is not None and isinstance(option.default, dict)
+                pairs = param.callback is several_pairs
                 one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # the value of an option may be a list
                 for typed in ((f"{one},{other}",), (f"{one}, {other},",), (one, other)):
                     assert param.process_value(context, typed) == (one, other), (name, param.name)
@@ -198,7 +198,13 @@ def test_runs_that_no_command_can_repeat_show_none(home: Path) -> None:
     assert [commands.command_of(run) for run in (upload, other, foreign)] == [None] * 3
 
 
-OTHERS = {"output": "tagged.jsonl", "budget": "10", "kind": "oov", "method": "dataaug"}  # other options take any value
+OTHERS = {
+    "output": "tagged.jsonl",
+    "budget": "10",
+    "kind": "oov",
+    "method": "dataaug",
+    "where": "a=b",
+}  # other options take any value
 
 
 @pytest.mark.parametrize("by", ["file", "name"])
@@ -241,6 +247,7 @@ def test_a_corpus_is_given_by_its_file_or_its_name(
     monkeypatch.setattr(experiments, "calibrations", instead)
     monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
     monkeypatch.setattr(corpora, "check_project", instead)
+    monkeypatch.setattr(corpora, "filtered", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])
     code = run_main()
     out, err = capsys.readouterr()
