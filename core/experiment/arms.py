@@ -2,7 +2,7 @@
 
 An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
 vectors or frozen encoder states, the assisting sentences, L_C itself, or the order of training. All arms share the
-rest. A reference line, such as `dictionary`, trains nothing: another kind of run finds the entities of the test set.
+rest. A reference line (`dictionary`) trains nothing: another kind of run finds the entities of the test sets.
 
 To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. A strategy is an
 arm without an entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
@@ -13,7 +13,11 @@ arm without an entry. An entry sets `without`, because sentences about the verdi
   control; the control's own entry has `control=True`. A control that several arms share is named in `control` and
   `complete` instead
 - for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
-- for a reference line: `Arm.reference`, and its entry in `experiment/reference.py`
+
+To add a reference line, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
+evaluation and predictions per test set. Add an entry here with `reference`, the name of that kind. The options of
+the run, its seconds and its words are an entry of `KINDS` in `experiment/reference.py`. Leaderboard, tables, report,
+pages, swapped halves, resume and Ray need nothing else (`tests/experiment/test_every_arm.py`).
 """
 
 import math
@@ -84,7 +88,7 @@ class Arm:
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
     names: True if its taggers have the experiment's dictionary. reference: for a reference line, the kind of run that
-    finds entities in the test set; "" for all others.
+    finds entities in the test sets; "" for all others.
     """
 
     name: str
@@ -246,8 +250,8 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(
             name=DICTIONARY,
-            summary="Look up the names of the dictionary, or of the training set without one. Nothing is trained.",
-            without="no dictionary",
+            summary="Names looked up, without training: those of the dictionary, or without one of the training set.",
+            without="the tagger trained on the labels",
             reference="dictionary",
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
@@ -410,15 +414,17 @@ def cells(
     caps: Sequence[int] = (),
     imported: Sequence[str] = (),
 ) -> list[Cell]:
-    """Return every line of the leaderboard, in the order in which the arms are run, without reference lines.
+    """Return every line of the leaderboard, in the order in which the arms are run.
 
-    encoders: further encoders beside the experiment's own. size: as in `complete`. caps: numbers of tokens to use
-    from a source; several give a line each. imported: names of imported word vectors, which need no source text.
+    encoders: further encoders beside the experiment's own; reference lines start from none of them. size: as in
+    `complete`. caps: numbers of tokens to use from a source; several give a line each. imported: names of imported word
+    vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
-    named = [sized(arm, size) for arm in map(find, names) if not arm.reference]
-    for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in named):
+    named = [sized(find(name), size) for name in names]
+    further = [under(encoder, arm) for encoder in encoders for arm in named if not arm.reference]
+    for arm in (*named, *further):
         reads = arm.source and (arm.states or arm.source not in imported)
         own = budgets if arm.chooses else amounts if reads else (arm.budget,)
         lines += [Cell(arm=arm, budget=budget) for budget in own]

@@ -4,7 +4,7 @@ An arm with one S_C and one pre-training is a single sample. Several taggers on 
 how much the result would vary with another selection and another pre-training (SOURCES.md, Replicates).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Literal, Self
@@ -15,10 +15,11 @@ from core.assisting.skl import SklOptions, parse_map
 from core.bias.difficulty import DifficultyOptions
 from core.bias.rebuild import EDITION, METHODS, SHARES_EDITION, RebuildOptions
 from core.config import Budget, Config, checked, option
+from core.corpora.library import Library
 from core.encoders.vectors import find_import
 from core.errors import ConfigError
 from core.experiment import arms
-from core.experiment.arms import Arm, Cell, claimed, find
+from core.experiment.arms import Cell, claimed, find
 from core.kind import Options
 from core.models.encoder import EncoderOptions
 from core.models.networks import ON_ENCODER
@@ -195,7 +196,10 @@ class ExperimentConfig(Config):
         (), "OLD=NEW renames a type of the assisting corpus to a type of the labels (PER=person); OLD= drops the type."
     )
     dictionary: tuple[str, ...] = option(
-        (), "Lists of names, as labelled corpora, for the variant none+dictionary.", corpus=True
+        (),
+        "Lists of names, as labelled corpora, for the variants dictionary and none+dictionary. Without a list, the "
+        "variant dictionary looks up the names of the training set.",
+        corpus=True,
     )
     gazetteer: str = option(
         "", "Corpus with the names that the variant gazetteer looks for, instead of train.", corpus=True
@@ -216,8 +220,10 @@ class ExperimentConfig(Config):
     def settled(self) -> Self:
         """Return the options with the encoders' hashes, the edition of rebuilding methods, and the imported vectors.
 
-        Errors: ModelError if an encoder is not here and may not be fetched; ConfigError for an unknown import.
+        Errors: ModelError if an encoder is not here and may not be fetched; ConfigError for an unknown import, and for
+        a dictionary that is held-out text under another name; CorpusError if a dictionary is missing.
         """
+        self._check_names(lambda name: Library(home()).find(name).fingerprint)
         named = (
             EncoderOptions(encoder=name, allow_download=self.allow_download).settled()
             for name in (self.encoder, *self.encoders)
@@ -353,20 +359,29 @@ class ExperimentConfig(Config):
         names = self._names()
         arms.check_taggers(names, self.tagger_settings)
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
+            judged = ", ".join(name for name in self.arms if arms.find(name).judged)
             raise ConfigError(
-                f"claim: {self.claim} is no variant that gets a verdict; name one of {', '.join(self.arms)}."
+                f"claim: {self.claim} is no variant that gets a verdict; name one of {judged or 'the others'}."
             )
         self._check_looks()
         self._check_cross()
         self._check_names()
         return self
 
-    def _check_names(self) -> None:
-        """Refuse lists of names that are held-out text. Errors: ConfigError."""
-        if own := {self.train, self.dev, *self.held_out} & set(self.dictionary):
+    def _check_names(self, of: Callable[[str], str] = str) -> None:
+        """Refuse lists of names that are held-out text, or that taggers with a dictionary are trained on.
+
+        of: returns the fingerprint of a corpus; by default references are compared as they were given. Errors:
+        ConfigError; those of `of`.
+        """
+        barred = {self.dev, *self.held_out}
+        # With swapped halves, sentences of the training set are tested too.
+        barred |= {self.train} if self.cross or any(arms.find(name).names for name in self.arms) else set()
+        marks = set(map(of, barred)) if self.dictionary else set()
+        if own := [name for name in self.dictionary if of(name) in marks]:
             raise ConfigError(
-                f"dictionary: {', '.join(sorted(own))} is also the training set or held out, so its names would be "
-                "found too often; give a list of other names."
+                f"dictionary: {', '.join(own)} is also the training set or held out, so its names would be found too "
+                "often; give a list of other names."
             )
 
     def _check_multipliers(self) -> None:
@@ -410,11 +425,6 @@ class ExperimentConfig(Config):
             raise ConfigError(
                 f"seeds: cross needs two replicates per split, one for each half; {len(self.seeds)} seeds leave one "
                 "half untested. Give 2, 4 or 6."
-            )
-        if self.references:
-            raise ConfigError(
-                f"arms: {self.references[0].name} is looked up in one test set, and each half has its own; leave it or "
-                "cross out."
             )
         if odd := [look for look in self.looks if look % 2]:
             raise ConfigError(f"looks: {odd[0]} replicates do not test both halves of every split; give 2,4,6.")
@@ -480,11 +490,6 @@ class ExperimentConfig(Config):
         return [*cells, *(cell for cell in random_multiples(claim) if cell not in cells)]
 
     @property
-    def references(self) -> list[Arm]:
-        """Reference lines: arms that train nothing."""
-        return [arm for arm in map(arms.find, self.arms) if arm.reference]
-
-    @property
     def claimed(self) -> Cell | None:
         """Line that the claim is about; None if no arm is judged."""
         return claimed(self.cells, self.claim)
@@ -497,8 +502,12 @@ class ExperimentConfig(Config):
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Return the replicates of a line, in order.
 
-        If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds.
+        If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds. A
+        reference line has one replicate without seeds; with swapped halves, one for each half that is tested.
         """
+        if cell.arm.reference:
+            halves = enumerate(self.seeds, 1) if self.cross else [(0, self.draw_seed)]
+            return tuple(Replicate(draw=seed, seeds=(), number=number) for number, seed in halves)
         own_labels = self.cross or self.multipliers
         # Drawing assisting sentences costs nothing, so their control draws once per seed even in a quick look.
         drawn = cell.arm.control and cell.arm.assisting

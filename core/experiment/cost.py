@@ -19,6 +19,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ModelError
 from core.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
+from core.experiment.reference import KINDS
 from core.experiment.steps import CHECK, Stages, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
 from core.models.networks import ON_ENCODER
@@ -47,6 +48,7 @@ _WORDS = {
     "rebuild": "rebuilding the labels",
     "pretrain": "pre-training",
     "finetune": "fine-tuning",
+    **{kind: reference.doing for kind, reference in KINDS.items()},
 }
 
 
@@ -109,8 +111,8 @@ class Seconds:
     """Estimates the seconds of each step; work that several lines share is counted with the first line.
 
     measured: result of `calibrate`. corpora: {role: corpus}. others: {encoder of the axis: its `calibrate` result}.
-    speeds: speeds measured in finished runs; None: use those in `measured`. basis: its keys are sentences on how the
-    times of training were estimated.
+    speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of names. basis: its keys
+    are sentences on how the times of training were estimated.
     """
 
     def __init__(
@@ -123,8 +125,9 @@ class Seconds:
         *,
         others: Mapping[str, CalibrateResult] | None = None,
         speeds: Speeds | None = None,
+        dictionary: Sequence[Corpus] = (),
     ) -> None:
-        self.config, self.measured, self.corpora = config, measured, corpora
+        self.config, self.measured, self.corpora, self.dictionary = config, measured, corpora, dictionary
         self.sources, self.also_test, self.others = sources, also_test, others or {}
         self.encoder, self.speeds, self.basis = config.encoder, speeds, dict[str, None]()
         self.embeds = 0  # number of times that D_C is embedded
@@ -148,6 +151,8 @@ class Seconds:
                 seconds = self.pretrain(step.cell)
             case "finetune":
                 seconds = self.finetune(step.part[0], step.cell, step.replicate)
+            case kind if kind in KINDS:
+                seconds = KINDS[kind].seconds(self)
         return seconds
 
     def select(self, cell: Cell, replicate: Replicate) -> float:
@@ -412,7 +417,8 @@ def cost(
     if labels:
         train = corpora["train"]
         corpora["train"] = replace(train, n_sentences=labels, n_tokens=round(labels * train.n_tokens / len(train)))
-    further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
+    lists = ("sources", "also_test", "dictionary")
+    further = {role: [job.corpus(name) for name in getattr(config, role)] for role in lists}
     speeds = Speeds(RunStore(home))
     seconds = Seconds(config, measured, corpora, **further, others=others or {}, speeds=speeds)
     planned = lines(Stages(config, job), measured.pieces["task"])

@@ -34,11 +34,11 @@ from core.experiment.report.writers import docx, html, pdf
 from core.experiment.result import ArmRow
 from core.experiment.results import (
     answered,
+    beside,
     board,
     corpus_name,
     finding,
     missing,
-    reference_lines,
     study_board,
     unfound_types,
     weakest_type,
@@ -262,7 +262,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
         overlap=" ".join(filter(None, (summary.overlap_words, summary.ceiling_words))),
         overlap_in_short=overlap_in_short(summary),
         multipliers=summary.multipliers.words if summary.multipliers else "",
-        references=reference_lines(run.id),
+        beside=beside(run.id),
         cheapest=summary.cheapest.words if summary.cheapest else "",
     )
 
@@ -295,6 +295,7 @@ def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
         "sources": "a source",
         "assisting": "labels to borrow",
         "gazetteer": "a list of names",
+        "dictionary": "a list of names",
     }
     role = role.partition(".")[0]
     sentences = 0

@@ -3,7 +3,7 @@
 Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
 labels that it borrows, or the rebuilding of its L_C. All variants have the same seeds and settings. They also have the
 same encoder and L_C, unless the variant changes these. With the preset `quick` the last epoch is kept. Each fine-tuning
-is tested once. Reference lines (`reference`) come first, because they take seconds and may name unusable data.
+is tested once. Reference lines train nothing: a run of another kind finds the entities of their test sets.
 
 `halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
@@ -19,7 +19,7 @@ from core import cards
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.experiment import leaderboard, reference, tables
+from core.experiment import leaderboard, tables
 from core.experiment.cheapest import cheapest
 from core.experiment.config import ExperimentConfig, HalvesConfig
 from core.experiment.cost import Clock, at_once, calibration_options, cost
@@ -55,11 +55,6 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
         job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
     forecast = foretold(config, job.context.run, job.home)
-    tests = (config.test, *config.also_test)
-    found = [
-        job.child(arm.reference, test=tests, **reference.KINDS[arm.reference].options(arm, config))
-        for arm in config.references
-    ]
     stages, finished, test = _make_runs(config, job)
     if test:
         job.context.note(test.why)
@@ -79,7 +74,6 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         multipliers=multipliers(config, finished, result.leaderboard, sizes),
         foretold=forecast,
         earlier=earlier_analyses(job.context.run, RunStore(job.home)),
-        references=reference.references(result.leaderboard, config.test, found, RunStore(job.home), job.library),
     )
     result = replace(result, cheapest=cheapest(result, RunStore(job.home)))
     tables.write(job.context, result)

@@ -8,6 +8,7 @@ Further test sets are reported one by one, because a mean over easy and hard set
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from statistics import mean, stdev
 from typing import NamedTuple, Protocol
 
@@ -19,6 +20,7 @@ from core.encoders.vectors import alike_words
 from core.experiment import arms
 from core.experiment.arms import Cell, baseline
 from core.experiment.config import ExperimentConfig, Replicate, random_multiples
+from core.experiment.reference import KINDS
 from core.experiment.result import (
     ArmRow,
     CurvePoint,
@@ -41,11 +43,23 @@ from core.runs import result as results
 from core.runs.store import Run, RunStore
 from core.selection.result import SelectResult
 from core.stats import sequential
-from core.stats.bootstrap import DRAWS, Difference, compare, resample
+from core.stats.bootstrap import DRAWS, Difference, compare, compare_line, resample
 from core.stats.multipliers import Worth, worth
 from core.stats.pooled import Estimate
 from core.stats.sequential import ALPHA, Look
-from core.stats.verdict import ANSWERS, EFFECT, LEARNT, Answer, Arm, Unlearnt, Verdict, few_seeds, needed, verdicts
+from core.stats.verdict import (
+    ANSWERS,
+    EFFECT,
+    LEARNT,
+    Answer,
+    Arm,
+    Unlearnt,
+    Verdict,
+    described,
+    few_seeds,
+    needed,
+    verdicts,
+)
 from core.stats.welch import Welch, welch
 from core.tagging import evaluations
 from core.tagging import result as taggers
@@ -61,8 +75,9 @@ Collapsed = Mapping[Cell, Sequence[int]]
 class FinishedChain:
     """The finished runs of one replicate of a line.
 
-    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of it. labels: runs that rebuilt L_C or scored assisting
-    sentences. halves: run that split its labelled sentences, if halves are swapped.
+    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of it. A reference line has the run that found the entities
+    there. labels: runs that rebuilt L_C or scored assisting sentences. halves: run that split its labelled sentences,
+    if halves are swapped.
     """
 
     replicate: Replicate
@@ -96,8 +111,13 @@ class FinishedLine:
 
     @property
     def finetunes(self) -> list[Run]:
-        """`finetune` runs on all of L_C, one per replicate."""
+        """`finetune` runs on all of L_C, one per replicate; of a reference line, the runs that found the entities."""
         return [chain.finetune for chain in self.chains]
+
+    @property
+    def trained(self) -> list[FinetuneResult]:
+        """Results of the taggers on all of L_C, one per replicate; [] for a reference line."""
+        return [] if self.cell.arm.reference else [_tagged(run) for run in self.finetunes]
 
     @property
     def halves(self) -> list[Run]:
@@ -116,7 +136,10 @@ class FinishedLine:
 
 
 def evaluations_of(line: FinishedLine) -> list[Evaluation]:
-    """Read the evaluations of a line's taggers on the first test set, one per replicate or seed."""
+    """Read the evaluations of a line on the first test set, one per replicate or seed.
+
+    A reference line has a single one; if halves are swapped, one per replicate.
+    """
     read = (evaluations_of_replicate(chain.finetune, chain.halves, line.taggers) for chain in line.chains)
     return [one for replicate in read for one in replicate]
 
@@ -167,7 +190,12 @@ def _rebuilt(line: FinishedLine) -> list[RebuildResult]:
 
 def collapsed_seeds(lines: Sequence[FinishedLine]) -> Collapsed:
     """Return {line: seeds whose tagger learnt nothing}."""
-    return {line.cell: [seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)] for line in lines}
+    return {line.cell: _collapsed(line) for line in lines}
+
+
+def _collapsed(line: FinishedLine) -> list[int]:
+    runs = [] if line.cell.arm.reference else line.finetunes
+    return [seed for run in runs for seed in taggers.collapsed_seeds(run)]
 
 
 def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
@@ -196,7 +224,7 @@ def _compared(cell: Cell, control: Cell | None, collapsed: Collapsed) -> list[Ce
     """Return the line itself, its baseline and its control."""
     none = baseline(cell, list(collapsed))
     others = [other for other in collapsed if other in (none, control)]
-    return list(dict.fromkeys((cell, *others) if cell.arm.judged else (cell,)))
+    return list(dict.fromkeys((cell, *others) if cell.arm.judged or cell.arm.reference else (cell,)))
 
 
 def result(
@@ -225,12 +253,12 @@ def result(
     ]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
     return ExperimentResult(
-        leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
+        leaderboard=sorted(rows, key=lambda row: -inf if row.reference else row.dev_mean or 0.0, reverse=True),
         curve=_curve(lines),
         hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, store).items()},
         planned=planned,
         train_in_test=_tagged(baselines[0].finetunes[0]).train_in_test,
-        too_long=next((found for line in lines if (found := _tagged(line.finetunes[0]).too_long)), None),
+        too_long=next((found for line in lines for each in line.trained[:1] if (found := each.too_long)), None),
     )
 
 
@@ -311,6 +339,12 @@ def _judgements(
         elif cell.arm.name == arms.NONE:
             why = "Baseline: other variants are compared with it, unless they have a baseline of their own."
             judgements.append(Judgement(word="baseline", why=why))
+        elif cell.arm.reference:
+            others = baselines[cell]
+            gap = compare_line(tables[str(cell)], others, seed=seed)
+            unit = "replicates" if replicated[arms.baseline(cell, cells)] else "seeds"
+            word, why = described(gap, cell.arm.without, unit)
+            judgements.append(Judgement(word=word, why=why, none=gap))
         else:
             gap = compare(tables[str(cell)], baselines[cell], seed=seed, same_seeds=True)
             if cell.arm.judged:
@@ -330,11 +364,12 @@ def _with_collapsed(
 ) -> list[Judgement]:
     """Replace all verdicts if no tagger learnt anything; else name the seeds that learnt nothing."""
     if no_line_learnt(lines, seeds):
+        words: list[Word] = ["not tested" if line.cell.arm.reference else "nothing learnt" for line in lines]
         return [
             replace(judgement, helped=None)
             if judgement.word in ("baseline", "control")
-            else replace(judgement, word="nothing learnt", helped=None, chose=None, why=NOTHING)
-            for judgement in judgements
+            else replace(judgement, word=word, helped=None, chose=None, why=NOTHING)
+            for judgement, word in zip(judgements, words, strict=True)
         ]
     return [
         replace(judgement, why=judgement.why + collapsed_words(line.cell, controls.get(line.cell), seeds))
@@ -376,8 +411,9 @@ def _row(
     first, test = line.chains[0], [table.f1() for table in evaluations_of(line)]
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
-    vectors = _tagged(first.finetune).with_vector
-    each = [f1 for run in line.finetunes for f1 in _tagged(run).dev.micro_f1]
+    trained, reference = line.trained, line.cell.arm.reference
+    vectors = trained[0].with_vector if trained else None
+    each = [f1 for one in trained for f1 in one.dev.micro_f1]
     dev = [mean(each[first : first + line.taggers]) for first in range(0, len(each), line.taggers)]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
@@ -385,16 +421,17 @@ def _row(
     return ArmRow(
         arm=line.cell.arm.name,
         budget=line.cell.budget,
-        about=line.cell.arm.summary,
+        about=KINDS[reference].about(first.finetune, Library(store.home)) if reference else line.cell.arm.summary,
         sentences=round(mean(one.sentences for one in read)) if read else 0,
         tokens=round(mean(one.tokens for one in read)) if read else 0,
         micro_f1=test,
         dev_f1=dev,
         taggers=line.taggers,
         mean=mean(test),
-        dev_mean=mean(dev),
-        sd=stdev(test) if len(test) > 1 else None,
+        dev_mean=mean(dev) if dev else None,
+        sd=stdev(test) if len(test) > 1 and not reference else None,
         source=line.source,
+        reference=reference,
         select_run=first.select.id if first.select else None,
         pretrain_run=first.pretrain.id if first.pretrain else None,
         label_runs=[run.id for run in first.labels],
@@ -416,7 +453,7 @@ def _row(
         ties=ties,
         losses=losses,
         seeds_needed=needed(none, unit, effect, single_pretraining=single, unlearnt=judgement.unlearnt)
-        if none and judgement.word not in UNSETTLED
+        if none and judgement.word not in UNSETTLED and not reference
         else "",
         welch=judgement.welch,
         hours=by_kind,
@@ -428,14 +465,15 @@ def _row(
             Library(store.home),
             seed,
             crossed=bool(line.halves),
-            taggers=line.taggers,
+            taggers=baseline.taggers,
+            reference=bool(reference),
         ),
-        collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
+        collapsed=_collapsed(line),
         changed=changed.changed,
         wanted=changed.wanted,
         low_share=low_share,
         mentions=mentions,
-        unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
+        unseen_f1=[f1 for one in trained if one.test for f1 in one.test.unseen_f1],
     )
 
 
@@ -491,24 +529,27 @@ def further_tests(
     *,
     crossed: bool = False,
     taggers: int = 1,
+    reference: bool = False,
 ) -> list[FurtherTest]:
     """Return an arm's F1 on every test set but the first, and its difference to `none`.
 
     Intervals are at 95%, over seeds and test sentences, without a correction, because no verdict is based on them.
     crossed: True if halves are swapped. All arms share the labels of a replicate, so they are compared by replicate.
-    taggers: number per replicate.
+    taggers: number per replicate. reference: True for a reference line, whose F1 has no spread of its own.
     """
     rows = []
-    for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
+    for number, test in enumerate(finetunes[0].manifest.config["test"][1:], 1):
         table, other = (_of_runs(runs, number, crossed=crossed, taggers=taggers) for runs in (finetunes, none))
         f1s = [one.f1() for one in table]
-        difference = compare(table, other, seed=seed, same_seeds=True)
+        difference = (
+            compare_line(table, other, seed=seed) if reference else compare(table, other, seed=seed, same_seeds=True)
+        )
         rows.append(
             FurtherTest(
-                test=library.find(reference).name,
+                test=library.find(test).name,
                 micro_f1=f1s,
                 mean=mean(f1s),
-                sd=stdev(f1s) if len(f1s) > 1 else None,
+                sd=stdev(f1s) if len(f1s) > 1 and not reference else None,
                 delta=difference.delta,
                 interval=(difference.lo, difference.hi) if finetunes != none else (0.0, 0.0),
             )

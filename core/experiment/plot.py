@@ -44,12 +44,16 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
-    """Plot one row per arm: a ring for the F1 of each seed, and the verdict's mark at their mean."""
+    """Plot one row per arm: a ring for the F1 of each seed, and the verdict's mark at their mean.
+
+    A reference line has no seeds, so it has only the mark.
+    """
     fig = figure(_height(rows), x="test score, one ring per seed", y="")
     names = [plain(line_name(row)) for row in rows]
+    rings = [(name, f1) for name, row in zip(names, rows, strict=True) if not row.reference for f1 in row.micro_f1]
     fig.add_scatter(
-        x=[f1 for row in rows for f1 in row.micro_f1],
-        y=[name for name, row in zip(names, rows, strict=True) for _ in row.micro_f1],
+        x=[f1 for _, f1 in rings],
+        y=[name for name, _ in rings],
         mode="markers",
         marker={"symbol": "circle-open", "size": 8, "color": GREY, "line": {"width": 1.5}},
         hovertemplate="%{y}: %{x:.2f}<extra></extra>",

@@ -25,14 +25,15 @@ from core.stats.bootstrap import Difference
 from core.stats.multipliers import Worth
 from core.stats.pooled import Estimate
 from core.stats.sequential import Ending
-from core.stats.verdict import Answer, Unlearnt, points
+from core.stats.verdict import Answer, Described, Unlearnt, points
 from core.stats.verdict import Word as Verdict
 from core.stats.welch import Welch
 from core.tagging import evaluations
 from core.tagging.evaluations import TooLong, TrainInTest
 
-# not tested: the arm could change too few of the labels that it was asked to change.
-Word = Verdict | Literal["not tested", "baseline", "control"]
+# not tested: the arm could change too few of the labels that it was asked to change, or it is a reference line and no
+# tagger learnt anything.
+Word = Verdict | Described | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
 EXPLORATORY = ", exploratory"  # suffix of the answers of an arm that the claim is not about
 _TESTED = "halves.npz"
@@ -63,6 +64,8 @@ class ArmRow:
     micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed; if every replicate has several `taggers`,
     one per replicate, of pooled counts on the test set and as the mean on dev. mean, sd: of `micro_f1`; sd is None for
     one seed. dev_mean: mean of `dev_f1`. source: fingerprint of the text behind its word vectors or frozen states.
+    reference: of a reference line, the kind of the run that found its entities; "" for all others. Such a line has one
+    F1 (one per replicate if halves are swapped), no sd and no dev F1; those runs are its `finetune_runs`.
     finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
     halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences.
     verdict, why: the verdict in a word, and its reason. helped, chose: answers of the comparisons with its baseline and
@@ -90,9 +93,10 @@ class ArmRow:
     dev_f1: Sequence[float]
     taggers: int = 1
     mean: float
-    dev_mean: float
+    dev_mean: float | None
     sd: float | None
     source: str | None
+    reference: str = ""
     select_run: str | None
     pretrain_run: str | None
     label_runs: Sequence[str]
@@ -140,11 +144,11 @@ class ArmRow:
     @property
     def n_taggers(self) -> int:
         """Number of taggers of the line."""
-        return len(self.micro_f1) * self.taggers
+        return 0 if self.reference else len(self.micro_f1) * self.taggers
 
     @property
     def finetunes(self) -> Sequence[str]:
-        """All `finetune` runs of the line, one per replicate."""
+        """All `finetune` runs of the line, one per replicate; of a reference line, the runs that found the entities."""
         return self.finetune_runs or (self.finetune_run,)
 
 
@@ -239,7 +243,7 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """Score of a reference line, percent, and its difference to the baseline `none` with its 95% interval.
+    """F1 of a run that could be a reference line, percent, and its difference to `none` with its 95% interval.
 
     run: the run that found the entities. about: what it used, in words.
     """
@@ -267,12 +271,12 @@ class Cheapest:
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: sorted by dev F1, the only score that may decide between arms. curve: F1 by size of L_C; empty if no
-    sizes were given. hours: hours of computing by kind of run, each run once. planned: None without a claim, or if one
-    selection and one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test.
-    multipliers: None unless asked for. too_long: entities that span taggers among the arms cannot find; None if there
-    are none. foretold: None without a claim, and with a single seed. earlier: finished analyses of the same test set.
-    references: lines that train nothing, such as a dictionary. cheapest: the cheapest way to the next point; None if
+    leaderboard: sorted by dev F1, the only score that may decide between arms; then the reference lines, which have
+    none. curve: F1 by size of L_C; empty if no sizes were given. hours: hours of computing by kind of run, each run
+    once. planned: None without a claim, or if one selection and one pre-training cannot test it. train_in_test:
+    training sentences that also occur in dev or test. multipliers: None unless asked for. too_long: entities that span
+    taggers among the arms cannot find; None if there are none. foretold: None without a claim, and with a single seed.
+    earlier: finished analyses of the same test set. cheapest: the cheapest way to the next point; None if
     nothing was compared.
     """
 
@@ -285,7 +289,6 @@ class ExperimentResult:
     too_long: TooLong | None = None
     foretold: Foretold | None = None
     earlier: Sequence[EarlierAnalysis] = ()
-    references: Sequence[Reference] = ()
     cheapest: Cheapest | None = None
 
     @property
@@ -548,7 +551,11 @@ def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
 
 
 def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]:
-    """Pool the counts of every `taggers` successive taggers, which belong to one replicate."""
+    """Pool the counts of every `taggers` successive taggers, which belong to one replicate.
+
+    A single table, of a run without taggers, counts `taggers` times, because gold spans are counted for each tagger.
+    """
+    tables = list(tables) * taggers if len(tables) == 1 else tables
     return [Evaluation.pooled(tables[first : first + taggers]) for first in range(0, len(tables), taggers)]
 
 

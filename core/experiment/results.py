@@ -183,11 +183,10 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
     return tagger_tables.by_type(_runs(a), _runs(b))
 
 
-def reference_lines(run_id: str) -> list[Reference]:
-    """Return the finished reference lines on an experiment's first test set, those of other runs too."""
+def beside(run_id: str) -> list[Reference]:
+    """Return runs on an experiment's first test set that train nothing and are no lines of its leaderboard."""
     test = store().get(run_id).manifest.config["test"]
-    finished = [run for kind in reference.KINDS for run in store().list(kind, state="succeeded")]
-    return reference.references(board(run_id).leaderboard, test, finished, store(), library())
+    return reference.beside(board(run_id).leaderboard, test, store(), library())
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
@@ -238,7 +237,8 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
-        lines[line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
+        if not row.reference:
+            lines[line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
     return lines
 
 
@@ -410,7 +410,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
     for arm, rows in arms.items():
         # Taggers that share one pre-training are not independent: their mean counts as one value for that budget.
         points = {
-            row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [row.dev_mean] for row in rows if row.sentences
+            row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [mean(row.dev_f1)] for row in rows if row.sentences
         }
         if len(points) < SIZES:
             continue

@@ -16,6 +16,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell, as_much_as, times
 from core.experiment.config import SPLITS, ExperimentConfig, HalvesConfig, Replicate, tokens_read
+from core.experiment.reference import KINDS
 from core.experiment.result import HalvesResult
 from core.importing.audit import learnable
 from core.kind import Job, Options
@@ -165,8 +166,11 @@ class Stages:
     def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
         """Return the parts of L_C that a replicate of a line is fine-tuned on.
 
-        For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate.
+        For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate. A
+        reference line has no parts, because it trains nothing.
         """
+        if cell.arm.reference:
+            return [(0, 0)]
         claim = self.config.claimed
         if not self.config.multipliers or claim is None:
             return self.labels.sizes
@@ -332,6 +336,11 @@ class Stages:
         data = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
         return FinetuneConfig.parse({"init": init, **data, **options})
 
+    def reference(self, cell: Cell) -> Options:
+        """Return the options of the run that finds the entities of a reference line."""
+        config = self.config
+        return {"test": (config.test, *config.also_test), **KINDS[cell.arm.reference].options(cell.arm, config)}
+
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
         """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""
         arm = cell.arm
@@ -402,7 +411,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other lines."""
+    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other lines.
+
+    A reference line has one step in `tuned`, which finds the entities of the test sets.
+    """
 
     replicate: Replicate
     halves: Step | None
@@ -463,8 +475,8 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
     """Return the steps in blocks, one per stop; without stops in one block. stops: numbers of replicates.
 
-    In a block, all selections and labels come first, so that unusable data fails early. Then come the trainings,
-    replicate by replicate and arm by arm.
+    In a block, all selections, labels and reference lines come first, so that unusable data fails early. Then come the
+    trainings, replicate by replicate and arm by arm.
     """
     chains = [chain for line in lines for chain in line.chains]
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
@@ -476,17 +488,18 @@ def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step
 
 
 def _ordered(chains: Sequence[Chain]) -> list[Step]:
+    last = [
+        step
+        for chain in sorted(chains, key=lambda chain: chain.replicate.number)
+        for step in (chain.pretrain, *chain.tuned.values())
+        if step
+    ]
     return [
         *dict.fromkeys(chain.halves for chain in chains if chain.halves),
         # A selection that takes its number of tokens from another one comes after it.
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),
-        *(
-            step
-            for chain in sorted(chains, key=lambda chain: chain.replicate.number)
-            for step in (chain.pretrain, *chain.tuned.values())
-            if step
-        ),
+        *sorted(last, key=lambda step: not step.cell.arm.reference),
     ]
 
 
@@ -576,7 +589,14 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
 
 
 def _finetune(place: Place, part: Part, *, pretrain: Step | None, labels: tuple[Step, ...]) -> Step:
+    """Return the step that trains the taggers of a replicate; for a reference line, the step that replaces it."""
     cell, replicate = place.cell, place.replicate
+    if kind := cell.arm.reference:
+
+        def found(runs: Mapping[Step, Run]) -> Options:
+            return place.within(runs).reference(cell)
+
+        return Step(kind=kind, cell=cell, replicate=replicate, needs=place.needs, options=found)
     label_steps = tuple(step for step in labels if step.kind != CHECK)
 
     def options(runs: Mapping[Step, Run]) -> Options:

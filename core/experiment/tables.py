@@ -69,10 +69,6 @@ def _board_csv(result: ExperimentResult) -> str:
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
         bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
         writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
-    for line in result.references:
-        gap = line.difference
-        bounds = {"delta": gap.delta, "low": gap.lo, "high": gap.hi}
-        writer.writerow({"arm": line.about, "mean": line.f1, **bounds, "verdict": "reference"})
     return out.getvalue()
 
 
@@ -87,16 +83,14 @@ def _board_markdown(result: ExperimentResult) -> str:
     for row in result.leaderboard:
         gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)
         sd = "" if row.sd is None else f"{row.sd:.2f}"
-        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
+        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", dev_words(row), f"{row.mean:.2f}"]
         mark = EXPLORATORY * row.exploratory
         answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
         rows.append([*cells, sd, gain, *answers, f"{row.gpu_hours:.2f}"])
     heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
     lines += _markdown(heads, rows, numbers=(2, 3, 4, 5, 6, 10))
-    if result.references:
-        without = [[line.about, f"{line.f1:.2f}", line.against_none] for line in result.references]
-        lines += ["", *_markdown(("without training", "test score", "against none"), without, numbers=(1,))]
     labels = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
+    labels |= {row.arm: row.about.removesuffix(".") for row in result.leaderboard if row.reference}
     counted = {arm: f" ({text})" for arm, text in labels.items() if text}
     reasons = [
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
@@ -215,10 +209,16 @@ def _answered(question: Question | None, which: str) -> str:
     return f"{answer}{points(one.delta, one.interval)}"
 
 
+def dev_words(row: ArmRow) -> str:
+    """Return a line's dev F1; "" for a reference line, which has none."""
+    return "" if row.dev_mean is None else f"{row.dev_mean:.2f}"
+
+
 def answers(row: ArmRow) -> tuple[str, str]:
     """Return the answers on whether a line helped, and whether its selection did; "" if the question is not asked.
 
-    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory.
+    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory; for a reference line it is the
+    verdict, which only describes.
     """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
@@ -229,8 +229,8 @@ def answers(row: ArmRow) -> tuple[str, str]:
 
 
 def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Return True if arms differ in their pre-training only."""
-    return all(row.sentences for row in rows if row.verdict != "baseline")
+    """Return True if arms differ in their pre-training only; reference lines do not count."""
+    return all(row.sentences for row in rows if row.verdict != "baseline" and not row.reference)
 
 
 def asked_first(rows: Sequence[ArmRow]) -> str:
@@ -261,6 +261,8 @@ def control_words(row: ArmRow) -> str:
 def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
     """Return the reason that the seeds do not give an interval."""
     n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
+    if isinstance(row, ArmRow) and row.reference:  # it has one F1; the seeds are those of `none`
+        n = row.wins + row.ties + row.losses
     if n < 2:
         return "one seed"
     return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
@@ -270,10 +272,11 @@ def rate_words(row: ArmRow) -> str:
     """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
 
     The rate is left out if no tagger of the line learnt anything. It is also left out if it would mislead: if the
-    interval is unknown, or goes beyond 100 points per hour.
+    interval is unknown, or goes beyond 100 points per hour. A reference line has no rate, because it does not come on
+    top of `none`.
     """
     rate = row.f1_per_hour
-    if len(row.collapsed) == row.n_taggers:
+    if row.n_taggers and len(row.collapsed) == row.n_taggers:
         return "learnt nothing: no rate"
     if not rate or not row.delta:
         return ""

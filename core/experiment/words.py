@@ -58,6 +58,16 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "not tested": Mark(colour="#8C6D31", symbol="circle-open", sign="○", label="not tested"),
     "baseline": Mark(colour="#E69F00", symbol="diamond", sign="◆", label="baseline"),
     "control": Mark(colour="#0072B2", symbol="square", sign="■", label="control"),
+    # Of reference lines.
+    "better than none": Mark(
+        colour="#17A2B8", symbol="star-triangle-up", sign="↑", label="better than none, without training"
+    ),
+    "worse than none": Mark(
+        colour="#D6337C", symbol="star-triangle-down", sign="↓", label="worse than none, without training"
+    ),
+    "no evidence of a difference": Mark(
+        colour="#8080A8", symbol="star-square", sign="↔", label="no evidence of a difference to none, without training"
+    ),
 }
 ANSWER_COLOURS: Mapping[Answer, str] = {
     "yes": VERDICT_MARKS["improves"].colour,
@@ -76,6 +86,8 @@ _NAMES = {
     "lpft": "training in two stages",
     "span": "spans in place of words",
     "miner": "similar states for all names of a type",
+    "none+dictionary": "lists of names that it sees",
+    "dictionary": "looking names up",
 }
 _HEADS = {
     "vectors": "word vectors of {}",
@@ -105,6 +117,11 @@ NO_RESULT = (
     "This is no evidence for or against any of them; the training has to work first."
 )
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
+_THAN = {  # verdict of a reference line: its score compared with that of `none`
+    "better than none": "more than",
+    "worse than none": "less than",
+    "no evidence of a difference": "not measurably different from",
+}
 _FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
 # Words of a study.
@@ -165,14 +182,15 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
         return Finding(word="No result", what=IDLE, sure="", next=TRAIN_LONGER)
     row, untested = main(result), _untested(rows)
     others = [other for other in judged if other is not row]
-    further = _others(others, rows)
+    further, references = _others(others, rows), _references(rows)
     if not row:
         then = "ask for a lower share, or label more sentences" if untested else "add a variant besides none"
-        what = _sentences("No result.", untested or "Nothing was compared.", further)
+        compared = untested or ("No variant besides none was trained." if references else "Nothing was compared.")
+        what = _sentences("No result.", compared, further, references)
         return Finding(word="No result", what=what, sure="", next=f"Next: {then}.")
     unsettled = _unsettled(row, result, outlook)
     word = _word(row, unsettled)
-    what = _sentences(_what(word, row, rows), further, untested)
+    what = _sentences(_what(word, row, rows), further, untested, references)
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer; {unlearnt.words}."
@@ -301,6 +319,17 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
     exploratory = any(row.exploratory for row in others)
     start = "Also, not planned beforehand and so exploratory:" if exploratory else "Also,"
     return f"{start} {'; '.join(sentences)}." if sentences else ""
+
+
+def _references(rows: Sequence[ArmRow]) -> str:
+    """Return a sentence on the scores of the reference lines; "" without any."""
+    compared = []
+    for row in rows:
+        if than := _THAN.get(row.verdict):
+            gap = f" ({points(row.delta)}; {range_in_words(row.interval)})" if is_known(row.interval) else ""
+            labels = f"{than} the tagger of your labels alone{gap}"
+            compared.append(f"{name_of(row, rows)} scores {row.mean:.1f} of 100, {labels}")
+    return f"Without training, {'; '.join(compared)}." if compared else ""
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:

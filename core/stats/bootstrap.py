@@ -32,6 +32,14 @@ The variance between replicates also includes the difference of the two halves, 
 With more than two replicates this part is not subtracted. All replicates share the task corpus and the labels of the
 pool, which may cause as much variance, and the counts cannot show how much. With two replicates no sentence is tested
 twice, so the whole variance of the sentences is subtracted from that between replicates and is counted once.
+
+A reference line trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
+`none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its
+difference keeps two parts: that between the seeds of `none`, and that of the test sentences. Both lines share the
+sentences, so these are resampled for both at once, and sentences that are hard for both cancel out. All variance
+between seeds is estimated from `none` alone. If its few seeds hardly differ by chance, Satterthwaite's degrees of
+freedom are too many: with three seeds that differ much, the interval covered the truth in 91% of simulations, and
+covers it in 93% with the limit `LINE_DOF`.
 """
 
 from collections.abc import Sequence
@@ -46,6 +54,7 @@ from core.results import BoolArray, Evaluation, FloatArray
 DRAWS = 10_000
 PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
 PAIR_DOF = 4.0  # most degrees of freedom if a variant has two seeds, or two replicates are compared
+LINE_DOF = 4.0  # most degrees of freedom of a reference line's difference, per degree of freedom of the seeds of `none`
 _CELLS = 4_000_000  # sentences x draws in memory at once
 
 
@@ -154,6 +163,17 @@ def compare(
     Errors: CorpusError if the evaluations are of different sentences or there are none.
     """
     return resample(system, other, draws, seed, same_seeds=same_seeds).difference(level)
+
+
+def compare_line(line: Sequence[Evaluation], other: Sequence[Evaluation], *, seed: int = 0) -> Difference:
+    """Return the difference between a reference line and `other`, with its 95% interval.
+
+    line: a single evaluation; with swapped halves, one per replicate. other: as for `compare`. Errors: CorpusError if
+    the evaluations are of different sentences or there are none.
+    """
+    often = list(line) * len(other) if len(line) == 1 else line
+    found = resample(often, other, DRAWS, seed, same_seeds=True)
+    return replace(found, dof=min(found.dof, LINE_DOF * (len(other) - 1))).difference(0.95)
 
 
 def resample(

@@ -5,8 +5,8 @@ artifacts/  evaluation-<split>-<seed>.npz     numbers of correct, predicted and 
             abstain-<split>-<seed>.csv        precision and recall by least confidence
             outcome-<seed>.json               outcome of a seed, written last
 
-Splits are `dev`, `test`, `test1`, `test2`, ... An `evaluate` run has one tagger and one split; its file names have no
-seed: `evaluation-test.npz`.
+Splits are `dev`, `test`, `test1`, `test2`, ... File names of runs without seeds, such as `evaluate` and `dictionary`,
+have no seed: `evaluation-test.npz`.
 """
 
 import csv
@@ -241,9 +241,9 @@ def name_of_test_set(number: int) -> str:
     return f"test{number or ''}"
 
 
-def file_suffix(split: str, seed: int) -> str:
-    """Return the suffix of the names of a tagger's files, `<split>-<seed>`."""
-    return f"{split}-{seed}"
+def file_suffix(split: str, seed: int | None) -> str:
+    """Return the suffix of the names of a tagger's files, `<split>-<seed>`; the split alone for a run without seeds."""
+    return split if seed is None else f"{split}-{seed}"
 
 
 def write(run: Run, suffix: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
@@ -275,8 +275,12 @@ def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
 
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
-    """Read the tables of all seeds on a test set, by its index. Errors: CorpusError if files are missing."""
-    paths = [_table(run, file_suffix(name_of_test_set(number), seed)) for seed in run.manifest.config["seeds"]]
+    """Read the tables of all seeds on a test set, by its index; a single one of a run without seeds.
+
+    Errors: CorpusError if files are missing.
+    """
+    seeds = run.manifest.config.get("seeds", (None,))
+    paths = [_table(run, file_suffix(name_of_test_set(number), seed)) for seed in seeds]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")
     return [Evaluation.load(path) for path in paths]
@@ -292,7 +296,7 @@ def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[
 
     seed: None for an `evaluate` run, which has one tagger.
     """
-    path = _predictions(run, name_of_test_set(number) if seed is None else file_suffix(name_of_test_set(number), seed))
+    path = _predictions(run, file_suffix(name_of_test_set(number), seed))
     if not path.exists():
         under = "" if seed is None else f" under seed {seed}"
         raise CorpusError(f"run {run.id}: has no predictions{under}; fine-tune again with a test corpus.")

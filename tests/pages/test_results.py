@@ -430,12 +430,12 @@ def test_unseen_names_ignore_case(home: Path) -> None:
 
 def test_dictionaries_on_the_same_test_set_stand_below_the_leaderboard(run_id: str) -> None:
     config = RunStore(home()).get(run_id).manifest.config
-    assert results.reference_lines(run_id) == []
+    assert results.beside(run_id) == []
     assert "Without training" not in texts(opened(PAGE))
     options = {"names": (config["test"],), "test": (config["dev"], config["test"])}
     run = runs.execute("dictionary", options)
     runs.execute("dictionary", {"names": (config["train"],), "test": (config["dev"],)})  # another test set
-    [line] = results.reference_lines(run_id)
+    [line] = results.beside(run_id)
     assert line.f1 == pytest.approx(run.result()["tests"][1]["mean"])
     none = next(row for row in results.board(run_id).leaderboard if row.arm == "none")
     assert line.difference.delta == pytest.approx(line.f1 - none.mean, abs=1e-6)

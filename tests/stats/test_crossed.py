@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import CorpusError
-from core.results import Evaluation
+from core.results import Evaluation, FloatArray, IntArray
 from core.stats.bootstrap import compare, resample
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import detectable, simulate
@@ -43,10 +43,14 @@ class World:
             labelled = self.rng.permutation(own)[:LABELLED]
             common = self.helps_all[labelled].sum() / np.sqrt(LABELLED)
             for arm, tables in enumerate(arms):
-                apart = 0.2 * self.helps[arm, labelled].sum() / np.sqrt(LABELLED)
-                apart += 0.2 * self.text[arm, own].sum() / np.sqrt(len(own)) + self.sd * self.rng.normal()
-                tables.append(self.tested(0.2 + POINT * (common + apart), arm, other))
+                labels = 0.2 * self.helps[arm, labelled].sum() / np.sqrt(LABELLED)
+                text = 0.2 * self.text[arm, own].sum() / np.sqrt(len(own))
+                tables.append(self.tested(self.skill(common, labels, text, arm), arm, other))
         return arms
+
+    def skill(self, common: float, labels: float, text: float, arm: int) -> float:
+        """Return the skill of a replicate, from effects of its labels on both arms and on this one, and of its T_C."""
+        return float(0.2 + POINT * (common + labels + text + self.sd * self.rng.normal()))
 
     def on_one_split(self, times: int) -> tuple[list[Evaluation], list[Evaluation]]:
         """Return replicates with fixed labels and a fixed test set, as before halves were swapped."""
@@ -62,12 +66,16 @@ class World:
 
     def tested(self, skill: float, arm: int, rows: np.ndarray) -> Evaluation:
         reach = skill + self.suits[arm, rows]
-        noise = 0.12 * self.rng.normal(size=(2, len(rows), MENTIONS))
+        noise = self.noise(arm, rows)
         right = (self.there[rows] & (self.hard[rows] + noise[0] < reach)).sum(axis=1)
         wrong = (self.invites[rows] & (self.lure[rows] + noise[1] > reach)).sum(axis=1)
         tables = (right, right + wrong, self.gold[rows])
         tp, predicted, gold = (table[:, None].astype(np.int32) for table in tables)
         return Evaluation(types=("X",), tp=tp, predicted=predicted, gold=gold).among(rows, self.n)
+
+    def noise(self, arm: int, rows: IntArray) -> FloatArray:
+        """Return the effect of a tagger on each mention of the sentences."""
+        return 0.12 * self.rng.normal(size=(2, len(rows), MENTIONS))
 
 
 def test_interval_of_swapped_halves_covers_repetitions_in_95_percent() -> None:

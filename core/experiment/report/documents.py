@@ -121,8 +121,8 @@ class Report(Reported):
     set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing. unfound:
     types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
     sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
-    weakest: sentence on the entity type that is missed most often. references: lines that train nothing.
-    cheapest: sentence on the cheapest way to the next point.
+    weakest: sentence on the entity type that is missed most often. beside: runs without training on the same test set
+    that are no rows. cheapest: sentence on the cheapest way to the next point.
     """
 
     rows: Sequence[ArmRow]
@@ -138,7 +138,7 @@ class Report(Reported):
     overlap_in_short: str = ""
     multipliers: str = ""
     weakest: str = ""
-    references: Sequence[Reference] = ()
+    beside: Sequence[Reference] = ()
     cheapest: str = ""
 
 
@@ -302,6 +302,8 @@ def _compared(report: Report) -> list[Part]:
             "read sentences of the domain corpus (D_C) that were selected because they are like the task corpus (T_C). "
             "The number after a variant's name is the size of that selection (S_C)."
         )
+        references = [(line_name(row), row.about) for row in report.rows if row.reference]
+        parts += [Text("For comparison, without training:"), Items(references)] if references else []
     else:
         text += ", which is called a variant (arm):"
         counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
@@ -310,8 +312,9 @@ def _compared(report: Report) -> list[Part]:
         parts.append(Items(list(named.items())))
     n = len(report.seeds)  # a step that trains all seeds trains them before an early end is known
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
+    trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
     alike = (
-        f"Every variant starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
+        f"{trained} starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
         f"{n} {'time' if n == 1 else 'times'}, since chance plays a part (seeds "
         f"{', '.join(map(str, report.seeds))}){''.join(longer)}."
     )
@@ -356,11 +359,11 @@ def _results(report: Report) -> list[Part]:
         asked_first(report.rows),
         "Selection helped",
     )
-    return [Text(text), Table(heads, rows, (1, 2, 3)), *_references(report.references), *_further(report.rows)]
+    return [Text(text), Table(heads, rows, (1, 2, 3)), *_beside(report.beside), *_further(report.rows)]
 
 
-def _references(lines: Sequence[Reference]) -> list[Part]:
-    """Return a table of the lines that train nothing; [] if there are none."""
+def _beside(lines: Sequence[Reference]) -> list[Part]:
+    """Return a table of runs without training on the same test set; [] if there are none."""
     cells = [(line.about, f"{line.f1:.2f}", line.against_none) for line in lines]
     return [Table(("Without training", "Score", "Difference to none (interval)"), cells, (1, 2))] if cells else []
 
@@ -393,6 +396,8 @@ def _how_sure(report: Report) -> list[Part]:
         "variation between several of them, so it cannot show that selecting helped. No interval covers text from "
         "other sources."
     )
+    if any(row.reference for row in report.rows):
+        text += " A reference line trains nothing: its verdict only describes, and is not corrected for the others."
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
     return [*planned, Text(text), Items(reasons), *([Text(report.overlap)] if report.overlap else [])]

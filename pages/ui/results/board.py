@@ -11,7 +11,15 @@ from core.experiment import plot, results
 from core.experiment import words as study_words
 from core.experiment.result import ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt
 from core.experiment.results import NextBudget
-from core.experiment.tables import answers, asked_first, control_words, difference_words, interval_words, rate_words
+from core.experiment.tables import (
+    answers,
+    asked_first,
+    control_words,
+    dev_words,
+    difference_words,
+    interval_words,
+    rate_words,
+)
 from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
 from core.projects import runs
 from core.projects.home_steps import is_asked_again
@@ -37,7 +45,9 @@ HOW = (
     "before the end, its bound keeps the risk of a false claim at 5% over all looks (O'Brien and Fleming). The other "
     "variants are exploratory, and their verdicts use Holm's correction, so an interval above 0 may not be enough. A "
     "variant that could change less than 80% of the labels it should change is not tested. In a quick look, intervals "
-    "do not include the effect of another selection or another pre-training."
+    "do not include the effect of another selection or another pre-training. A reference line, such as a dictionary, "
+    "trains nothing: it has one score, its interval is over the seeds of none and the test sentences, and its verdict "
+    "only describes the difference."
 )
 
 HARDLY = (
@@ -72,7 +82,9 @@ def leaderboard(run_id: str) -> None:
     columns = COLUMNS | {"helped": asked_first(rows), "none": f"Against {baseline_words(rows)}"}
     lines = [_line(row) for row in rows]
     table(lines, columns, "Leaderboard: every variant's scores and verdict", wrapped=("arm", "none", "random"))
-    _references(run_id)
+    for row in (row for row in rows if row.reference):
+        st.caption(f"**{plain(line_name(row))}**: {plain(row.about)}")
+    _beside(run_id)
     with st.expander("Text read, and seeds won", icon=":material/view_column:"):
         table(lines, MORE, "Text that every variant read, and its seeds that beat the baseline")
     _further(rows)
@@ -92,14 +104,14 @@ def leaderboard(run_id: str) -> None:
     _cost(run_id, rows)
 
 
-def _references(run_id: str) -> None:
-    """Draw the reference lines on the same test set, if there are any."""
-    if not (references := results.reference_lines(run_id)):
+def _beside(run_id: str) -> None:
+    """Show runs without training on the same test set that are no lines of the leaderboard, if there are any."""
+    if not (beside := results.beside(run_id)):
         return
-    rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in references]
+    rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in beside]
     columns = {"about": "Without training", "f1": "Test score", "none": "Against none"}
-    table(rows, columns, "Lines without training on the same test set", wrapped=("about", "none"))
-    st.caption("These lines need no training. They take no part in the planned test.")
+    table(rows, columns, "Other runs without training on the same test set", wrapped=("about", "none"))
+    st.caption("These runs were started apart from the experiment. They take no part in the planned test.")
 
 
 def _verdict(run_id: str) -> None:
@@ -149,7 +161,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
         "sentences": row.sentences,
         "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
-        "dev": f"{row.dev_mean:.2f}",
+        "dev": dev_words(row),
         "none": interval_words(row),
         "random": control_words(row),
         "helped": f"{VERDICT_MARKS[row.verdict].sign} {helped}",
