@@ -60,10 +60,8 @@ SPLITS = {
 GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
 
 
-@pytest.fixture
-def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+def fill_all(home: Path) -> Library:
     """Seal L_C with two types, labels to borrow, and two sources of different sizes; one contains a test sentence."""
-    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     library, texts = Library(home), contracts(150, seed=1)
     for name, part in {"train": texts[:40], "dev": texts[40:50], "test": texts[50:70], "hard": texts[70:90]}.items():
         rows = [
@@ -74,6 +72,12 @@ def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     library.seal(map(sentence, [*texts[110:], texts[50]]), name="law", origin={})
     library.seal(map(sentence, kitchen(90)), name="food", origin={})
     return library
+
+
+@pytest.fixture
+def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    return fill_all(home)
 
 
 def timed(options: dict[str, Any]) -> None:

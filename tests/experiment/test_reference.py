@@ -30,7 +30,7 @@ from tests.experiment.test_experiment import OPTIONS, fill
 from tests.experiment.test_replicates import CROSS, leaky
 from tests.experiment.test_verdict_words import PRIVATE
 from tests.finished import ARM_ROW, html_report
-from tests.pages.drawing import opened, seen, texts
+from tests.pages.drawing import opened, texts
 from tests.stats import test_crossed, test_verdict
 
 OWN: dict[str, Any] = {**OPTIONS, "arms": ("none", "dictionary")}
@@ -255,7 +255,7 @@ def test_pages_show_a_line_and_offer_no_tagger_of_it(home: Path, untrained: None
     shown = texts(app)
     assert f">{row.mean:.2f}</td>" in shown
     assert f"**dictionary**: {plain(row.about)}" in [caption.value for caption in app.caption]
-    assert "list <i>" not in seen(app)
+    assert "list <i>" not in shown
     assert row.verdict in shown
     assert "Other runs without training" not in shown
     for tab in ("By type", "Sentences", "Training curves", "Try it", "Curves", "Download", "All trainings"):

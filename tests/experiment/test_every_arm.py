@@ -1,0 +1,107 @@
+"""Contract of every arm: all lines of an experiment are tested alike, are counted in its cost, and are in every table."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.experiment import arms, deliver, results
+from core.experiment import result as boards
+from core.experiment import view as experiments
+from core.experiment.cli import in_figures
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import _WORDS
+from core.experiment.words import VERDICT_MARKS, line_name
+from core.projects import runs
+from core.projects.home import library, store
+from core.tagging.evaluations import read_predictions
+from pages.ui.training.experiment import arm_label
+from tests.conftest import sentence
+from tests.experiment.test_arms import SPLITS, fill_all
+from tests.finished import html_report
+from tests.homes import Homes
+from tests.pages.drawing import opened_on, seen
+from tests.untrained import without_training
+
+VALUES = {"SOURCE": "law", "THRESHOLD": "4", "RATE": "50%", "SIZE": "6"}  # a new kind of value needs an example here
+VALUED = [f"{head}:{VALUES[value]}" for head, _, value in (shape.partition(":") for shape in arms.ARM_SHAPES)]
+EVERY = (*arms.FIXED_NAMES, *VALUED, "random")  # all but the strategies, which have a contract of their own
+NETWORKS = ("encoder", "bilstm")
+GIVEN = {"task": "law", "domain": "food", "sources": ("law", "food"), "assisting": "theirs", "dictionary": ("names",)}
+REFERENCES = [name for name in arms.FIXED_NAMES if arms.find(name).reference]
+
+
+def options(network: str) -> dict[str, Any]:
+    """Return the experiment of all arms that have a network, in which none is left out."""
+    of_encoder = [name for name in EVERY if "encoder" in arms.find(name).networks]
+    names = of_encoder if network == "encoder" else [name for name in EVERY if name not in of_encoder] + REFERENCES
+    return {**SPLITS, **GIVEN, "arms": tuple(names), "rebuild": {"size": 6}}
+
+
+def made(home: Path) -> dict[str, str]:
+    fill_all(home).seal([sentence("The supplier", [(0, 2, "PARTY")])], name="names", origin={}, labelled=True)
+    with without_training():
+        return {network: runs.execute("experiment", options(network)).id for network in NETWORKS}
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def run_id(homes: Homes, home: Path, network: str) -> str:
+    return homes.copy(made, home)[network]
+
+
+def test_every_arm_has_a_line_on_the_same_test_sets(run_id: str, network: str) -> None:
+    cells, rows = ExperimentConfig.parse(options(network)).cells, results.board(run_id).leaderboard
+    assert {(row.arm, row.budget) for row in rows} == {(cell.arm.name, cell.budget) for cell in cells}
+    assert {*EVERY} <= {cell.arm.name for each in NETWORKS for cell in ExperimentConfig.parse(options(each)).cells}
+    tests = [library().find(name).fingerprint for name in ("test", "hard")]
+    [gold] = {boards.tables(row, store())[0].gold.sum() for row in rows}
+    for row in rows:
+        assert [runs.get(run).manifest.config["test"] for run in row.finetunes] == [tests] * len(row.finetunes)
+        found = boards.tables(row, store())
+        assert [table.f1() for table in found] == row.micro_f1
+        assert gold == found[0].gold.sum()
+        for run in map(runs.get, row.finetunes):
+            for seed in run.manifest.config.get("seeds", (None,)):
+                assert len(read_predictions(run, seed)) == len(library().find("test"))
+        baseline = boards.baseline(row, rows) or row
+        assert row.delta == pytest.approx(row.mean - baseline.mean)
+        assert [test.test for test in row.also] == ["hard"]
+
+
+def test_every_arm_is_counted_in_the_cost(run_id: str, network: str) -> None:
+    assert all(row.gpu_hours > 0 for row in results.board(run_id).leaderboard)
+    assert experiments.cost(options(network)).seconds == 0
+    for run in store().list():
+        if run.manifest.kind != "calibrate":
+            store().remove(run.id)
+    planned = experiments.cost(options(network))
+    cells = {str(cell) for cell in ExperimentConfig.parse(options(network)).cells}
+    assert {name for name, seconds in planned.lines.items() if seconds} == cells
+    assert cells <= {line[:32].rstrip() for line in in_figures(planned)}
+    assert all(step.kind in _WORDS for step in planned.steps)  # the words for the progress
+
+
+def test_every_arm_is_in_every_table(run_id: str) -> None:
+    rows = results.board(run_id).leaderboard
+    names = {(row.arm, row.budget) for row in rows}
+    table = csv.DictReader(io.StringIO(deliver.board_csv(run_id).decode("utf-8-sig")))
+    assert {(row["arm"], row["budget"]) for row in table} == names
+    lines = deliver.board_markdown(run_id).splitlines()
+    report, page = html_report(run_id), seen(opened_on("pages/6_Results.py", run_id))
+    for row in rows:
+        assert any(line.startswith(f"| {row.arm} | {row.budget} | ") for line in lines)
+        assert any(line.startswith(f"- {row.arm} {row.budget}".rstrip()) and row.why in line for line in lines)
+        assert f">{line_name(row)}</td>" in report
+        assert f">{line_name(row)}" in page
+        assert VERDICT_MARKS[row.verdict].words in page
+        spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
+        assert f">{spread}</td>" in report
+        assert (row.sd is None) == bool(row.reference)
+        assert arm_label(row.arm) != row.arm or row.verdict == "control"
