@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from core.experiment.arms import ENCODER, NAMES, NONE, RANDOM, find
+from core.experiment.arms import DICTIONARY, ENCODER, NAMES, NONE, RANDOM, find
 from core.experiment.result import ArmRow, Cheapest, ExperimentResult, nothing_learnt, tables
 from core.experiment.words import line_name
 from core.runs import durations
 from core.runs.store import RunStore
 from core.shown import duration
-from core.stats.bootstrap import Difference, compare
+from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate
 
 LEVEL = 0.95
@@ -115,26 +115,22 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
     """
     rows = {(row.arm, row.budget): row for row in board.leaderboard}
     none = rows.get((NONE, ""))
-    others = [row for row in board.leaderboard if row is not none and _is_way(row.arm)]
-    if none is None or nothing_learnt(board.leaderboard) or not (others or board.references):
+    others = [row for row in board.leaderboard if row is not none and _is_way(row)]
+    if none is None or nothing_learnt(board.leaderboard) or not others:
         return None
-    level = 1 - (1 - LEVEL) / (len(others) + len(board.references))
-    baseline, usual = tables(none, store), _seconds(none, store)
-    ways = [
-        _way(
-            line_name(row), compare(tables(row, store), baseline, same_seeds=True), _seconds(row, store) - usual, level
-        )
-        for row in others
-    ]
-    for line in board.references:  # these need no tagger, and still their cost is at least LEAST
-        seconds = sum(durations.by_kind([store.get(line.run)], store).values()) - usual
-        ways.append(_way(line.about, line.difference, seconds, level))
-    return found(ways, _missing(others, board))
+    level = 1 - (1 - LEVEL) / len(others)
+    baseline, usual, ways = tables(none, store), _seconds(none, store), list[Way]()
+    for row in others:
+        own = tables(row, store)
+        gap = compare_line(own, baseline) if row.reference else compare(own, baseline, same_seeds=True)
+        # A reference line needs no tagger, and still its cost is at least LEAST.
+        ways.append(_way(line_name(row), gap, _seconds(row, store) - usual, level))
+    return found(ways, _missing(others))
 
 
-def _is_way(name: str) -> bool:
-    plain, _, encoder = name.partition(f" {ENCODER}")
-    return find(plain).judged or plain == RANDOM or bool(encoder and plain == NONE)
+def _is_way(row: ArmRow) -> bool:
+    plain, _, encoder = row.arm.partition(f" {ENCODER}")
+    return bool(row.reference) or find(plain).judged or plain == RANDOM or bool(encoder and plain == NONE)
 
 
 def _way(name: str, gap: Difference, seconds: float, level: float) -> Way:
@@ -156,14 +152,15 @@ def _seconds(row: ArmRow, store: RunStore) -> float:
     """Return the seconds of computing behind the first replicate's first tagger."""
     added = [store.get(run) for run in (row.select_run, row.pretrain_run, *row.label_runs) if run]
     tuning = store.get(row.finetune_run)
-    own = sum(durations.by_kind([tuning], store).values()) / len(tuning.manifest.config["seeds"])
+    seeds = 1 if row.reference else len(tuning.manifest.config["seeds"])
+    own = sum(durations.by_kind([tuning], store).values()) / seeds
     return own + sum(durations.by_kind(added, store).values())
 
 
-def _missing(others: Sequence[ArmRow], board: ExperimentResult) -> list[str]:
+def _missing(others: Sequence[ArmRow]) -> list[str]:
     """Return what the experiment did not compare, in words. No line measures further labels."""
     names = [row.arm for row in others]
-    listed = bool(board.references) or NAMES in names
+    listed = {NAMES, DICTIONARY} & {*names}
     missing = ["more labels"]
     missing += [] if any(row.pretrain_run for row in others) else ["pre-training"]
     missing += [] if listed else ["a list of names"]
