@@ -37,7 +37,7 @@ from tests.fake_cards import H100, T4, Driver
 from tests.waiting import until
 
 TRAINED = ("pretrain", "finetune")
-TWO = {**OPTIONS, "arms": ("none", "tapt"), "budgets": (), "domain": ""}
+TWO = {**OPTIONS, "arms": ("none", "tapt", "dictionary"), "budgets": (), "domain": ""}
 REPLICATE: Any = SimpleNamespace(in_words=lambda: "")
 on_ray = [
     pytest.mark.alone,  # Ray's processes need both cores as they start
