@@ -359,7 +359,7 @@ def missing(run_id: str) -> list[str]:
         try:
             own = tagger_tables.missing(store().get(row.finetune_run), library())
         except WinnowError:  # the run is gone or cannot be read
-            own = ["its taggers"]
+            own = ["its run" if row.reference else "its taggers"]
         for what in own:
             if what not in (*gone, tagger_tables.MODEL):  # repeating the command trains a missing model again
                 arms.setdefault(what.removeprefix("its "), []).append(line_name(row))

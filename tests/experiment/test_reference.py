@@ -32,6 +32,7 @@ from tests.experiment.test_verdict_words import PRIVATE
 from tests.finished import ARM_ROW, html_report
 from tests.pages.drawing import opened, texts
 from tests.stats import test_crossed, test_verdict
+from tests.untrained import finetune, without_training
 
 OWN: dict[str, Any] = {**OPTIONS, "arms": ("none", "dictionary")}
 
@@ -227,9 +228,14 @@ def test_verdict_follows_from_the_interval_and_names_its_limits() -> None:
         assert "not corrected" in why
 
 
-def test_without_a_tagger_that_learnt_anything_a_line_is_not_compared(home: Path) -> None:
-    from tests.untrained import finetune, without_training
+def test_degrees_of_freedom_are_limited_by_the_seeds_of_the_baseline() -> None:
+    world = test_verdict.World(np.random.default_rng(1), 400, seed=0.0, sentence=0.5, both=0.0)
+    line, *none = world.arm(0.3, 6)
+    assert [compare_line([line], none[:n]).dof for n in (1, 2, 3)] == [0, 4, 8]
+    assert compare_line([line], none[:3]).lo < bootstrap.compare([line] * 3, none[:3]).lo
 
+
+def test_without_a_tagger_that_learnt_anything_a_line_is_not_compared(home: Path) -> None:
     def idle(config: Any, job: Any) -> Any:
         found = finetune(config, job)
         nothing = replace(found.dev, micro_f1=[0.0] * len(config.seeds), lot=[0.0] * len(config.seeds))
@@ -243,6 +249,20 @@ def test_without_a_tagger_that_learnt_anything_a_line_is_not_compared(home: Path
     assert boards.nothing_learnt(results.board(run.id).leaderboard)
     assert row.mean > 0
     assert not opened("pages/6_Results.py").exception
+
+
+def test_a_seed_of_the_baseline_that_learnt_nothing_is_named_beside_a_line(home: Path) -> None:
+    def half_idle(config: Any, job: Any) -> Any:
+        found = finetune(config, job)
+        n = len(config.seeds)
+        return replace(found, dev=replace(found.dev, micro_f1=[0.0, 60.0][:n], lot=[0.0] * n))
+
+    fill(home)
+    with without_training(finetune=half_idle):
+        run = runs.execute("experiment", OWN)
+    row = row_of(run.id)
+    assert row.why.endswith("Learnt nothing, but counted in the scores: seed 1 of none.")
+    assert row.collapsed == []
 
 
 def test_pages_show_a_line_and_offer_no_tagger_of_it(home: Path, untrained: None) -> None:
@@ -271,6 +291,10 @@ def test_pages_show_a_line_and_offer_no_tagger_of_it(home: Path, untrained: None
     [rings, *marks] = plot.seed_dots(results.board(run.id).leaderboard).data
     assert "dictionary" not in rings.y
     assert row.mean in [mark.x[0] for mark in marks]
+    store().remove(row.finetune_run)
+    assert results.missing(run.id) == ["the run of dictionary"]
+    assert not opened("pages/6_Results.py").exception
+    assert row.verdict in html_report(run.id)
 
 
 def test_interval_of_a_line_covers_other_seeds_and_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
