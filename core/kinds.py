@@ -18,6 +18,7 @@ from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
 from core.similarity import wvv
 from core.tagging import calibrate, finetune, predict
+from core.zero_shot import zero_shot
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
@@ -55,5 +56,6 @@ KINDS: Mapping[str, Kind] = {
         predict.TAG,
         wvv.KIND,
         add_vectors.KIND,
+        zero_shot.KIND,
     )
 }

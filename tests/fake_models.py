@@ -1,7 +1,7 @@
 """Models that know the answer without training, because real ones take minutes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,60 @@ def unigram_mlm(folder: Path, texts: Iterable[str], others: Iterable[str]) -> Pa
         model.bert.embeddings.word_embeddings.weight.zero_()
         shares = np.log([1.0] * len(special) + [counts[word] + 1.0 for word in words])
         model.cls.predictions.bias.copy_(torch.from_numpy(shares))
+    model.save_pretrained(folder)
+    return folder
+
+
+def ready_model(
+    folder: Path, labels: Sequence[str], words: Mapping[str, Mapping[str, float]], *, positions: int = 64
+) -> Path:
+    """Save a token classifier that gives each piece its probabilities, whatever surrounds it.
+
+    labels: of its outputs. words: {piece: {label: probability}}; the other labels share the rest, at least 1e-6. `##x` is
+    the piece of a word's end. Unknown words have the first label with probability 0.99. positions: most pieces at once.
+
+    A piece's vector holds the logarithms of its probabilities, and two numbers that make its standard deviation `wide`.
+    So all layer normalisations divide by `wide`, attention and feed-forward add 0, and the classifier multiplies by it.
+    """
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertForTokenClassification, PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: i for i, piece in enumerate([*special, *words])}, unk_token=special[1])
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=positions, **names).save_pretrained(folder)
+    k, wide = len(labels), 8.0
+    model = BertForTokenClassification(
+        BertConfig(
+            vocab_size=len(special) + len(words),
+            hidden_size=k + 2,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=4,
+            max_position_embeddings=positions,
+            id2label=dict(enumerate(labels)),
+            label2id={label: i for i, label in enumerate(labels)},
+        )
+    )
+    with torch.no_grad():
+        embeddings, layer = model.bert.embeddings, model.bert.encoder.layer[0]
+        for part in (embeddings.position_embeddings, embeddings.token_type_embeddings, layer.attention.output.dense):
+            part.weight.zero_()
+        layer.output.dense.weight.zero_()
+        for row, given in enumerate([{labels[0]: 0.99}] * len(special) + [*words.values()]):
+            rest = max(1 - sum(given.values()), 1e-6) / max(k - len(given), 1)
+            logits = np.log([given.get(label, rest) for label in labels])
+            logits -= logits.mean()
+            most = np.sqrt((wide**2 * (k + 2) - (logits**2).sum()) / 2)
+            embeddings.word_embeddings.weight[row] = torch.tensor([*logits, most, -most])
+        model.classifier.weight.copy_(wide * torch.eye(k, k + 2))
     model.save_pretrained(folder)
     return folder
 

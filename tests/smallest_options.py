@@ -10,6 +10,7 @@ from core.paths import home
 from core.projects import runs
 from tests import fake_llm
 from tests.experiment.test_experiment import OPTIONS
+from tests.fake_models import ready_model
 from tests.planted import contracts, kitchen
 
 Wave = Mapping[str, Mapping[str, Any]]
@@ -81,6 +82,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
         "fetch": {"encoder": fetched(), "allow_download": True},
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
+        "zero-shot": {"model": str(ready()), "test": (made["test"],), "dev": made["dev"]},
     }
 
 
@@ -100,6 +102,11 @@ def vectors_file() -> Path:
     file = folder / "few.vec"
     file.write_text("".join(f"word{i} {i} 0.5\n" for i in range(20)), encoding="utf-8")
     return file
+
+
+def ready() -> Path:
+    """Write a ready model into the home, so that copies of the home contain it. Its types are those of the tests."""
+    return ready_model(home() / "ready", ("O", "B-PARTY", "B-PATIENT"), {"Harlow": {"B-PARTY": 0.9}})
 
 
 def fetched() -> str:

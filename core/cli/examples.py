@@ -51,6 +51,7 @@ EXAMPLES = {
     "predict": f"predict new.txt --model {RUN} --output tagged.jsonl",
     "dictionary": "dictionary --list drugs.csv --list diseases.txt=DISEASE --test clinic-test",
     "llm": "llm --model qwen3:8b --train loans-train --test loans-test --examples 8",
+    "zero-shot": "zero-shot --model models/bert-base-NER --test news-test --dev news-dev --type-map PER=person",
     "errors": f"errors {RUN} --kind missed",
     "experiment": f"experiment --task loans --domain contracts {LABELS} --test loans-test --plan-only",
     "study": "study study.yaml --plan-only",

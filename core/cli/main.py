@@ -35,6 +35,7 @@ from core.projects.cli import audit_list, doctor, key, project_group, run_group
 from core.selection.cli import choice_group, count_alike, export, map_selection, select
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
+from core.zero_shot.cli import zero_shot
 
 SHARED = ("pretrain", "finetune")  # commands that can run as several processes under torchrun
 COMMANDS = (
@@ -56,6 +57,7 @@ COMMANDS = (
     evaluate,
     dictionary,
     llm,
+    zero_shot,
     predict,
     list_errors,
     experiment,

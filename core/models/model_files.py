@@ -87,14 +87,14 @@ def refuse_unsafe(name: str, folder: Path) -> None:
     An index may name a pickle as a shard, and a configuration may name a repository of native code as its attention.
     """
     index = folder / "model.safetensors.index.json"
-    shards = _json(name, index).get("weight_map", {}) if index.exists() else {}
+    shards = json_object(name, index).get("weight_map", {}) if index.exists() else {}
     for shard in set(shards.values()) if isinstance(shards, Mapping) else {str(shards)}:
         plain = isinstance(shard, str) and shard == Path(shard).name and shard.endswith(".safetensors")
         if not plain or not (folder / shard).is_file():
             raise ModelError(
                 f"{name}: its index names {str(shard)[:80]!r}, not a .safetensors file beside it; save it again."
             )
-    for key, value in _settings(_json(name, folder / "config.json")):
+    for key, value in _settings(json_object(name, folder / "config.json")):
         if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:
             raise ModelError(
                 f"{name}: its config.json asks for the attention {str(value)[:80]!r}, which is not torch's own; remove "
@@ -105,7 +105,8 @@ def refuse_unsafe(name: str, folder: Path) -> None:
             raise ModelError(f"{name}: {file.name} is not a plain file; give a folder as transformers saves it.")
 
 
-def _json(name: str, file: Path) -> Mapping[str, object]:
+def json_object(name: str, file: Path) -> Mapping[str, object]:
+    """Return the JSON object in a file of model `name`. Errors: ModelError if it is missing, too large or no object."""
     try:
         if file.is_file() and file.stat().st_size < _LARGEST_JSON:
             document = json.loads(file.read_bytes())

@@ -127,6 +127,13 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "skl": {"primary": "a", "assisting": "b", "type_map": ("GPE=LOC", "ORG=")},
     "split": {"corpus": "a", "by": "document"},
     "vectors-import": {"path": "/data/glove.txt", "name": "glove"},
+    "zero-shot": {
+        "model": "/models/ner",
+        "test": ("a", "b"),
+        "dev": "c",
+        "type_map": ("PER=person",),
+        "threshold": 0.3,
+    },
 }
 
 

@@ -98,7 +98,7 @@ def named_commands(repository: Repository) -> Iterator[Finding]:
     """Each `python -m core ...` is a command."""
     for path in repository.documents:
         text = repository.text(path)
-        for found in re.finditer(r"python -m core\s+([a-z]+)(?: ([a-z]+))?", text):
+        for found in re.finditer(r"python -m core\s+([a-z]+(?:-[a-z]+)*)(?: ([a-z]+))?", text):
             command = main.commands.get(found[1])
             if command is None or (isinstance(command, click.Group) and found[2] and found[2] not in command.commands):
                 yield Finding(path, line_of(text, found.start()), f"`{found[0]}` is no command: name the right one")

@@ -35,6 +35,7 @@ CAPABILITIES = {
     "importing",
     "labelling",
     "projects",
+    "zero_shot",
 }
 BELOW_TRAINING = FILES | {"text", "results", "stats", "corpora", "models"}
 FOUNDATIONS = {  # modules that each foundation may import: never a capability

@@ -35,6 +35,7 @@ from core.similarity.result import SimilarityResult
 from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
 from core.tagging.predictions import PredictResult, TagResult
 from core.training.saved_models import PretrainResult
+from core.zero_shot.zero_shot import ZeroShotResult
 from pages.ui.runs.links import PAGES
 from tests.browser.prepared_home import prepare
 from tests.finished import TIMED, pretrained, study
@@ -137,6 +138,18 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
             model="m", test=OverSeeds(micro_f1=[71.25, 71.35], mean=71.3, sd=None, by_type={}, decodings={})
         ),
         "Score (F1) 71.3",
+    ),
+    "zero-shot": (
+        ZeroShotResult(
+            types={"PER": "person"},
+            dropped=["MISC"],
+            unknown=[],
+            thresholds={"person": 0.5},
+            chosen=[],
+            tests=[OverSeeds(micro_f1=[54.04], mean=54.04, sd=None, by_type={}, decodings={})],
+            seconds=1.0,
+        ),
+        "Score (F1) 54.0 by a ready model, without training",
     ),
     "vectors-import": (
         ImportResult(name="glove", words=200_000, dimension=100, again=0, unusable=3, whole=False),

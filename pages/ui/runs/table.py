@@ -24,7 +24,7 @@ from pages.ui.widgets import grid, plain, pressed, same_command, submitted
 
 SHOWN = 8
 # Kinds whose runs are many and short; finished ones are listed separately.
-SMALL = ("add", "audit", "calibrate", "dictionary", "evaluate", "llm", "predict", "tag")
+SMALL = ("add", "audit", "calibrate", "dictionary", "evaluate", "llm", "predict", "tag", "zero-shot")
 
 
 def run_list(listed: Sequence[Run]) -> None:

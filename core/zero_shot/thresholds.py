@@ -1,0 +1,56 @@
+"""The least confidence of each type, chosen on a dev set."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from core.stats.calibration import abstaining
+from core.text.sentence import Entity, Prediction, Sentence
+
+
+def renamed(prediction: Prediction, types: Mapping[str, str]) -> Prediction:
+    """Give the entities other types, and leave out those of a type that maps to ""."""
+    kept = [
+        (replace(entity, type=types[entity.type]), sure)
+        for entity, sure in zip(prediction.entities, prediction.confidence, strict=True)
+        if types[entity.type]
+    ]
+    return _prediction(kept)
+
+
+def surer_than(prediction: Prediction, thresholds: Mapping[str, float]) -> Prediction:
+    """Leave out entities with a confidence below the threshold of their type."""
+    pairs = zip(prediction.entities, prediction.confidence, strict=True)
+    return _prediction([(entity, sure) for entity, sure in pairs if sure >= thresholds[entity.type]])
+
+
+def _prediction(pairs: Sequence[tuple[Entity, float]]) -> Prediction:
+    return Prediction(entities=tuple(entity for entity, _ in pairs), confidence=tuple(sure for _, sure in pairs))
+
+
+def best_thresholds(
+    gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Collection[str]
+) -> dict[str, float]:
+    """Return the threshold of each type that has labelled entities: the one with its highest F1, the lowest of equals.
+
+    The thresholds that are compared are 0 and every confidence of the type's entities. A type without labelled
+    entities is left out, because all thresholds have the F1 0.
+    """
+    found: dict[str, list[tuple[float, bool]]] = {type: [] for type in types}
+    labelled = dict.fromkeys(types, 0)
+    for sentence, prediction in zip(gold, predictions, strict=True):
+        truth = set(sentence.entities or ())
+        for entity in truth:
+            if entity.type in labelled:
+                labelled[entity.type] += 1
+        for entity, sure in zip(prediction.entities, prediction.confidence, strict=True):
+            found[entity.type].append((sure, entity in truth))
+    return {type: _best(found[type], n) for type, n in labelled.items() if n}
+
+
+def _best(found: Sequence[tuple[float, bool]], labelled: int) -> float:
+    confidence = np.array([sure for sure, _ in found], dtype=np.float64)
+    right = np.array([good for _, good in found], dtype=np.bool_)
+    steps = [0.0, *np.unique(confidence).tolist()]
+    return max(abstaining(confidence, right, labelled, steps), key=lambda row: row.f1).least

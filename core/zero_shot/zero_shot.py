@@ -1,0 +1,160 @@
+"""`zero-shot`: tag test sets with a ready model, and score what it finds. Nothing is trained.
+
+The result shows how far a model leads that others trained, without a label of the user (SOURCES.md, Ready models). With
+a dev set, each type gets its own least confidence. Artifacts as of `evaluate`, one split per test set.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import field_validator, model_validator
+
+from core.assisting.skl import parse_map
+from core.config import Config, option
+from core.errors import ConfigError
+from core.kind import About, Job, Kind
+from core.models.fingerprint import fingerprint
+from core.models.unconnected import without_connections
+from core.shown import listed
+from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, score_found, types_of
+from core.text.sentence import Prediction, Sentence
+from core.training.on_device import on_device
+from core.zero_shot.folders import folder_of, label_names
+from core.zero_shot.labels import Labels, mapping
+from core.zero_shot.thresholds import best_thresholds, renamed, surer_than
+
+
+class ZeroShotConfig(Config):
+    """Options: the ready model, the test sets, its types, and the least confidence."""
+
+    model: str = option(
+        ...,
+        "Folder of a ready token classifier (config.json, model.safetensors, tokenizer.json). It is not fetched: "
+        "download one by hand, for example dslim/bert-base-NER.",
+    )
+    test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
+    dev: str = option("", "Dev set, on which each type's least confidence is chosen by F1.", corpus=True)
+    type_map: tuple[str, ...] = option(
+        (),
+        "OLD=NEW uses the model's type OLD as your type NEW (PER=person); OLD= drops it. Other types are used if you "
+        "have one of the same name, ignoring case.",
+    )
+    threshold: float = option(
+        0.5, "Least confidence of an entity, without a dev set or for types that it does not hold.", ge=0, le=1
+    )
+    max_length: int = option(512, "Most pieces per window; longer sentences are read in windows.", unit="pieces", ge=16)
+    weights: str = option("", "Hash of the model, so that a changed model makes a new run.", hidden=True)
+
+    @field_validator("type_map")
+    @classmethod
+    def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
+        """Normalise spelling and order. Errors: ConfigError."""
+        return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        if self.dev and self.dev in self.test:
+            raise ConfigError("dev: is also a test set, so thresholds would be chosen on it; give another dev set.")
+        return self
+
+    def settled(self) -> Self:
+        """Return the options with the model's absolute path and hash. Errors: as of `folder_of` and `fingerprint`."""
+        folder = str(folder_of(self.model))
+        return self.model_copy(update={"model": folder, "weights": fingerprint(folder)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroShotResult:
+    """Result of a `zero-shot` run.
+
+    types: {type of the model: type of the user}. dropped: the model's other types, and labels that are no entity tags.
+    unknown: types of the test and dev sets that no type of the model stands for. thresholds: least confidence of each
+    type of the user. chosen: types whose threshold was chosen on the dev set. tests: scores on each test set. seconds:
+    time to tag all test sets.
+    """
+
+    types: Mapping[str, str]
+    dropped: Sequence[str]
+    unknown: Sequence[str]
+    thresholds: Mapping[str, float]
+    chosen: Sequence[str]
+    tests: Sequence[OverSeeds]
+    seconds: float
+
+
+def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
+    """Load the model without a connection, choose thresholds on the dev set, and score the test sets."""
+    from core.zero_shot import ready
+
+    tests = [labelled(job.corpus(mark)) for mark in config.test]
+    dev = labelled(job.corpus(config.dev)) if config.dev else []
+    labels = Labels.read(config.model, label_names(config.model, folder_of(config.model)))
+    own = types_of(dev, *tests)
+    types = mapping(labels.types, own, parse_map(config.type_map))
+    used = sorted({new for new in types.values() if new})
+    with on_device(job, "fp32", alone=False) as device, without_connections(config.model):
+        job.context.stage("loading the model")
+        tagger = ready.load(config.model, labels, max_length=config.max_length, device=device)
+
+        def found(sentences: Sequence[Sentence], name: str) -> list[Prediction]:
+            job.context.stage(f"finding entities in {name}")
+            return [renamed(each, types) for each in tagger.predict(sentences, job.context)]
+
+        chosen = best_thresholds(dev, found(dev, "dev"), used) if dev else {}
+        thresholds = {type: chosen.get(type, config.threshold) for type in used}
+        began = time.monotonic()
+        kept = [
+            [surer_than(each, thresholds) for each in found(gold, name_of_test_set(number))]
+            for number, gold in enumerate(tests)
+        ]
+        seconds = time.monotonic() - began
+    result = ZeroShotResult(
+        types={old: new for old, new in types.items() if new},
+        dropped=[*(old for old, new in types.items() if not new), *labels.special],
+        unknown=sorted(own - set(used)),
+        thresholds=thresholds,
+        chosen=sorted(chosen),
+        tests=[
+            score_found(job.context.run, gold, predictions, name_of_test_set(number))
+            for number, (gold, predictions) in enumerate(zip(tests, kept, strict=True))
+        ],
+        seconds=round(seconds, 2),
+    )
+    for words in _notes(config, result):
+        job.context.note(words)
+    return result
+
+
+def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:
+    """Return sentences on types that are left out, and on thresholds that were not chosen."""
+    notes = []
+    if result.dropped:
+        notes.append(
+            f"Left out, because no type of yours has their name: {listed(result.dropped)}. Use one by --type-map."
+        )
+    if result.unknown:
+        notes.append(f"Types of yours that the model does not find: {listed(result.unknown)}.")
+    rest = [type for type in result.thresholds if type not in result.chosen]
+    if not config.dev:
+        notes.append(f"There is no dev set, so the least confidence of every type is {config.threshold:g}.")
+    elif rest:
+        notes.append(f"The dev set does not hold {listed(rest)}; their least confidence is {config.threshold:g}.")
+    return notes
+
+
+def _outcome(result: ZeroShotResult, _: About) -> str:
+    return f"Score (F1) {result.tests[0].mean:.1f} by a ready model, without training"
+
+
+KIND = Kind(
+    "zero-shot",
+    ZeroShotConfig,
+    run,
+    ZeroShotResult,
+    title=lambda run: f"Tag {run.corpora(run.config['test'])} with the ready model {run.tagger(run.config['model'])}",
+    outcome=_outcome,
+    page="Results",
+    here=True,
+)
