@@ -132,7 +132,7 @@ def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:
     notes = []
     if result.dropped:
         notes.append(
-            f"Left out, because no type of yours has their name: {listed(result.dropped)}. Use one by --type-map."
+            f"Types of the model that are left out: {listed(result.dropped)}. Map those you need (--type-map)."
         )
     if result.unknown:
         notes.append(f"Types of yours that the model does not find: {listed(result.unknown)}.")
