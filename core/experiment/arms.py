@@ -1,7 +1,7 @@
 """The variants (arms) of an experiment: how each differs from `none`, what it is compared with, and their order.
 
 An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
-vectors or frozen encoder states, the assisting sentences, L_C itself, or the order of training. All arms share the
+vectors or frozen encoder states, the labels of other corpora, L_C itself, or the order of training. All arms share the
 rest. A reference line (`dictionary`) trains nothing: another kind of run finds the entities of the test sets.
 
 To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. A strategy is an
@@ -67,6 +67,7 @@ _LACKS = {
     "words": ("uses a source", "sources or imported_vectors"),
     "assisting": ("borrows sentences", "an assisting corpus"),
     "dictionary": ("looks names up", "a dictionary: lists of names"),
+    "transfer": ("trains on another labelled corpus first", "that corpus in transfer"),
 }
 
 
@@ -87,8 +88,9 @@ class Arm:
     instead of changed ones, a random set of as many sentences, or the plain tagger of spans.
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
-    names: True if its taggers have the experiment's dictionary. reference: for a reference line, the kind of run that
-    finds entities in the test sets; "" for all others.
+    names: True if its taggers have the experiment's dictionary. first: name of another labelled corpus that its taggers
+    train on before L_C; "": none. reference: for a reference line, the kind of run that finds entities in the test
+    sets; "" for all others.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Arm:
     bin: str = ""
     tagger: Mapping[str, object] = field(default_factory=dict, hash=False)
     names: bool = False
+    first: str = ""
     reference: str = ""
 
     @property
@@ -145,7 +148,7 @@ class Arm:
     def needs(self) -> tuple[str, ...]:
         """Options of an experiment that the arm requires."""
         wanted = {"task": self.adapts, "domain": self.strategy, "assisting": self.assisting, "dictionary": self.names}
-        wanted["sources" if self.states else "words"] = self.source
+        wanted |= {"sources" if self.states else "words": self.source, "transfer": self.first}
         return tuple(name for name, needed in wanted.items() if needed)
 
     @property
@@ -180,7 +183,7 @@ class Arm:
             return ("encoder",) if self.control else ON_ENCODER  # on span taggers, this control would equal `none`
         if self.names:
             return ("encoder",)
-        return ON_ENCODER if self.adapts or self.lpft else get_args(Network)
+        return ON_ENCODER if self.adapts or self.lpft or self.first else get_args(Network)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +278,11 @@ def _lm(name: str, source: str) -> Arm:
     return Arm(name=name, summary=summary, source=source, states=True, without="random word vectors alone")
 
 
+def _transfer(name: str, corpus: str) -> Arm:
+    summary = f"The labels of {corpus} first, then the training set."
+    return Arm(name=name, summary=summary, first=corpus, without="no other labels first")
+
+
 def _skl(name: str, value: str) -> Arm:
     try:
         threshold = float(value)
@@ -336,6 +344,7 @@ def _rebuild(name: str, value: str) -> Arm:
 _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "vectors": ("SOURCE", _vectors),
     "lm": ("SOURCE", _lm),
+    "transfer": ("CORPUS", _transfer),
     "skl": ("THRESHOLD", _skl),
     PART: ("THRESHOLD", _part),
     COPIES: ("ARM", _copies),
@@ -368,7 +377,8 @@ def find(name: str) -> Arm:
 def of_bias(names: Iterable[str]) -> bool:
     """Return True if the arms are those of Ma et al. 2023: some rebuild L_C, none pre-trains or borrows labels."""
     named = [find(name) for name in names]
-    return any(arm.rebuild or arm.tagger for arm in named) and not any(arm.pretrains or arm.assisting for arm in named)
+    others = any(arm.pretrains or arm.assisting or arm.first for arm in named)
+    return any(arm.rebuild or arm.tagger for arm in named) and not others
 
 
 def complete(names: Sequence[str], given: Mapping[str, object], network: str, size: int = SIZE) -> tuple[str, ...]:

@@ -192,8 +192,14 @@ class ExperimentConfig(Config):
         (), "Tokens to read from every source; with several sizes, each has its own variants.", unit="tokens"
     )
     assisting: str = option("", "Labelled corpus that the variants all and skl:THRESHOLD borrow from.", corpus=True)
+    transfer: tuple[str, ...] = option(
+        (), "Labelled corpora that the variants transfer:CORPUS train on first, before the training set.", corpus=True
+    )
+    transfer_epochs: int = option(2, "Epochs on such a corpus; the weights of the last one are kept.", ge=1, le=100)
     type_map: tuple[str, ...] = option(
-        (), "OLD=NEW renames a type of the assisting corpus to a type of the labels (PER=person); OLD= drops the type."
+        (),
+        "OLD=NEW renames a type of the assisting or transfer corpora to a type of the labels (PER=person); OLD= drops "
+        "the type.",
     )
     dictionary: tuple[str, ...] = option(
         (),

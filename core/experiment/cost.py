@@ -110,9 +110,9 @@ class Cost:
 class Seconds:
     """Estimates the seconds of each step; work that several lines share is counted with the first line.
 
-    measured: result of `calibrate`. corpora: {role: corpus}. others: {encoder of the axis: its `calibrate` result}.
-    speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of names. basis: its keys
-    are sentences on how the times of training were estimated.
+    measured: result of `calibrate`. corpora: {role: corpus}. firsts: as in `Stages`. others: {encoder of the axis: its
+    `calibrate` result}. speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of
+    names. basis: its keys are sentences on how the times of training were estimated.
     """
 
     def __init__(
@@ -123,12 +123,13 @@ class Seconds:
         sources: Sequence[Corpus] = (),
         also_test: Sequence[Corpus] = (),
         *,
+        firsts: Mapping[str, Corpus] | None = None,
         others: Mapping[str, CalibrateResult] | None = None,
         speeds: Speeds | None = None,
         dictionary: Sequence[Corpus] = (),
     ) -> None:
         self.config, self.measured, self.corpora, self.dictionary = config, measured, corpora, dictionary
-        self.sources, self.also_test, self.others = sources, also_test, others or {}
+        self.sources, self.also_test, self.others, self.firsts = sources, also_test, others or {}, firsts or {}
         self.encoder, self.speeds, self.basis = config.encoder, speeds, dict[str, None]()
         self.embeds = 0  # number of times that D_C is embedded
         self._counted: set[tuple[str, ...]] = set()
@@ -245,16 +246,22 @@ class Seconds:
         read = self._labelled(arm, n)
         own = config.tagger_settings.model_copy(update={**config.tagger, **(arm.tagger if arm else {})})
         read = read.with_copies if own.beta or own.gamma else read
+        speed, dev = self._tagger(own, states=bool(arm and arm.states)), self._read(self.corpora["dev"])
         time = estimate.tagger(
-            self._tagger(own, states=bool(arm and arm.states)),
+            speed,
             own.training(read.sentences).planned(read.sentences),
             seeds,
             train=read,
-            dev=self._read(self.corpora["dev"]),
+            dev=dev,
             tests=[self._read(each) for each in (self.corpora["test"], *self.also_test)],
             stages=2 if arm and arm.lpft else 1,
         )
-        return time.expected + (self._borrowed(cell, seeds) if cell else 0.0)
+        first = 0.0
+        if arm and arm.first:
+            begun = self._read(self.firsts[arm.first])
+            settings = own.training(begun.sentences).brief(config.transfer_epochs)
+            first = estimate.first(speed, settings, seeds, train=begun, dev=dev)
+        return first + time.expected + (self._borrowed(cell, seeds) if cell else 0.0)
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
         """Return the estimates under a line's encoder of the axis; None if it has the experiment's own encoder."""
@@ -291,10 +298,12 @@ class Seconds:
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the seconds of a line's word vectors, frozen states (all seeds), or audit of the assisting corpus."""
+        """Return the seconds of a line's word vectors, frozen states (all seeds), or audit of other labels."""
         arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
+        if arm.first:
+            return self.firsts[arm.first].n_tokens * AUDIT if self._first("audit transfer", arm.first) else 0.0
         if arm.states:
             splits = (self.corpora[name] for name in ("train", "dev", "test"))
             tokens = sum(corpus.n_tokens for corpus in splits) * self.measured.pieces["train"]
@@ -420,8 +429,9 @@ def cost(
     lists = ("sources", "also_test", "dictionary")
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in lists}
     speeds = Speeds(RunStore(home))
-    seconds = Seconds(config, measured, corpora, **further, others=others or {}, speeds=speeds)
-    planned = lines(Stages(config, job), measured.pieces["task"])
+    stages = Stages(config, job)
+    seconds = Seconds(config, measured, corpora, **further, firsts=stages.firsts, others=others or {}, speeds=speeds)
+    planned = lines(stages, measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
     found = _look(job, steps)
     # With fewer labels, finished taggers cannot be reused, because they were trained on all labels.

@@ -294,6 +294,7 @@ def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
         "holdout": "held out",
         "sources": "a source",
         "assisting": "labels to borrow",
+        "transfer": "labels to train on first",
         "gazetteer": "a list of names",
         "dictionary": "a list of names",
     }

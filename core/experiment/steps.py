@@ -128,7 +128,10 @@ class Stages:
     """Options of an experiment's runs. job: makes the runs that these depend on; for a plan, it only looks for them."""
 
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
-        """pool: fingerprint of all pooled labels if `config` uses one half. Only T_C may contain pooled sentences."""
+        """pool: fingerprint of all pooled labels if `config` uses one half. Only T_C may contain pooled sentences.
+
+        firsts (attribute): {name in transfer:CORPUS: the corpus}. Errors: ConfigError for a name of no such corpus.
+        """
         self.config, self.job, self.pool = config, job, pool
         held_out = (*config.held_out, config.dev)
         self.barred = (pool, *config.also_test, *config.holdout) if pool else held_out
@@ -136,6 +139,9 @@ class Stages:
         self._on_half: dict[tuple[str, int], Stages] = {}
         learns = [cell.arm for cell in config.cells if cell.arm.source and not self.imported(cell.arm)]
         self.named = {arm.source: self._named(arm) for arm in learns}
+        begun = [cell.arm for cell in config.cells if cell.arm.first and not cell.arm.encoder]
+        corpora = [job.corpus(reference) for reference in config.transfer]
+        self.firsts = {arm.first: find_named(arm, arm.first, corpora, "corpora in transfer") for arm in begun}
 
     def halves(self, replicate: Replicate) -> HalvesConfig:
         """Return the options of splitting the pooled sentences; the two replicates of one split share these options."""
@@ -196,15 +202,15 @@ class Stages:
     def _named(self, arm: Arm) -> Corpus:
         """Return the source that an arm's name refers to. Errors: ConfigError."""
         sources = [self.job.corpus(reference) for reference in self.config.sources]
-        matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.names)]
-        matches = matches or [corpus for corpus in sources if corpus.fingerprint.startswith(arm.source)]
-        if len(matches) != 1:
-            names = [*(corpus.name for corpus in sources), *(() if arm.states else self.config.imported_vectors)]
-            raise ConfigError(
-                f"arms: {arm.name} names {len(matches) or 'none'} of the sources; choose among {', '.join(names)}, or "
-                "write the fingerprint."
-            )
-        return matches[0]
+        return find_named(arm, arm.source, sources, "sources", () if arm.states else self.config.imported_vectors)
+
+    def first(self, arm: Arm) -> Options:
+        """Return the options of fine-tuning that make an arm's taggers train on another corpus first.
+
+        Errors: CorpusError if all its sentences are in held-out data.
+        """
+        config, corpus = self.config, learnable(self.firsts[arm.first].fingerprint, self.barred, self.job)
+        return {"first": corpus.fingerprint, "first_epochs": config.transfer_epochs, "type_map": config.type_map}
 
     @cached_property
     def task(self) -> Corpus:
@@ -357,7 +363,25 @@ class Stages:
             options["stages"] = "lpft"
         if arm.names:
             options["dictionary"] = self.config.dictionary
+        if arm.first:
+            options |= self.first(arm)
         return {**options, **arm.tagger}
+
+
+def find_named(arm: Arm, name: str, corpora: Sequence[Corpus], what: str, others: Sequence[str] = ()) -> Corpus:
+    """Return the corpus that an arm's name refers to, by name or fingerprint.
+
+    what: the corpora in words. others: further names that the arm may refer to. Errors: ConfigError.
+    """
+    matches = [corpus for corpus in corpora if name in (corpus.name, *corpus.names)]
+    matches = matches or [corpus for corpus in corpora if corpus.fingerprint.startswith(name)]
+    if len(matches) != 1:
+        names = ", ".join([*(corpus.name for corpus in corpora), *others])
+        raise ConfigError(
+            f"arms: {arm.name} names {len(matches) or 'none'} of the {what}; choose among {names}, or write the "
+            "fingerprint."
+        )
+    return matches[0]
 
 
 def options_of(config: Config) -> Options:
@@ -536,7 +560,7 @@ def _select(place: Place, alike: Step | None) -> Step:
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """Return the steps that extend or rebuild a part of L_C before training; () if the arm leaves it unchanged."""
+    """Return the steps that extend, check or rebuild the labels before training; () if the arm has only L_C."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 
@@ -552,6 +576,8 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
             options=lambda runs: within(runs).assisting_options(cell, replicate, [runs[s] for s in needs], part),
         )
         return (*needs, check)
+    if cell.arm.first:
+        return (step(kind=CHECK, needs=place.needs, options=lambda runs: place.within(runs).first(cell.arm)),)
     if not cell.arm.rebuild:
         return ()
     difficulty = step(

@@ -92,6 +92,7 @@ _NAMES = {
 _HEADS = {
     "vectors": "word vectors of {}",
     "lm": "a language model of {}",
+    "transfer": "a first training on the labels of {}",
     "skl": "borrowed labels that agree (up to {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")

@@ -132,6 +132,10 @@ class SpanTagger(PieceTagger):
         spans = {name: torch.from_numpy(column.copy()) for name, column in zip(names, table, strict=True)}
         return {**spans, "shapes": torch.from_numpy(np.concatenate(shapes).astype(np.float32))}
 
+    def _outputs(self, name: str, types: Sequence[str]) -> tuple[str, ...]:
+        # The first class is no entity.
+        return ("", *types) if name.startswith("span.classes.") else super()._outputs(name, types)
+
     def size(self, sentence: Sentence) -> int:
         return sum(map(super().size, (sentence.own, sentence.other) if isinstance(sentence, Paired) else (sentence,)))
 

@@ -373,6 +373,33 @@ class PieceTagger(Tagger):
         padded = not attention.all()  # computed here, not on the GPU; without padding a faster kernel runs
         return {"pieces": pieces, "padded": padded, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
 
+    @torch.no_grad()
+    def begin_from(self, weights: Mapping[str, Tensor], types: Sequence[str]) -> None:
+        """Start from the weights of a tagger of the same kind and encoder that learnt other types.
+
+        Output scores are copied for the tags that both taggers have; the scores of other tags stay as they are. All
+        other weights are copied. Weights that the other tagger lacks (a dictionary's) stay too.
+
+        weights: state of the other tagger. types: its types.
+        """
+        for name, own in self.state_dict().items():
+            if name not in weights:
+                continue
+            here, there = self._outputs(name, self.types), self._outputs(name, types)
+            if not here:
+                own.copy_(weights[name])
+                continue
+            pairs = [(row, there.index(output)) for row, output in enumerate(here) if output in there]
+            to, source = torch.tensor(pairs).T
+            if name == "crf.transitions":  # from a tag (row) to a tag (column)
+                own[to[:, None], to] = weights[name][source[:, None], source].to(own)
+            else:
+                own[to] = weights[name][source].to(own)
+
+    def _outputs(self, name: str, types: Sequence[str]) -> tuple[str, ...]:
+        """Return the outputs that the rows of a weight belong to, for a tagger with `types`; () for other weights."""
+        return bioes_tags(types) if name.startswith("crf.") else ()
+
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
 

@@ -85,6 +85,10 @@ class EncoderTagger(PieceTagger):
         result[sentence, word] = logits[window, piece].float()
         return result + self.names(features["names"]) if self.names else result
 
+    def _outputs(self, name: str, types: Sequence[str]) -> tuple[str, ...]:
+        last = [f"model.{layer}.{part}" for layer in _LAST_LAYERS for part in ("weight", "bias")]
+        return bioes_tags(types) if name in last else super()._outputs(name, types)
+
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:

@@ -103,7 +103,8 @@ def card(
 ) -> str:
     """Return the model card of a fine-tuned tagger, in Markdown."""
     kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
-    data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
+    data = [("first", config.first)] if config.first else []
+    data += [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
     data += [("dev", config.dev), *(("test", name) for name in config.test)]
     data += [("dictionary", name) for name in config.dictionary]
     corpora = [(role, job.corpus(name)) for role, name in data]
@@ -222,6 +223,8 @@ def _settings(config: FinetuneConfig) -> list[tuple[str, object]]:
         "weights",
         "preset",
         "network",
+        "first_epochs",
+        "type_map",
         "assisting",
         "assisting_types",
         "assisting_weight",

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator
 
+from core.assisting.skl import parse_map
 from core.config import Config, checked, option
 from core.encoders.vectors import find_import
 from core.errors import ConfigError
@@ -86,6 +87,16 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
         "sentence. Do not give the labels of the training set.",
         corpus=True,
     )
+    first: str = option(
+        "",
+        "encoder, span: another labelled corpus to train on first, without its sentences that are also in dev or test. "
+        "Its encoder is then trained on the training set, with the output scores of types that both have.",
+        corpus=True,
+    )
+    first_epochs: int = option(2, "Epochs on `first`; the weights of the last one are kept.", ge=1, le=100)
+    type_map: tuple[str, ...] = option(
+        (), "OLD=NEW renames a type of `first` to a type of the training set (PER=person); OLD= leaves the type out."
+    )
     assisting: str = option(
         "",
         "Assisting corpus: another labelled corpus to train on too, such as sentences that `skl` keeps.",
@@ -106,6 +117,12 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
             return settled
         return settled.model_copy(update={"weights": fingerprint(encoder)})
 
+    @field_validator("type_map")
+    @classmethod
+    def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
+        """Normalise spelling and order. Errors: ConfigError."""
+        return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
+
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -118,6 +135,11 @@ def check_network(config: FinetuneConfig) -> None:
     """Check the options. Errors: ConfigError for an option that the network does not have."""
     check_stages(config.stages, config.network)
     check_settings(config)
+    if config.first and config.network not in ON_ENCODER:
+        raise ConfigError(
+            f"first: an encoder carries over from one corpus to the other, and {config.network} has none; choose the "
+            "network encoder."
+        )
     if config.dictionary and config.network != "encoder":
         raise ConfigError(f"dictionary: works with the network encoder, not with {config.network}; choose encoder.")
     if own := {config.train, config.dev, *config.test} & set(config.dictionary):

@@ -218,17 +218,27 @@ def tagger(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read, tests: Sequence[Read], stages: int = 1
 ) -> Estimate:
     """Estimate one tagger per seed. settings: from `planned`. stages: 2 if the encoder is frozen at first."""
-    epoch = math.ceil(train.sentences / settings.batch_size) * speed.a + train.pieces * speed.b
-    whole = dev.pieces * speed.b * FORWARD
-    judged = whole * min(1.0, (settings.dev_sentences or math.inf) / dev.sentences)
+    epoch, whole = _epoch(speed, settings, train, dev), dev.pieces * speed.b * FORWARD
     test = sum(each.pieces for each in tests) * speed.b * FORWARD
 
     def seconds(epochs: float) -> float:
-        return START + seeds * (speed.load + stages * epochs * (epoch + judged) + whole + test)
+        return START + seeds * (speed.load + stages * epochs * epoch + whole + test)
 
     # Patience usually ends training early, but not before `min_epochs`.
     usual = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
     return Estimate(expected=seconds(usual), most=seconds(settings.epochs))
+
+
+def first(speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read) -> float:
+    """Estimate the seconds of training on another corpus first, once per seed. settings: from `Settings.brief`."""
+    return seeds * (speed.load + settings.epochs * _epoch(speed, settings, train, dev))
+
+
+def _epoch(speed: Speed, settings: Settings, train: Read, dev: Read) -> float:
+    """Return the seconds of an epoch, with its score on dev."""
+    trained = math.ceil(train.sentences / settings.batch_size) * speed.a + train.pieces * speed.b
+    judged = min(1.0, (settings.dev_sentences or math.inf) / dev.sentences)
+    return trained + judged * dev.pieces * speed.b * FORWARD
 
 
 def difficulty(
@@ -319,6 +329,10 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
     settings = config.training(len(train)).planned(len(train))
     seeds = len(config.seeds)
     steps = settings.epochs * math.ceil(len(train) / settings.batch_size)
+    other = library.find(config.first) if config.first else None
+    before = config.training(len(other)).brief(config.first_epochs) if other else settings
+    if other:
+        steps += before.epochs * math.ceil(len(other) / before.batch_size)
 
     def time(speed: Speed) -> Estimate:
         speed = speed.of_network(config.network)
@@ -326,11 +340,15 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
         def read(corpus: Corpus) -> Read:
             return Read(sentences=len(corpus), pieces=corpus.n_tokens * speed.pieces + 2 * config.context * len(corpus))
 
-        stages, own = 2 if config.stages == "lpft" else 1, read(train)
-        own = own.with_copies if config.beta or config.gamma else own
-        return tagger(speed, settings, seeds, train=own, dev=read(dev), tests=[*map(read, tests)], stages=stages)
+        def learnt(corpus: Corpus) -> Read:
+            return read(corpus).with_copies if config.beta or config.gamma else read(corpus)
 
-    return Work(steps=steps * seeds, models=5, texts=(train.fingerprint,), time=time)
+        stages, tested = 2 if config.stages == "lpft" else 1, [*map(read, tests)]
+        own = tagger(speed, settings, seeds, train=learnt(train), dev=read(dev), tests=tested, stages=stages)
+        extra = first(speed, before, seeds, train=learnt(other), dev=read(dev)) if other else 0.0
+        return Estimate(expected=own.expected + extra, most=own.most + extra)
+
+    return Work(steps=steps * seeds, models=5 + bool(other), texts=(train.fingerprint,), time=time)
 
 
 def _problem(init: str, store: RunStore) -> str:

@@ -6,15 +6,17 @@ Under torchrun, each process trains some of the seeds on a separate GPU.
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from core.assisting.skl import parse_map, renamed
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError, Unfinished
 from core.files import sync_all
+from core.importing.audit import learnable
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
 from core.models.networks import ON_ENCODER
@@ -25,7 +27,7 @@ from core.runs.context import Parts, RunContext
 from core.runs.lock import locked
 from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
-from core.shown import count
+from core.shown import count, listed
 from core.tagging import evaluations, watched
 from core.tagging.card import card
 from core.tagging.config import FinetuneConfig, check_network
@@ -60,6 +62,7 @@ from core.training.settings import TaggerSettings
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.training.finetune import Epochs
+    from core.training.first import First
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _POLL = 0.5  # seconds
@@ -83,7 +86,8 @@ class Splits:
 
     types: types in the training set, the only ones that a tagger can learn. all_types: types in any split; all of them
     are scored. weights: factor of each training sentence in the loss. cut: rule by which the training set was
-    tokenised. too_long: numbers of entities that a span tagger cannot find; None for other networks.
+    tokenised. too_long: numbers of entities that a span tagger cannot find; None for other networks. first: sentences
+    of another corpus to train on first.
     """
 
     train: list[Sentence]
@@ -96,6 +100,7 @@ class Splits:
     overlap: Overlap
     cut: Cut | None = None
     too_long: TooLong | None = None
+    first: Sequence[Sentence] = ()
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
@@ -157,7 +162,24 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         overlap=overlap,
         cut=learn(sentence.tokens for sentence in train),
         too_long=too_long,
+        first=_first(config, job, seen) if config.first else (),
     )
+
+
+def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence[Sentence]:
+    """Return the sentences of the corpus to train on first, with renamed types and without held-out sentences.
+
+    types: types of the training set. Errors: CorpusError if no entity is left.
+    """
+    corpus, names = learnable(config.first, (config.dev, *config.test), job), parse_map(config.type_map)
+    sentences = [renamed(sentence, names) for sentence in in_context(labelled(corpus), config.context)]
+    if not (own := types_of(sentences)):
+        raise CorpusError(f"{corpus.name}: no sentence holds an entity, so there is nothing to learn first.")
+    both, rest = sorted(own & set(types)), sorted(own - set(types))
+    with_scores = f"the output scores of {listed(both)} carry over" if both else "no output score carries over"
+    alone = f"; {listed(rest)} only {'teaches' if len(rest) == 1 else 'teach'} the encoder" if rest else ""
+    job.context.note(f"From {corpus.name}, which is trained on first, {with_scores}{alone}.")
+    return sentences
 
 
 def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
@@ -186,10 +208,16 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
             f"Each epoch is scored on {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; the "
             "reported score uses all of them."
         )
-    tagger = _network(config, job, splits, seed)
+    first = _train_first(config, job, splits, seed) if splits.first else None
+    tagger = _network(config, job, seed, train=splits.train, types=splits.types, borrowed=splits.borrowed)
+    tagger.cut = splits.cut
+    if first:
+        _begin_from(tagger, first)
+        job.context.stage(f"training, seed {seed}")
     if not seeds.place and seed == config.seeds[0]:
         _warn(config, job, splits, tagger)
     epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
+    seconds = epochs.seconds + (first.seconds if first else 0.0)
     job.context.stage(f"calibrating, seed {seed}")
     scale = fit_names(tagger, splits.dev, splits.all_types, job.context)
     if config.dictionary:
@@ -206,7 +234,7 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
         best_epoch=epochs.best,
         epochs=len(epochs.dev_f1),
         dev_epochs=[round(f1, 2) for f1 in epochs.dev_f1],
-        seconds=round(epochs.seconds, 1),
+        seconds=round(seconds, 1),
         dev=results[0],
         tests=results[1:],
         last_layer=without_mix(job, tagger, splits.dev, splits.all_types),
@@ -220,16 +248,61 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
     shutil.rmtree(job.context.run.checkpoints / f"seed-{seed}", ignore_errors=True)
 
 
-def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
+def _network(
+    config: FinetuneConfig,
+    job: Job,
+    seed: int,
+    *,
+    train: Sequence[Sentence],
+    types: Sequence[str],
+    borrowed: Borrowed,
+) -> "Tagger":
     from transformers import set_seed
 
     set_seed(seed)
     init = model_folder(config.init, job) if config.network in ON_ENCODER else ""
-    tagger = new_network(config, init, splits.train, splits.types, splits.borrowed)
+    tagger = new_network(config, init, train, types, borrowed)
     if config.preset != "paper":
         tagger.level_chains()
-    tagger.cut = splits.cut
     return tagger
+
+
+def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First":
+    """Train a tagger on the other corpus, with the same network and settings but for the epochs; without names."""
+    from core.models.devices import release_memory
+    from core.models.tagger import PieceTagger
+    from core.training.first import train_first
+
+    train, folder = splits.first, job.context.run.checkpoints / f"seed-{seed}"
+
+    def made() -> tuple[PieceTagger, Callable[[], None]]:
+        types = sorted(types_of(train))
+        tagger = _network(config, job, seed, train=train, types=types, borrowed=Borrowed(assisting=[]))
+        assert isinstance(tagger, PieceTagger)  # `check_network` refuses other networks
+        return tagger, save_memory(config, tagger, seed)
+
+    job.context.stage(f"training on {job.corpus(config.first).name} first, seed {seed}")
+    first = train_first(
+        made,
+        train,
+        splits.dev,
+        config.training(len(train)).brief(config.first_epochs),
+        seed=seed,
+        folder=folder,
+        report=job.context,
+        weights=sentence_weights(config, train),
+        copies=copies(config, train),
+        saved=job.context.checkpoint,
+    )
+    release_memory()  # so that the weights and moments of two taggers are never on the GPU at once
+    return first
+
+
+def _begin_from(tagger: "Tagger", first: "First") -> None:
+    from core.models.tagger import PieceTagger
+
+    assert isinstance(tagger, PieceTagger)
+    tagger.begin_from(first.weights, first.types)
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
@@ -378,7 +451,8 @@ def _title(run: About) -> str:
         trained = f"Fine-tune {run.encoder(run.config['init'])}{spans}"
     else:
         trained = f"Train a {network} tagger"
-    return f"{trained} on {run.corpus(run.config['train'])}"
+    before = f"{run.corpus(first)}, then " if (first := run.config.get("first")) else ""
+    return f"{trained} on {before}{run.corpus(run.config['train'])}"
 
 
 def _outcome(result: FinetuneResult, run: About) -> str:

@@ -458,7 +458,14 @@ def lpft(
         report.stage(f"training the head alone, seed {seed}")
         with frozen_encoder(tagger):
             first = finetune(
-                tagger, train, dev, settings, seed=seed, folder=folder / "head", report=_HeadReporter(report), **options
+                tagger,
+                train,
+                dev,
+                settings,
+                seed=seed,
+                folder=folder / "head",
+                report=StageReporter(report, "head"),
+                **options,
             )
         seconds = first.seconds
         _write_head(tagger, done, seconds)
@@ -484,15 +491,15 @@ def frozen_encoder(tagger: Tagger) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-class _HeadReporter:
-    """Renames the curves of stage 1, so that they differ from the curves of stage 2: `loss@1` becomes `head_loss@1`."""
+class StageReporter:
+    """Renames the curves of an earlier stage. With the name `head`, `loss@1` becomes `head_loss@1`."""
 
-    def __init__(self, report: Reporter) -> None:
+    def __init__(self, report: Reporter, name: str) -> None:
         self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check
-        self._report = report
+        self._report, self._name = report, name
 
     def metric(self, name: str, value: float, step: int | None = None) -> None:
-        self._report.metric(f"head_{name}", value, step)
+        self._report.metric(f"{self._name}_{name}", value, step)
 
 
 def _write_head(tagger: Tagger, path: Path, seconds: float) -> None:

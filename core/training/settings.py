@@ -155,6 +155,10 @@ class Settings:
             falls = sum(loss > min(dev_loss[:at]) for at, loss in enumerate(dev_loss) if at)
         return self.learning_rate * self.decay**falls
 
+    def brief(self, epochs: int) -> Self:
+        """Return these settings for a first training of exactly `epochs` epochs, of which the last is kept."""
+        return replace(self, epochs=epochs, patience=epochs, max_steps=0, last=True)
+
     def planned(self, n: int) -> Self:
         """Return these settings with the epochs limited by `max_steps`, and the batch cut into equal parts.
 

@@ -30,6 +30,7 @@ PARTS = {
     "gazetteer": "its list of names",
     "primary": "the primary corpus",
     "assisting": "the assisting corpus",
+    **dict.fromkeys(("first", "transfer"), "the corpus to train on first"),
 }
 
 

@@ -15,6 +15,7 @@ from core.projects import preferences
 from core.selection import STRATEGIES
 from pages.ui.bias.rebuild import METHODS
 from pages.ui.training.parts import (
+    FIRST_EPOCHS,
     encoder_axis,
     seed_list,
     settings,
@@ -46,6 +47,7 @@ PLAIN = {
 VALUED = {
     "vectors": "Word vectors of {}",
     "lm": "The encoder's states after reading {}",
+    "transfer": "The labels of {} first, then your own",
     "skl": "Assisting sentences that differ by less than {} nats",
     "base": "{} random labelled sentences",
     "base+low": "{0} random labelled sentences, and {0} revealed by their context",
@@ -79,10 +81,11 @@ def arm_label(name: str) -> str:
 def arm_names(further: Mapping[str, Any]) -> list[str]:
     """Return the names of variants to choose from; values come from the corpora and vectors that were picked.
 
-    further: the `sources`, the `imported_vectors` and the `assisting` corpus of the experiment.
+    further: the `sources`, the `imported_vectors`, the `transfer` corpora and the `assisting` corpus of the experiment.
     """
     values = {
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
+        "CORPUS": [corpora.find(corpus).name for corpus in further.get("transfer", ())],
         "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
         "RATE": ["20%"],
         "SIZE": ["1000"],
@@ -303,17 +306,24 @@ def _further() -> dict[str, Any]:
         with right:
             borrow, key = "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting"
             assisting = corpus_picker(borrow, key, None) or ""
+            transfer = several(
+                "Labelled corpora to train on first (transfer)",
+                "training.experiment.transfer",
+                "Each is a variant transfer:CORPUS, which then trains on your own labels.",
+                labelled=True,
+            )
             network = _network()
             names = corpus_picker("List of names for the variant gazetteer", "training.experiment.gazetteer", None)
         maps = st.text_input(
             "Types by another name",
             key="training.experiment.map",
             placeholder="PER=person",
-            help="If a type has one name in your corpus and another in the assisting corpus.",
+            help="If a type has one name in your corpus and another in the corpora that labels are borrowed from.",
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
     options |= {"gazetteer": names} if names else {}
     options |= {"dictionary": dictionary} if dictionary else {}
+    options |= {"transfer": transfer} if transfer else {}
     options |= {"imported_vectors": imported} if imported else {}
     return options | ({"finetune": {"network": network}} if network else {})
 
@@ -369,6 +379,8 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
                 help="For variants that rebuild the labels.",
             ).strip()
             rare |= _sizes() | _cap(bool(further["sources"]))
+            if further.get("transfer"):
+                rare |= config_form(config, ("transfer_epochs",), key, {"transfer_epochs": FIRST_EPOCHS})
         download = {"allow_download": "Fetch the encoder from the internet if it is not on this machine"}
         rare |= config_form(config, list(download), key, download)
     return rare

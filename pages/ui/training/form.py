@@ -9,6 +9,7 @@ from core.cards import hindrance
 from core.experiment import find_out
 from core.experiment import view as experiments
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import machine, runs
 from core.projects.titles import selection_titles
 from core.selection import choices
@@ -19,8 +20,8 @@ from core.tagging import view as training
 from pages.ui.project import page_link
 from pages.ui.runs.panel import time_machine
 from pages.ui.training import experiment
-from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
-from pages.ui.widgets import corpus_labels, plain, size
+from pages.ui.training.parts import FIRST_EPOCHS, PRESETS, seed_list, settings, several, splits, start_from
+from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, size
 
 LONG = 3600.0  # seconds on a processor above which the form recommends another preset
 GB = 1e9
@@ -241,6 +242,32 @@ def _finetune() -> dict[str, Any] | None:
     if not (picked["train"] and picked["dev"]):
         st.info("Pick a training set, and a dev set, which decides when training stops.")
         return None
-    own = ("train", "dev", "test", "init", "seeds")
+    own = ("train", "dev", "test", "init", "seeds", "first", "first_epochs", "type_map")
     test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))
-    return {**picked, "test": test, "init": init, "seeds": seeds, **settings("finetune", own, tuple(PRESETS))}
+    begun = {"init": init, "seeds": seeds, **_first()}
+    return {**picked, "test": test, **begun, **settings("finetune", own, tuple(PRESETS))}
+
+
+def _first() -> dict[str, Any]:
+    """Ask for another labelled corpus to train on first; return {} if none is picked."""
+    with st.expander("Labels of another corpus first", icon=":material/step_into:"):
+        st.caption(
+            "The tagger trains on them, then on your training set. Types with the same name keep what was learnt; "
+            "sentences that are also in your dev or test sets are left out."
+        )
+        left, middle, right = st.columns(3)
+        here = (corpus for corpus in corpora.listed() if corpus.labelled)
+        with left:
+            first = corpus_picker("Corpus to train on first", "training.finetune.first", None, here)
+        if not first:
+            return {}
+        with middle:
+            prefix, labels = "training.finetune", {"first_epochs": FIRST_EPOCHS}
+            options = config_form(KINDS["finetune"].config, ("first_epochs",), prefix, labels)
+        maps = right.text_input(
+            "Types by another name",
+            key="training.finetune.type_map",
+            placeholder="PER=person",
+            help="If a type has one name in that corpus and another in your training set.",
+        )
+    return {"first": first, **options, "type_map": listed(maps)}

@@ -42,6 +42,9 @@ SMALL = {
     "gpu_used_gb": "GPU memory in use (GB)",
     "gpu_busy": "GPU busy (%)",
 }
+STAGES = {"": "", "head": "the head alone", "first": "on the first corpus"}  # earlier stages of a tagger's training
+LOSSES = {f"{stage}_loss".lstrip("_"): words or "training" for stage, words in STAGES.items()}
+SCORES = {f"{stage}_dev_f1".lstrip("_"): words for stage, words in STAGES.items()}
 CURVES = {**SMALL, **HELD_OUT, "loss": "Training loss", "dev_f1": terms.DECIDING.named}
 
 
@@ -157,11 +160,11 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
     metrics = _in_epochs(metrics) if over == plot.EPOCHS else metrics
     left, right = st.columns(2)
     with left:
-        _chart(metrics, {"loss": "training"}, "Training loss", over=over)
+        _chart(metrics, LOSSES, "Training loss", over=over)
     with right:
-        if any(metric.name == "dev_f1" for metric in metrics):
+        if any(metric.name in SCORES for metric in metrics):
             types_drawn = {"": OVERALL, **{name: name for name in types}}
-            _chart(metrics, {"dev_f1": ""}, terms.DECIDING.named, types_drawn, over=over)
+            _chart(metrics, SCORES, terms.DECIDING.named, types_drawn, over=over)
         else:
             _chart(metrics, HELD_OUT, "Held-out loss", over=over)
     small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
@@ -173,13 +176,19 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
 
 
 def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return curves over epochs. A curve whose seed has not ended an epoch yet is left out."""
-    ends: dict[int | None, int] = {}
+    """Return curves over epochs. A curve whose seed has not ended an epoch of its stage yet is left out."""
+    ends: dict[tuple[str, int | None], int] = {}
     for metric in metrics:
-        if metric.name in ("dev_f1", *HELD_OUT) and metric.steps.max() > 0:
-            ends.setdefault(metric.seed, int(metric.steps[metric.steps > 0][0]))
-    known = [metric for metric in metrics if metric.seed in ends]
-    return [replace(metric, steps=metric.steps / ends[metric.seed]) for metric in known]
+        if metric.name in (*SCORES, *HELD_OUT) and metric.steps.max() > 0:
+            ends.setdefault(_stage(metric), int(metric.steps[metric.steps > 0][0]))
+    known = [metric for metric in metrics if _stage(metric) in ends]
+    return [replace(metric, steps=metric.steps / ends[_stage(metric)]) for metric in known]
+
+
+def _stage(metric: Metric) -> tuple[str, int | None]:
+    """Return the stage and the seed of a curve. Each stage counts its steps from 0."""
+    head = metric.name.partition("_")[0]
+    return (head if head in STAGES else "", metric.seed)
 
 
 def _chart(
@@ -195,7 +204,8 @@ def _chart(
     wanted = list(types or {"": ""})
     drawn = [metric for metric in metrics if metric.name in names and metric.type in wanted]
     drawn.sort(key=lambda metric: wanted.index(metric.type))
-    lines = [_line(metric, types[metric.type] if types else names[metric.name], metrics[-1].seed) for metric in drawn]
+    labels = [", ".join(filter(None, ((types or {}).get(each.type), names[each.name]))) for each in drawn]
+    lines = [_line(metric, label, metrics[-1].seed) for metric, label in zip(drawn, labels, strict=True)]
     st.markdown(f"**{heading}**")
     if not lines:
         st.caption("No point yet: this is measured at the end of each epoch.")

@@ -84,6 +84,7 @@ MEANING = {
     "paper-bias": "The settings of Ma et al. 2023 for rebuilt labels: softmax, the last epoch (paper-bias).",
 }
 AND_BIAS = " If variants rebuild the labels and none is pre-trained, taggers train as in Ma et al. 2023 (paper-bias)."
+FIRST_EPOCHS = "Epochs on the corpus to train on first"
 CUSTOM = "You set every option. Empty fields keep the default."
 
 

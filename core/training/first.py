@@ -1,0 +1,92 @@
+"""Train a tagger on another labelled corpus first, and start the tagger of L_C from it (SOURCES.md, Transfer).
+
+The first tagger has an output layer of its own for all types of the other corpus, so that types which L_C lacks teach
+the encoder too. `PieceTagger.begin_from` then copies the encoder, and the output scores of the types that both have. A
+seed's folder has
+
+first/               checkpoints of the first training; removed when it has ended
+first.safetensors    weights of the first tagger, whose presence shows that the first training has ended
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from core.files import write_atomic
+from core.models.tagger import PieceTagger
+from core.reporter import Reporter
+from core.text.sentence import Sentence
+from core.training.events import CHECKPOINT_SECONDS, Saved
+from core.training.finetune import StageReporter, finetune
+from core.training.rows import Copies
+from core.training.settings import Settings
+
+FILE, CURVES = "first.safetensors", "first"  # CURVES: the metrics of this stage begin with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class First:
+    """A tagger of another corpus. weights: its state, on the CPU. seconds: training time."""
+
+    types: Sequence[str]
+    weights: dict[str, Tensor]
+    seconds: float
+
+
+def train_first(
+    made: Callable[[], tuple[PieceTagger, Callable[[], None]]],
+    train: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    settings: Settings,
+    *,
+    seed: int,
+    folder: Path,
+    report: Reporter,
+    weights: Sequence[float] | None = None,
+    copies: Copies | None = None,
+    saved: Saved | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> First:
+    """Train a tagger on another corpus, or read it if its training has ended, and return it.
+
+    made: makes the tagger, and a function to call after the training (`tagging.network.save_memory`). dev: dev set of
+    L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. The rest is as for
+    `finetune`. If the training is interrupted, the next call continues it, with the same result. Errors: Cancelled,
+    ResourceError.
+    """
+    if (done := folder / FILE).exists():
+        return _read(done)
+    tagger, merge = made()
+    epochs = finetune(
+        tagger,
+        train,
+        dev,
+        settings,
+        seed=seed,
+        folder=folder / CURVES,
+        report=StageReporter(report, CURVES),
+        types=sorted({entity.type for sentence in (*train, *dev) for entity in sentence.entities or ()}),
+        weights=weights,
+        copies=copies,
+        saved=saved,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    merge()
+    state = {name: tensor.detach().cpu().contiguous() for name, tensor in tagger.state_dict().items()}
+    about = {"types": json.dumps(tagger.types), "seconds": json.dumps(epochs.seconds)}
+    write_atomic(done, save(state, metadata=about))
+    shutil.rmtree(folder / CURVES, ignore_errors=True)
+    return First(types=tagger.types, weights=state, seconds=epochs.seconds)
+
+
+def _read(path: Path) -> First:
+    with safe_open(path, framework="pt") as file:
+        about = file.metadata()
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    return First(types=json.loads(about["types"]), weights=weights, seconds=json.loads(about["seconds"]))
