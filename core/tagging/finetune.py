@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from core.assisting.skl import parse_map, renamed
@@ -209,8 +209,7 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
             "reported score uses all of them."
         )
     first = _train_first(config, job, splits, seed) if splits.first else None
-    tagger = _network(config, job, seed, train=splits.train, types=splits.types, borrowed=splits.borrowed)
-    tagger.cut = splits.cut
+    tagger = _network(config, job, splits, seed)
     if first:
         _begin_from(tagger, first)
         job.context.stage(f"training, seed {seed}")
@@ -248,22 +247,15 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
     shutil.rmtree(job.context.run.checkpoints / f"seed-{seed}", ignore_errors=True)
 
 
-def _network(
-    config: FinetuneConfig,
-    job: Job,
-    seed: int,
-    *,
-    train: Sequence[Sentence],
-    types: Sequence[str],
-    borrowed: Borrowed,
-) -> "Tagger":
+def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
     from transformers import set_seed
 
     set_seed(seed)
     init = model_folder(config.init, job) if config.network in ON_ENCODER else ""
-    tagger = new_network(config, init, train, types, borrowed)
+    tagger = new_network(config, init, splits.train, splits.types, splits.borrowed)
     if config.preset != "paper":
         tagger.level_chains()
+    tagger.cut = splits.cut
     return tagger
 
 
@@ -273,11 +265,11 @@ def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) ->
     from core.models.tagger import PieceTagger
     from core.training.first import train_first
 
-    train, folder = splits.first, job.context.run.checkpoints / f"seed-{seed}"
+    train, folder = list(splits.first), job.context.run.checkpoints / f"seed-{seed}"
+    other = replace(splits, train=train, types=tuple(sorted(types_of(train))), borrowed=Borrowed(assisting=[]))
 
     def made() -> tuple[PieceTagger, Callable[[], None]]:
-        types = sorted(types_of(train))
-        tagger = _network(config, job, seed, train=train, types=types, borrowed=Borrowed(assisting=[]))
+        tagger = _network(config, job, other, seed)
         assert isinstance(tagger, PieceTagger)  # `check_network` refuses other networks
         return tagger, save_memory(config, tagger, seed)
 

@@ -343,7 +343,9 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
 
 
 def _named(run: Run) -> str:
-    return f"{encoder(run.manifest.config['init'])} on {corpus_name(run.manifest.config['train'])}"
+    config = run.manifest.config
+    before = f"{corpus_name(config['first'])}, then " if config.get("first") else ""
+    return f"{encoder(config['init'])} on {before}{corpus_name(config['train'])}"
 
 
 def tagged(run_id: str) -> TagResult | PredictResult:

@@ -198,6 +198,19 @@ def test_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options(p
     assert not app.expander[0].proto.expanded  # the form closes to make room for the run
 
 
+def test_tagger_can_be_trained_on_other_labels_first(parts: Parts, started: Started, seal: Seal) -> None:
+    other = seal([labelled("Ada1 hires Corp9 today .")], "other <b>", labelled=True).fingerprint
+    typed = {"first": other, "first_epochs": 3, "type_map": "PER=person, ORG="}
+    app = opened(PAGE, {f"training.finetune.{name}": value for name, value in typed.items()})
+    assert parts["task"] not in widget(app, "training.finetune.first").options
+    steps = metrics(app)["Steps, at most"]
+    start(app)
+    config = FinetuneConfig.parse(dict(started[0][1]))
+    assert (config.first, config.first_epochs, config.type_map) == (other, 3, ("ORG=", "PER=person"))
+    plain_steps = metrics(opened(PAGE, {"training.form": True}))["Steps, at most"]
+    assert int(steps) == int(plain_steps) + 3
+
+
 @pytest.mark.usefixtures("expert")
 def test_custom_preset_shows_every_option_and_keeps_the_default_of_empty_fields(parts: Parts, started: Started) -> None:
     app = opened(PAGE, {"training.finetune.preset": "custom"})
@@ -278,6 +291,7 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
         "draws": 2,
         "taggers": 3,
         "dictionary": [names],
+        "transfer": [names],
         "fixed": "steps",
         "axis": [before.id],
         "typed.arms": "highc2low:30%, dataaug",
@@ -289,7 +303,11 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
     assert (kind, config.axis, config.pretrain) == ("experiment", ("encoder:tiny",), {"epochs": 2})
     assert config.finetune == {"epochs": 6, "patience": 3}
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
-    assert (config.taggers, config.dictionary) == (3, (names,))
+    assert (config.taggers, config.dictionary, config.transfer) == (3, (names,), (names,))
+    choose(app, ("training.experiment.transfer_epochs", 4))
+    assert (
+        "The labels of names first, then your own (transfer:names)" in widget(app, "training.experiment.arms").options
+    )
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
 
 
@@ -443,6 +461,26 @@ def test_running_training_shows_its_curves_and_can_be_cancelled(
     assert "Waiting for" in texts(app)
     links = {link.proto.label: link.proto.query_string for link in app.get("page_link")}
     assert first.id in links["Show"]  # the newer run waits for the older one
+
+
+def test_curves_of_the_first_corpus_have_names_and_epochs_of_their_own(
+    parts: Parts, working: Callable[[Run], None]
+) -> None:
+    first = [metric("first_loss@1", 3.0, 1), metric("first_dev_f1@1", 12.0, 30), metric("first_dev_f1@1", 14.0, 60)]
+    run = tuned(parts, *first, first=parts["test"])
+    working(run)
+    assert drawn(opened(PAGE)) == ["all types, on the first corpus"] * 2
+    log(run, *POINTS)
+    app = opened(PAGE)
+    assert drawn(app).count("all types, on the first corpus") == drawn(app).count("all types") == 2
+    widget(app, f"training.axis.{run.id}").set_value("epochs").run()
+    [data] = next(chart for alt, chart in charts(app).items() if "F1" in alt).proto.datasets
+    rows = pa.ipc.open_stream(data.data.data).read_all().to_pylist()
+    steps = {name: [row["step"] for row in rows if row["line"] == name] for name in {row["line"] for row in rows}}
+    assert steps["all types"] == steps["all types, on the first corpus"] == [1.0, 2.0]  # 20 and 30 steps per epoch
+    [losses] = next(chart for alt, chart in charts(app).items() if "loss" in alt).proto.datasets
+    table = pa.ipc.open_stream(losses.data.data).read_all()
+    assert {*table["line"].to_pylist()} == {"training", "on the first corpus"}
 
 
 def drawn(app: AppTest) -> list[str]:

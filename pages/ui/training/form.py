@@ -259,8 +259,6 @@ def _first() -> dict[str, Any]:
         here = (corpus for corpus in corpora.listed() if corpus.labelled)
         with left:
             first = corpus_picker("Corpus to train on first", "training.finetune.first", None, here)
-        if not first:
-            return {}
         with middle:
             prefix, labels = "training.finetune", {"first_epochs": FIRST_EPOCHS}
             options = config_form(KINDS["finetune"].config, ("first_epochs",), prefix, labels)
@@ -270,4 +268,4 @@ def _first() -> dict[str, Any]:
             placeholder="PER=person",
             help="If a type has one name in that corpus and another in your training set.",
         )
-    return {"first": first, **options, "type_map": listed(maps)}
+    return {"first": first, **options, "type_map": listed(maps)} if first else {}
