@@ -375,7 +375,7 @@ class PieceTagger(Tagger):
 
     @torch.no_grad()
     def begin_from(self, weights: Mapping[str, Tensor], types: Sequence[str]) -> None:
-        """Start from the weights of a tagger of the same kind and encoder that learnt other types.
+        """Start from a tagger of the same kind and encoder that learnt other types (SOURCES.md, Transfer).
 
         Output scores are copied for the tags that both taggers have; the scores of other tags stay as they are. All
         other weights are copied. Weights that the other tagger lacks (a dictionary's) stay too.
