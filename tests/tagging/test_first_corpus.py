@@ -9,9 +9,10 @@ import torch
 
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
+from core.experiment import results
 from core.kind import plan
 from core.kinds import KINDS
-from core.models.taggers import load_tagger
+from core.models.taggers import load_tagger, new_tagger
 from core.paths import home as home_of
 from core.projects import runs
 from core.projects.titles import title
@@ -101,6 +102,40 @@ def test_encoder_of_the_second_training_is_that_of_the_first(
     last = "model.classifier.weight"
     assert torch.equal(after[last][0], first.weights[last][0])  # the tag O
     assert torch.equal(after[last][1:], plain[last][1:])  # no type is in both corpora
+
+
+def test_options_that_save_memory_apply_to_both_trainings(
+    parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With LoRA, the encoder's own weights are frozen until the end of a training, when the products are added."""
+    taggers, settings, ended = list[Any](), list[Any](), list[Any]()
+    real, real_first = first_module.finetune, first_module.train_first
+
+    def finetune(tagger: Any, train: Any, dev: Any, asked: Any, **options: Any) -> Any:
+        taggers.append({name for name, weight in tagger.named_parameters() if weight.requires_grad})
+        settings.append(asked)
+        return real(tagger, train, dev, asked, **options)
+
+    def train_first(*rest: Any, **options: Any) -> Any:
+        ended.append(real_first(*rest, **options))
+        return ended[-1]
+
+    monkeypatch.setattr(first_module, "finetune", finetune)
+    monkeypatch.setattr("core.training.finetune.finetune", finetune)
+    monkeypatch.setattr(first_module, "train_first", train_first)
+    run = tuned(parts, lora=4, checkpointing=True, accumulation=2)
+    first, second = taggers
+    body = {name for name in first if name.startswith("model.bert.")}
+    assert body
+    assert all("lora" in name for name in body)
+    assert body == {name for name in second if name.startswith("model.bert.")}
+    assert [asked.accumulation for asked in settings] == [2, 2]
+    assert [(asked.epochs, asked.last) for asked in settings] == [(2, True), (3, False)]
+    assert not [name for name in ended[0].weights if "lora" in name]
+    plain = new_tagger("tiny", ["VERB", "person"], precision="fp32").state_dict()
+    layers = [name for name in plain if name.endswith("attention.self.query.weight")]
+    assert not any(torch.equal(ended[0].weights[name], plain[name]) for name in layers)
+    assert results.tuned(run.id).dev
 
 
 def test_every_option_of_the_first_training_changes_the_key(parts: dict[str, Any]) -> None:
