@@ -135,6 +135,8 @@ def check_network(config: FinetuneConfig) -> None:
     """Check the options. Errors: ConfigError for an option that the network does not have."""
     check_stages(config.stages, config.network)
     check_settings(config)
+    if config.type_map and not config.first:
+        raise ConfigError("type_map: renames types of the corpus `first`, and there is none; give it, or no type_map.")
     if config.first and config.network not in ON_ENCODER:
         raise ConfigError(
             f"first: an encoder carries over from one corpus to the other, and {config.network} has none; choose the "
