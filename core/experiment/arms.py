@@ -344,8 +344,8 @@ def _rebuild(name: str, value: str) -> Arm:
 _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "vectors": ("SOURCE", _vectors),
     "lm": ("SOURCE", _lm),
-    "transfer": ("CORPUS", _transfer),
     "skl": ("THRESHOLD", _skl),
+    "transfer": ("CORPUS", _transfer),
     PART: ("THRESHOLD", _part),
     COPIES: ("ARM", _copies),
     **dict.fromkeys((BASE, *(f"{BASE}+{bin}" for bin in BINS)), ("SIZE", _base)),
