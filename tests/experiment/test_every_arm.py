@@ -25,11 +25,24 @@ from tests.homes import Homes
 from tests.pages.drawing import opened_on, seen
 from tests.untrained import without_training
 
-VALUES = {"SOURCE": "law", "THRESHOLD": "4", "RATE": "50%", "SIZE": "6"}  # a new kind of value needs an example here
+VALUES = {
+    "SOURCE": "law",
+    "THRESHOLD": "4",
+    "RATE": "50%",
+    "SIZE": "6",
+    "CORPUS": "theirs",
+}  # a new kind of value needs an example here
 VALUED = [f"{head}:{VALUES[value]}" for head, _, value in (shape.partition(":") for shape in arms.ARM_SHAPES)]
 EVERY = (*arms.FIXED_NAMES, *VALUED, "random")  # all but the strategies, which have a contract of their own
 NETWORKS = ("encoder", "bilstm")
-GIVEN = {"task": "law", "domain": "food", "sources": ("law", "food"), "assisting": "theirs", "dictionary": ("names",)}
+GIVEN = {
+    "task": "law",
+    "domain": "food",
+    "sources": ("law", "food"),
+    "assisting": "theirs",
+    "transfer": ("theirs",),
+    "dictionary": ("names",),
+}
 REFERENCES = [name for name in arms.FIXED_NAMES if arms.find(name).reference]
 
 

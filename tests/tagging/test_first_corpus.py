@@ -22,7 +22,7 @@ from core.tagging import finetune as run_module
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed, _finetune
 from core.text.sentence import Sentence
-from core.training import finetune as finetune_module
+from core.training import finetune as training_loop
 from core.training import first as first_module
 from tests.conftest import Command, Seal, sentence
 from tests.homes import executed
@@ -110,7 +110,7 @@ def test_options_that_save_memory_apply_to_both_trainings(
 ) -> None:
     """With LoRA, the encoder's own weights are frozen until the end of a training, when the products are added."""
     taggers, settings, ended = list[Any](), list[Any](), list[Any]()
-    real, real_first = finetune_module.finetune, first_module.train_first
+    real, real_first = training_loop.finetune, first_module.train_first
 
     def finetune(tagger: Any, train: Any, dev: Any, asked: Any, **options: Any) -> Any:
         taggers.append({name for name, weight in tagger.named_parameters() if weight.requires_grad})
@@ -122,7 +122,7 @@ def test_options_that_save_memory_apply_to_both_trainings(
         return ended[-1]
 
     monkeypatch.setattr(first_module, "finetune", finetune)
-    monkeypatch.setattr("core.training.finetune.finetune", finetune)
+    monkeypatch.setattr(training_loop, "finetune", finetune)
     monkeypatch.setattr(first_module, "train_first", train_first)
     run = tuned(parts, lora=4, checkpointing=True, accumulation=2)
     first, second = taggers
