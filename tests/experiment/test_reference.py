@@ -105,8 +105,11 @@ def test_without_a_list_the_names_of_the_training_set_are_looked_up_once(home: P
 def test_each_half_has_its_own_line_if_halves_are_swapped(home: Path, untrained: None) -> None:
     leaky(home, fill(home))
     given = Library(home).seal([sentence("The supplier", [(0, 2, "PARTY")])], name="list", origin={}, labelled=True)
+    rows = [sentence(f"The supplier {n} pays", [(0, 2, "PARTY")]) for n in range(9)]
+    Library(home).seal(rows, name="hard", origin={}, labelled=True)
     for lists in ((), (given.fingerprint,)):
-        run = runs.execute("experiment", {**CROSS, "arms": ("none", "dictionary"), "dictionary": lists})
+        options = {**CROSS, "arms": ("none", "dictionary"), "dictionary": lists, "also_test": ("hard",)}
+        run = runs.execute("experiment", options)
         none, line = results.board(run.id).leaderboard
         found = [runs.get(one) for one in line.finetunes]
         assert [one.manifest.kind for one in found] == ["dictionary", "dictionary"]
@@ -119,7 +122,9 @@ def test_each_half_has_its_own_line_if_halves_are_swapped(home: Path, untrained:
         gap = compare_line(*(boards.tables(row, store()) for row in (line, none)))
         assert (line.delta, line.interval) == (gap.delta, (gap.lo, gap.hi))
         assert "over the replicates of none" in line.why
-        assert experiments.cost({**CROSS, "arms": ("none", "dictionary"), "dictionary": lists}).seconds == 0
+        assert (len(line.also[0].micro_f1), line.also[0].sd) == (2, None)  # every half's line on the same further set
+        assert line.also[0].delta == pytest.approx(line.also[0].mean - none.also[0].mean)
+        assert experiments.cost(options).seconds == 0
     with pytest.raises(ConfigError, match="is also the training set or held out"):  # its sentences are tested too
         ExperimentConfig.parse({**CROSS, "arms": ("none", "dictionary"), "dictionary": ("train",)})
 
@@ -212,6 +217,7 @@ def test_the_finding_describes_a_line_and_draws_no_conclusion(
         assert "elped" not in found.what
         assert main(board) is (claim if claim in rows else None)
     assert tables.answers(row) == (word, "")
+    assert tables.asked_first([none, replace(claim, sentences=9), row]) == "Pre-training helped"
     assert "± " not in tables.as_markdown(ExperimentResult(leaderboard=[none, row], curve=[], hours={}))
 
 
