@@ -5,8 +5,8 @@
 An experiment with the variants `none` and `transfer:conll2003` on crossner-ai (100 training, 350 dev and 431 test
 sentences): bundled MiniLM, preset quick, types renamed as in CrossNER (PER=person and so on). --first-sentences: size
 of a sample of the 14,041 training sentences of conll2003, drawn with seed 0; 0: all. Prints the planned time, the
-leaderboard, and a JSON line with the counts of every tagger. --plan-only: times the machine and prints the planned
-time. The same --home resumes. For a rehearsal: --encoder tiny --seeds 1 --first-sentences 40.
+leaderboard, and a JSON line with the counts of every tagger (transfer.jsonl holds those in RESULTS.md). --plan-only:
+times the machine and prints the planned time. The same --home resumes. For a rehearsal: --encoder tiny --seeds 1 --first-sentences 40.
 """
 
 import argparse
