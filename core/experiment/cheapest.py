@@ -161,7 +161,8 @@ def _missing(others: Sequence[ArmRow]) -> list[str]:
     """Return what the experiment did not compare, in words. No line measures further labels."""
     names = [row.arm for row in others]
     listed = {NAMES, DICTIONARY} & {*names}
-    missing = ["more labels"]
+    borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
+    missing = ["more labels"] if borrowed else ["more labels", "labels of another corpus"]
     missing += [] if any(row.pretrain_run for row in others) else ["pre-training"]
     missing += [] if listed else ["a list of names"]
     missing += [] if any(f" {ENCODER}" in name for name in names) else ["another encoder"]

@@ -475,7 +475,7 @@ def training(one: Walk) -> None:
     expert(page)
     page.get_by_role("radio", name="Custom").click()
     for label in ("Epochs", "Patience"):
-        box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))
+        box = page.get_by_label(re.compile(rf"^{label}(?! on the corpus)")).and_(page.locator("input"))
         box.fill("400")
         box.press("Enter")
         settled(page)

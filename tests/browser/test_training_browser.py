@@ -51,7 +51,7 @@ def ask(page: Page, seeds: str, epochs: int) -> None:
     expert(page)
     page.get_by_role("radio", name="Custom").click()
     for label, value in (("Seeds", seeds), ("Epochs", str(epochs)), ("Patience", str(epochs))):
-        box = page.get_by_label(re.compile(f"^{label}"), exact=False).and_(page.locator("input"))
+        box = page.get_by_label(re.compile(rf"^{label}(?! on the corpus)"), exact=False).and_(page.locator("input"))
         box.fill(value)
     box.press("Enter")
     settled(page)
