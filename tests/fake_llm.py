@@ -81,13 +81,16 @@ class Handler(BaseHTTPRequestHandler):
             self.server.busiest = max(self.server.busy, self.server.busiest)
         try:
             time.sleep(self.server.seconds)
-            if fault := self.server.faults.get(number, self.server.faults.get(-1)):
-                fault(self)
-            else:
-                self.reply(completion(self.server.answer(sentence)))
+            fault = self.server.faults.get(number, self.server.faults.get(-1))
+            answer = b"" if fault else completion(self.server.answer(sentence))
         finally:
+            # Before the reply: the client may send its next request before this thread continues after it.
             with self.server.guard:
                 self.server.busy -= 1
+        if fault:
+            fault(self)
+        else:
+            self.reply(answer)
 
     def do_GET(self) -> None:
         """Answer what a client that follows a redirect would send."""
