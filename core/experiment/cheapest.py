@@ -93,7 +93,10 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
         return Cheapest(line=first.name, words=words + known)
     gaining = sorted((way for way in ways if way.lo > 0), key=lambda way: way.worst)
     if not gaining:
-        return Cheapest(line="", words=f"No line here is shown to gain, so none is named as the cheapest way.{known}")
+        among = f"After a correction for {len(ways):,} lines, no line" if len(ways) > 1 else "The line beside none"
+        is_not = "is" if len(ways) > 1 else "is not"
+        words = f"{among} {is_not} shown to gain over none, so no cheapest way to the next point is named."
+        return Cheapest(line="", words=words + known)
     shown = _listed([way.words for way in gaining])
     times = next((n for n in range(2, MOST_TIMES + 1) if winner([way.repeated(n) for way in ways])), None)
     needed = (

@@ -50,7 +50,10 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert (
         "16 times as many replicates would not decide either" in found([way("a", 4, 1, 100), way("b", 4, 1, 100)]).words
     )
-    assert found([way("a", 0, 1, 100)]).words.startswith("No line here is shown to gain")
+    none = "shown to gain over none, so no cheapest way to the next point is named."
+    assert found([way("a", 0, 1, 100)]).words == f"The line beside none is not {none}"
+    both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
+    assert both.words == f"After a correction for 2 lines, no line is {none}"
 
 
 def test_equal_lines_are_named_in_at_most_5_percent() -> None:
