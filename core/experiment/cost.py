@@ -153,7 +153,8 @@ class Seconds:
             case "finetune":
                 seconds = self.finetune(step.part[0], step.cell, step.replicate)
             case kind if kind in KINDS:
-                seconds = KINDS[kind].seconds(self)
+                names = self.dictionary or [self.corpora["train"]]
+                seconds = KINDS[kind].seconds(names, (self.corpora["test"], *self.also_test))
         return seconds
 
     def select(self, cell: Cell, replicate: Replicate) -> float:

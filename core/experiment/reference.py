@@ -6,8 +6,8 @@ runs of these kinds that were started alone are listed beside the leaderboard of
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.dictionary.dictionary import DictionaryResult
 from core.experiment.arms import NONE, Arm
@@ -21,9 +21,6 @@ from core.stats.bootstrap import compare_line
 from core.tagging import evaluations
 from core.tagging.estimate import START
 
-if TYPE_CHECKING:
-    from core.experiment.cost import Seconds
-
 READ_NAMES, LOOK_UP = 3e-6, 1e-5  # seconds per token of the lists; of the test sets, with the scoring
 
 
@@ -32,18 +29,17 @@ class ReferenceKind:
     """A kind of run that can be a reference line.
 
     options: returns the options of its run for an arm of an experiment, or of one of its halves, without the test sets.
-    seconds: estimates its time; `Seconds` has the corpora and the speed of this machine. doing: what it does, in words
-    for the progress of an experiment. about: describes a finished run.
+    seconds: estimates its time from the lists of names (the training set without any) and the test sets. doing: what it
+    does, in words for the progress of an experiment. about: describes a finished run.
     """
 
     options: Callable[[Arm, ExperimentConfig], Options]
-    seconds: Callable[["Seconds"], float]
+    seconds: Callable[[Sequence[Corpus], Sequence[Corpus]], float]
     doing: str
     about: Callable[[Run, Library], str]
 
 
-def _dictionary_seconds(cost: "Seconds") -> float:
-    names, tests = cost.dictionary or [cost.corpora["train"]], (cost.corpora["test"], *cost.also_test)
+def _dictionary_seconds(names: Sequence[Corpus], tests: Sequence[Corpus]) -> float:
     read, tested = (sum(corpus.n_tokens for corpus in corpora) for corpora in (names, tests))
     return START / 3 + read * READ_NAMES + tested * LOOK_UP
 

@@ -92,6 +92,8 @@ def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
         echo(f"Labels of several annotators: {', '.join(found.annotators)}.")
     if found.unknown:
         echo(f"{count(found.unknown, 'sentence')} left out: RUN has no sentence with that text.")
+    for problem in found.unread:
+        echo(f"not read: {problem}", err=True)
 
 
 @label_group.command("export")

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.corpora import readers
 from core.corpora.corpus import Corpus
+from core.corpora.formats.ledger import ReadReport
 from core.corpora.readers import ReadOptions
 from core.errors import ConfigError
 from core.files import read_object, write_atomic
@@ -133,24 +134,28 @@ class ImportedLabels:
 
     labelled: sentences of the queue that have labels in the file. changed: labelled sentences that had another answer
     of the same annotator before. suggested: labelled sentences with exactly the suggestions as labels. unknown:
-    sentences whose text is not in the queue. annotators: their names, if the file names several.
+    sentences whose text is not in the queue. unread: rows and annotations of the file that could not be read, each as
+    "line 3: ..."; a sentence with such an annotation keeps its answer. annotators: their names, if the file names
+    several.
     """
 
     labelled: int
     changed: int
     suggested: int
     unknown: int
+    unread: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Imported:
-    """Places of the queue by what was imported, and ids of the texts that are not in the queue."""
+    """Places of the queue by what was imported, ids of the texts that are not in the queue, and unread parts."""
 
     labelled: set[int] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
     suggested: set[int] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
+    unread: dict[str, None] = field(default_factory=dict)  # in the order of the file; its keys are the sentences
 
 
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
@@ -174,6 +179,7 @@ def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabel
         changed=len(found.changed),
         suggested=len(found.suggested),
         unknown=len(found.unknown),
+        unread=tuple(found.unread),
         annotators=names if several else (),
     )
 
@@ -184,13 +190,16 @@ def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
     suggestions = [tuple(sorted(task.sentence.entities or ())) for task in sentences]
     new: dict[int, tuple[Entity, ...]] = {}
-    for row in readers.read(path, options):
+    report = ReadReport()
+    for row in readers.read(path, options, report=report):
         if row.entities is None:
             continue
         if (place := places.get(row.id)) is None:
             found.unknown.add(row.id)
         else:
             new[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
+    unread = [problem for problem in report.problems if problem.kind in ("rejected", "span")]
+    found.unread |= {f"line {one.line}: {one.reason}" if one.line else one.reason: None for one in unread}
     before = answered(run_id).of(annotator).latest
     same = {p for p, answer in before.items() if answer.action == "label" and answer.entities == new.get(p)}
     client = uuid.uuid4().hex

@@ -260,7 +260,7 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 
 
 def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First":
-    """Train a tagger on the other corpus, with the same network and settings but for the epochs; without names."""
+    """Train a tagger on the other corpus: the same network and settings, other epochs, no dictionary."""
     from core.models.devices import release_memory
     from core.models.tagger import PieceTagger
     from core.training.first import train_first

@@ -247,6 +247,29 @@ def test_a_tools_file_is_imported_once_and_its_changes_are_counted(
     assert (code, printed) == (0, "train and 3 labelled: 4 sentences\n")
 
 
+def test_labels_that_cannot_be_read_are_named_and_overwrite_nothing(
+    queued: str, tmp_path: Path, command: Command
+) -> None:
+    path = tmp_path / "labelled.jsonl"
+    view.export(queued, path, "doccano")
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    end = lines[0]["text"].index(" ")
+    lines[0]["label"] = [[0, end, "A"], [0, end + 2, "B"]]  # overlapping
+    lines[1]["label"] = [[0, 999, "A"]]
+    lines[2]["label"] = [[0, end, "A"]]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines[:3]) + "{\n", "utf-8")
+    view.answer(queued, [sent(0, 0, (0, 1, "KEPT")), sent(1, 1, (0, 1, "KEPT"))])
+    found = view.import_labels(queued, path)
+    assert (found.labelled, found.changed, found.unknown) == (1, 0, 0)
+    assert {problem.partition(":")[0] for problem in found.unread} == {"line 1", "line 2", "line 4"}
+    assert "overlaps" in found.unread[0]
+    kept = (Entity(start=0, end=1, type="KEPT"),)
+    assert [view.answered(queued).labelled[place] for place in (0, 1)] == [kept, kept]
+    code, printed, problem = command("label", "import", queued, path)
+    assert (code, printed.startswith("1 sentence labelled")) == (0, True)
+    assert all(f"not read: {one}" in problem for one in found.unread)
+
+
 def test_a_zip_with_a_file_per_annotator_gives_each_their_own_labels(queued: str, tmp_path: Path) -> None:
     """Doccano writes such a zip. A text that one of them labelled alone is not counted for the other."""
     path = tmp_path / "labelled.zip"

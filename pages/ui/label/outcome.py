@@ -29,6 +29,7 @@ TOOL_NAMES = {
     "conll": "CoNLL",
 }
 GUIDELINES, READ = "label.guidelines", "label.read"  # keys of the session: the notes; what an import said
+SHOWN = 3  # unread parts of a file that are named
 TO_LABEL, LABELLED = "Sentences to label", "Labelled sentences"
 
 
@@ -120,6 +121,9 @@ def _read_back(run_id: str, annotator: str, name: str, file: BinaryIO) -> None:
         )
     if found.unknown:
         words += f" {count(found.unknown, 'sentence')} left out, because this queue has none with that text."
+    if found.unread:
+        first = "; ".join(found.unread[:SHOWN])
+        words += f" Not read, so nothing was changed there: {count(len(found.unread), 'part')} of the file ({first})."
     st.session_state[READ] = words
 
 
