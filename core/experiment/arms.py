@@ -30,7 +30,7 @@ from core.bias.rebuild import Method, RebuildOptions
 from core.config import Budget
 from core.errors import ConfigError
 from core.models.networks import ON_ENCODER, Network
-from core.selection import STRATEGIES
+from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.tagging.config import check_settings
 from core.training.settings import TaggerSettings
 
@@ -44,6 +44,8 @@ SHARE = "low-share"  # the only method whose rate may be 0%; the others would le
 GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
+SELF_TRAIN, DISTANT = "self-train", "distant"
+PSEUDO = "2000"  # budget of the selections that get pseudo-labels
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "low": "whose context is more informative",
@@ -58,6 +60,7 @@ _AGAINST: Mapping[str, str] = {
     PART: "as many assisting sentences at random",
     COPIES: "unchanged copies of the same sentences",
     SPAN: "a plain tagger of spans",
+    **dict.fromkeys((f"{SELF_TRAIN}:{RANDOM}", f"{DISTANT}:{RANDOM}"), "as many random sentences"),
 }
 # {missing option: (what the arm needs it for, what the user should give)}
 _LACKS = {
@@ -89,7 +92,8 @@ class Arm:
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
     names: True if its taggers have the experiment's dictionary. first: name of another labelled corpus that its taggers
-    train on before L_C; "": none. reference: for a reference line, the kind of run that finds entities in the test
+    train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if its taggers learn from pseudo-labels of the
+    selection instead of MLM; "" otherwise. reference: for a reference line, the kind of run that finds entities in the test
     sets; "" for all others.
     """
 
@@ -112,6 +116,7 @@ class Arm:
     tagger: Mapping[str, object] = field(default_factory=dict, hash=False)
     names: bool = False
     first: str = ""
+    pseudo: str = ""
     reference: str = ""
 
     @property
@@ -127,12 +132,17 @@ class Arm:
     @property
     def pretrains(self) -> bool:
         """True if the arm runs MLM on any text."""
-        return self.task or bool(self.strategy) or (self.states and bool(self.source))
+        return self.adapts or (self.states and bool(self.source))
+
+    @property
+    def prepares(self) -> bool:
+        """True if a selection or MLM comes before its taggers, which a replicate then repeats too."""
+        return self.pretrains or bool(self.pseudo)
 
     @property
     def adapts(self) -> bool:
         """True if the arm fine-tunes the encoder that its MLM trained."""
-        return self.task or bool(self.strategy)
+        return self.task or (bool(self.strategy) and not self.pseudo)
 
     @property
     def chooses(self) -> bool:
@@ -147,7 +157,12 @@ class Arm:
     @property
     def needs(self) -> tuple[str, ...]:
         """Options of an experiment that the arm requires."""
-        wanted = {"task": self.adapts, "domain": self.strategy, "assisting": self.assisting, "dictionary": self.names}
+        wanted = {
+            "task": self.adapts or self.strategy,
+            "domain": self.strategy,
+            "assisting": self.assisting,
+            "dictionary": self.names,
+        }
         wanted |= {"sources" if self.states else "words": self.source, "transfer": self.first}
         return tuple(name for name, needed in wanted.items() if needed)
 
@@ -170,6 +185,8 @@ class Arm:
             return f"{PART}:{self.assisting:g}"
         if self.tagger:
             return SPAN
+        if self.pseudo:
+            return f"{self.pseudo}:{RANDOM}"
         return f"{COPIES}:{self.plain_name}" if self.rebuild in GROWS else ""
 
     @property
@@ -181,7 +198,7 @@ class Arm:
             return ("bilstm", "charcnn")
         if self.tagger:
             return ("encoder",) if self.control else ON_ENCODER  # on span taggers, this control would equal `none`
-        if self.names:
+        if self.names or self.pseudo:
             return ("encoder",)
         return ON_ENCODER if self.adapts or self.lpft or self.first else get_args(Network)
 
@@ -198,6 +215,20 @@ class Cell:
 
     def __str__(self) -> str:
         return f"{self.arm.name} {self.budget}".strip()
+
+
+def _pseudo(kind: str, summary: str) -> tuple[Arm, Arm]:
+    """Return the arm of a kind of pseudo-labels, and its control on random sentences."""
+    arm = Arm(
+        name=kind,
+        summary=summary,
+        strategy=DEFAULT_STRATEGY,
+        budget=PSEUDO,
+        pseudo=kind,
+        without="no sentences without labels",
+    )
+    other = f"{kind} on as many random sentences: the control that it must beat."
+    return arm, replace(arm, name=f"{kind}:{RANDOM}", summary=other, strategy=RANDOM, control=True)
 
 
 # DAPT reads every usable sentence of D_C: without leaks, near duplicates, and sentences that are too short or too long.
@@ -256,6 +287,12 @@ _FIXED: Mapping[str, Arm] = {
             summary="Names looked up, without training: those of the dictionary, or without one of the training set.",
             without="the tagger trained on the labels",
             reference="dictionary",
+        ),
+        *_pseudo(SELF_TRAIN, f"Labels that a first tagger gives to {int(PSEUDO):,} selected sentences, too."),
+        *_pseudo(
+            DISTANT,
+            f"First the names of the dictionary, or without one of the training set, in {int(PSEUDO):,} selected "
+            "sentences; then the labels.",
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(
@@ -528,7 +565,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 def against(cell: Cell) -> str:
     """Return a description of what a control adds; "" if the line is no control."""
-    return _AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
+    name = cell.arm.plain_name
+    return _AGAINST.get(name) or _AGAINST.get(name.partition(":")[0], "")
 
 
 def purpose(cell: Cell) -> str:

@@ -517,7 +517,7 @@ class ExperimentConfig(Config):
         own_labels = self.cross or self.multipliers
         # Drawing assisting sentences costs nothing, so their control draws once per seed even in a quick look.
         drawn = cell.arm.control and cell.arm.assisting
-        if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.pretrains or cell.arm.rebuild)):
+        if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.prepares or cell.arm.rebuild)):
             return (Replicate(draw=self.draw_seed, seeds=self.tagger_seeds),)
         return tuple(Replicate(draw=seed, seeds=self._of_seed(seed), number=i) for i, seed in enumerate(self.seeds, 1))
 

@@ -17,7 +17,7 @@ from core.bias.difficulty import DifficultyOptions
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ModelError
-from core.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
+from core.experiment.arms import AUGMENT, CONTROL, DISTANT, GROWS, PSEUDO, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
 from core.experiment.reference import KINDS
 from core.experiment.steps import CHECK, Stages, Step, in_order, lines
@@ -262,7 +262,17 @@ class Seconds:
             begun = self._read(self.firsts[arm.first])
             settings = own.training(begun.sentences).brief(config.transfer_epochs)
             first = estimate.first(speed, settings, seeds, train=begun, dev=dev)
+        if arm and arm.pseudo:
+            first = self._pseudo(arm, speed, own, seeds, train=read, dev=dev)
         return first + time.expected + (self._borrowed(cell, seeds) if cell else 0.0)
+
+    def _pseudo(self, arm: Arm, speed: Speed, own: TaggerSettings, seeds: int, *, train: Read, dev: Read) -> float:
+        domain = self.corpora["domain"]
+        n = min(int(PSEUDO), len(domain))
+        text = Read(sentences=n, pieces=n * self._pieces("domain") / len(domain))
+        distant = arm.pseudo == DISTANT
+        settings = own.training(n) if distant else own.training(train.sentences).planned(train.sentences)
+        return estimate.pseudo(speed, settings, seeds, train=train, unlabelled=text, dev=dev, distant=distant)
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
         """Return the estimates under a line's encoder of the axis; None if it has the experiment's own encoder."""

@@ -189,7 +189,7 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
         plans.append(config.model_copy(update={"taggers": SEVERAL}))
     for n in offered[:2]:
         update: dict[str, object] = {"seeds": _seeds(config, n), "looks": ()}
-        if cell.arm.pretrains or cell.arm.rebuild:
+        if cell.arm.prepares or cell.arm.rebuild:
             update |= {"repeat": "pipeline", "looks": LARGER[n]}
         plans.append(config.model_copy(update=update))
     return plans
@@ -230,7 +230,7 @@ def _is_quick(config: ExperimentConfig) -> bool:
     One of each cannot show that the claim beats its control.
     """
     cell = config.claimed
-    return bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
+    return bool(cell and config.repeat == "tagger" and cell.arm.prepares and arms.control(cell, config.cells))
 
 
 def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foretold:

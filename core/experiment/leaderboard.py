@@ -314,7 +314,7 @@ def _judgements(
             without=cell.arm.without,
             random=tables[str(controls[cell])] if cell in controls else None,
             control=arms.against(controls[cell]) if cell in controls else "",
-            single_pretraining=cell.arm.pretrains and not replicated[cell],
+            single_pretraining=cell.arm.prepares and not replicated[cell],
             none=baselines[cell],
             unit="replicates" if replicated[cell] else "seeds",
             unlearnt=unlearnt[cell],
@@ -416,7 +416,7 @@ def _row(
     each = [f1 for one in trained for f1 in one.dev.micro_f1]
     dev = [mean(each[first : first + line.taggers]) for first in range(0, len(each), line.taggers)]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
-    unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
+    unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.prepares)
     by_kind = {kind: seconds / 3600 for kind, seconds in durations.by_kind(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,
@@ -576,7 +576,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     by_cell = {line.cell: line for line in lines}
     control = arms.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or arms.baseline(claim, list(by_cell))]
-    quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
+    quick = control and claim.arm.prepares and not line.chains[0].replicate.number
     if quick or changed_of(line).too_few:
         return None
     seeds = collapsed_seeds(lines)

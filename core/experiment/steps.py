@@ -14,7 +14,7 @@ from core.bias.result import RebuildResult, read_edits
 from core.config import Config
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell, as_much_as, times
+from core.experiment.arms import CONTROL, DISTANT, NONE, RANDOM, SHARE, WHOLE, Arm, Cell, as_much_as, times
 from core.experiment.config import SPLITS, ExperimentConfig, HalvesConfig, Replicate, tokens_read
 from core.experiment.reference import KINDS
 from core.experiment.result import HalvesResult
@@ -328,7 +328,14 @@ class Stages:
         return (*task, *((read(select, SelectResult).corpus,) if select else ()))
 
     def finetune(
-        self, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Run | None, labels: Sequence[Run]
+        self,
+        cell: Cell,
+        replicate: Replicate,
+        part: Part,
+        *,
+        select: Run | None,
+        pretrain: Run | None,
+        labels: Sequence[Run],
     ) -> FinetuneConfig:
         """Return the options of a line's taggers on one part of L_C. labels: the runs behind its training set."""
         config = self.config
@@ -337,6 +344,8 @@ class Stages:
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
             options |= self.labels.assisting_options(cell, replicate, labels, part)
+        if cell.arm.pseudo and select:
+            options["unlabelled"] = read(select, SelectResult).corpus
         init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
         data = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
@@ -365,6 +374,8 @@ class Stages:
             options["dictionary"] = self.config.dictionary
         if arm.first:
             options |= self.first(arm)
+        if arm.pseudo == DISTANT:
+            options["distant"] = self.config.dictionary or (self.config.train,)
         return {**options, **arm.tagger}
 
 
@@ -538,7 +549,10 @@ def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces:
         select=chosen.get(cell),
         labels=labels,
         pretrain=pretrain,
-        tuned={part: _finetune(place, part, pretrain=pretrain, labels=labels[part]) for part in parts},
+        tuned={
+            part: _finetune(place, part, select=chosen.get(cell), pretrain=pretrain, labels=labels[part])
+            for part in parts
+        },
     )
 
 
@@ -614,7 +628,9 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
     )
 
 
-def _finetune(place: Place, part: Part, *, pretrain: Step | None, labels: tuple[Step, ...]) -> Step:
+def _finetune(
+    place: Place, part: Part, *, select: Step | None, pretrain: Step | None, labels: tuple[Step, ...]
+) -> Step:
     """Return the step that trains the taggers of a replicate; for a reference line, the step that replaces it."""
     cell, replicate = place.cell, place.replicate
     if kind := cell.arm.reference:
@@ -624,17 +640,26 @@ def _finetune(place: Place, part: Part, *, pretrain: Step | None, labels: tuple[
 
         return Step(kind=kind, cell=cell, replicate=replicate, needs=place.needs, options=found)
     label_steps = tuple(step for step in labels if step.kind != CHECK)
+    select = select if cell.arm.pseudo else None
+    before = tuple(filter(None, (select, pretrain)))
 
     def options(runs: Mapping[Step, Run]) -> Options:
-        encoder = runs[pretrain] if pretrain else None
-        learnt_from = [runs[step] for step in label_steps]
-        return options_of(place.within(runs).finetune(cell, replicate, part, pretrain=encoder, labels=learnt_from))
+        return options_of(
+            place.within(runs).finetune(
+                cell,
+                replicate,
+                part,
+                select=runs[select] if select else None,
+                pretrain=runs[pretrain] if pretrain else None,
+                labels=[runs[step] for step in label_steps],
+            )
+        )
 
     return Step(
         kind="finetune",
         cell=cell,
         replicate=replicate,
         part=part,
-        needs=(*place.needs, *((pretrain,) if pretrain else ()), *label_steps),
+        needs=(*place.needs, *before, *label_steps),
         options=options,
     )

@@ -21,6 +21,7 @@ from torchcrf import CRF
 Head = Literal["crf", "softmax", "memm"]
 # Logarithms may differ by this much before exponentials underflow in float64 (exp(-708) is about 1e-308).
 FARTHEST = 600.0
+IMPOSSIBLE = -1e5  # emission of a tag that a word cannot have; -inf would make differences of sums NaN
 PAIRS = 2**22  # `_pairs` computes at most this many values at once; each word has k x k
 
 
@@ -71,19 +72,33 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         for scores in self.parameters():
             torch.nn.init.zeros_(scores)
 
-    def loss(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        """Return the negative log-likelihood of each sentence, `(b,)`."""
+    def loss(self, emissions: Tensor, tags: Tensor, mask: Tensor, unknown: Tensor | None = None) -> Tensor:
+        """Return the negative log-likelihood of each sentence, `(b,)`.
+
+        unknown: `(b, l)`, True at words that may have any tag: the likelihood is that of all sequences with the tags of
+        the other words (Tsuboi et al. 2008). None: no such word. A `memm` must have none.
+        """
         if self.head == "softmax":
             chosen = emissions.log_softmax(-1).gather(-1, tags[..., None])[..., 0]
-            return -(chosen * mask).sum(1)
+            return -(chosen * (mask if unknown is None else mask & ~unknown)).sum(1)
         if self.head == "memm":
             begin, follow, _ = self._scores(self.constrained)
             before = torch.cat([begin.expand(len(tags), 1, -1), follow[tags[:, :-1]]], 1)  # the true tag before each
             chosen = (emissions + before).log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -chosen.masked_fill(~mask, 0.0).sum(1)
+        if unknown is not None:
+            return self._partial_loss(emissions, tags, mask, unknown)
         return NegativeLogLikelihood.apply(  # type: ignore[no-any-return, no-untyped-call]
             emissions, *self._scores(self.constrained), tags, mask, self._near(emissions)
         )
+
+    def _partial_loss(self, emissions: Tensor, tags: Tensor, mask: Tensor, unknown: Tensor) -> Tensor:
+        others = torch.ones_like(emissions, dtype=torch.bool).scatter(-1, tags[..., None], value=False)
+        possible = emissions.masked_fill(others & ~unknown[..., None], IMPOSSIBLE)
+        scores = self._scores(self.constrained)
+        # The scores of `possible` are too far apart for products of exponentials.
+        every = LogSum.apply(emissions, *scores, mask, self._near(emissions))  # type: ignore[no-untyped-call]
+        return every - LogSum.apply(possible, *scores, mask, False)  # type: ignore[no-any-return, no-untyped-call]
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor, *, constrained: bool | None = None) -> Tensor:
@@ -320,6 +335,39 @@ class NegativeLogLikelihood(torch.autograd.Function):
             pairs.to(follow.dtype),
             at_end.sum(0).to(end.dtype),
             None,
+            None,
+            None,
+        )
+
+
+class LogSum(torch.autograd.Function):
+    """Logarithm of the sum over all sequences, `(b,)`, with an explicit gradient: expected counts."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917  as torch calls it
+        ctx: Any, emissions: Tensor, begin: Tensor, follow: Tensor, end: Tensor, mask: Tensor, scaled: bool
+    ) -> Tensor:
+        of = sums(emissions.double(), mask, Scores(begin.double(), follow.double(), end.double()), scaled=scaled)
+        ctx.scaled = scaled
+        ctx.save_for_backward(emissions, begin, follow, end, mask, *of)
+        return of.total.to(emissions.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        emissions, begin, follow, end, mask, *saved = ctx.saved_tensors
+        of, counts = Sums(*saved), gradient.double()
+        shares = (of.ahead + of.behind).sub_(emissions).sub_(of.total[:, None, None]).exp_()
+        shares.mul_(counts[:, None, None]).masked_fill_(~mask[..., None], 0.0)
+        weights = counts[:, None] * mask[:, 1:]
+        pairs = _pairs(of, follow.double(), mask[:, 1:], weights, scaled=ctx.scaled)
+        last = mask.sum(1, keepdim=True) - 1
+        at_end = shares.gather(1, last[..., None].expand(-1, 1, len(end)))[:, 0]
+        return (
+            shares.to(emissions.dtype),
+            shares[:, 0].sum(0).to(begin.dtype),
+            pairs.to(follow.dtype),
+            at_end.sum(0).to(end.dtype),
             None,
             None,
         )

@@ -25,7 +25,7 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray
 from core.text.cut import Cut
 from core.text.schemes import decode, encode
-from core.text.sentence import Prediction, Sentence
+from core.text.sentence import Partial, Prediction, Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -64,6 +64,15 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
         assert not decode(tags, "bioes")[1], f"a training sentence's tags are not well-formed: {tags}"
         labels[row, : len(tags)] = torch.tensor([index[tag] for tag in tags], dtype=torch.int64)
     return labels
+
+
+def _unknown(sentences: Sequence[Sentence], length: int) -> Tensor:
+    """Return `(b, l)`, True at words of which the tag is unknown. length: words of the longest sentence."""
+    unknown = torch.zeros((len(sentences), length), dtype=torch.bool)
+    for row, sentence in enumerate(sentences):
+        if isinstance(sentence, Partial):
+            unknown[row, sorted(sentence.unknown)] = True
+    return unknown
 
 
 @contextmanager
@@ -150,11 +159,10 @@ class Tagger(nn.Module):
 
         sources: number of each sentence's corpus, 0 the primary one; for kinds that treat corpora differently.
         """
-        return {
-            "features": self.features(sentences),
-            "labels": labels_of(sentences, [self._index] * len(sentences)),
-            "weights": torch.tensor(weights or [1.0] * len(sentences)),
-        }
+        features, labels = self.features(sentences), labels_of(sentences, [self._index] * len(sentences))
+        if any(isinstance(sentence, Partial) for sentence in sentences):
+            features["unknown"] = _unknown(sentences, labels.shape[1])
+        return {"features": features, "labels": labels, "weights": torch.tensor(weights or [1.0] * len(sentences))}
 
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
@@ -163,8 +171,8 @@ class Tagger(nn.Module):
 
         num_items_in_batch: number of words in the whole optimizer step; None: the number of words in this batch.
         """
-        mask = labels != IGNORED
-        losses = self.crf.loss(self.emissions(features, tuple(labels.shape)), labels.clamp(min=0), mask)  # type: ignore[arg-type]
+        mask, emissions = labels != IGNORED, self.emissions(features, tuple(labels.shape))  # type: ignore[arg-type]
+        losses = self.crf.loss(emissions, labels.clamp(min=0), mask, features.get("unknown"))
         words = mask.sum() if num_items_in_batch is None else num_items_in_batch
         return {"loss": (losses * weights).sum() / words}
 
@@ -213,6 +221,23 @@ class Tagger(nn.Module):
         for rows, decoded in self._decoded(sentences, along, report or Silent()):
             doubts[rows] = -np.expm1(decoded[:, 0].numpy())
         return doubts
+
+    def named(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[FloatArray]:
+        """Return the probability that each word is part of an entity, one array `(words,)` per sentence.
+
+        It is the exact posterior under the chain at its temperature.
+        """
+        outside = self.tags.index("O")
+
+        def along(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
+            first, last = self.crf.posteriors(emissions, mask, torch.full_like(mask, outside, dtype=torch.int64))
+            return first + last
+
+        shares: list[FloatArray] = [np.zeros(len(sentence.tokens)) for sentence in sentences]
+        for rows, decoded in self._decoded(sentences, along, report or Silent()):
+            for row, log_outside in zip(rows, decoded.numpy(), strict=True):
+                shares[row] = -np.expm1(np.minimum(log_outside[: len(shares[row])], 0.0))
+        return shares
 
     def beliefs(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[tuple[float, ...]]:
         """Return the probability of each entity that the sentences are labelled with, by place; NaN for unknown types.

@@ -107,6 +107,8 @@ def card(
     data += [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
     data += [("dev", config.dev), *(("test", name) for name in config.test)]
     data += [("dictionary", name) for name in config.dictionary]
+    data += [("unlabelled", config.unlabelled)] if config.unlabelled else []
+    data += [("distant", name) for name in config.distant]
     corpora = [(role, job.corpus(name)) for role, name in data]
     tables = [
         _table(

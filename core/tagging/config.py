@@ -97,6 +97,19 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW renames a type of `first` to a type of the training set (PER=person); OLD= leaves the type out."
     )
+    unlabelled: str = option(
+        "",
+        "encoder: sentences without labels to learn from too, such as a selection, without those that are also in dev "
+        "or test. The tagger of the training set labels them, and another one learns from the entities that it is sure "
+        "of (self-training). It is used if its dev F1 is higher.",
+        corpus=True,
+    )
+    distant: tuple[str, ...] = option(
+        (),
+        "encoder: lists of names, as labelled corpora. A first tagger learns from their matches in `unlabelled` and "
+        "then from its own predictions there (distant supervision), and the tagger of the training set starts from it.",
+        corpus=True,
+    )
     assisting: str = option(
         "",
         "Assisting corpus: another labelled corpus to train on too, such as sentences that `skl` keeps.",
@@ -144,10 +157,32 @@ def check_network(config: FinetuneConfig) -> None:
         )
     if config.dictionary and config.network != "encoder":
         raise ConfigError(f"dictionary: works with the network encoder, not with {config.network}; choose encoder.")
+    _check_unlabelled(config)
     if own := {config.train, config.dev, *config.test} & set(config.dictionary):
         raise ConfigError(
             f"dictionary: {', '.join(sorted(own))} is also the training, dev or test set, so its names would be found "
             "too often; give a list of other names."
+        )
+
+
+def _check_unlabelled(config: FinetuneConfig) -> None:
+    if config.distant and not config.unlabelled:
+        raise ConfigError("distant: names are looked up in unlabelled sentences; give unlabelled too.")
+    if not config.unlabelled:
+        return
+    if config.network != "encoder" or config.head == "memm":
+        raise ConfigError(
+            "unlabelled: needs the network encoder with the head crf or softmax, whose loss can leave tags open; "
+            "choose these, or leave unlabelled out."
+        )
+    if config.assisting or config.first:
+        raise ConfigError("unlabelled: cannot be combined with assisting or first; give one of the three.")
+    if config.stages == "lpft":
+        raise ConfigError("unlabelled: its taggers are trained in one stage; choose joint, or leave unlabelled out.")
+    if held := {config.dev, *config.test} & set(config.distant):
+        raise ConfigError(
+            f"distant: {', '.join(sorted(held))} is also the dev or test set, so its names would be found too often; "
+            "give a list of other names."
         )
 
 

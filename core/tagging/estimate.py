@@ -30,7 +30,15 @@ from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.config import FinetuneConfig
 from core.training.mlm_settings import MlmSettings
-from core.training.settings import Settings, TaggerSettings, classify_preset
+from core.training.settings import (
+    MATCHED,
+    RELABELLED,
+    ROUNDS,
+    WEIGHTS,
+    Settings,
+    TaggerSettings,
+    classify_preset,
+)
 
 START = 3.0  # seconds to read, check and save everything but weights
 FORWARD = 1 / 3  # time of a forward pass, as a share of a training step
@@ -234,6 +242,27 @@ def first(speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Rea
     return seeds * (speed.load + settings.epochs * _epoch(speed, settings, train, dev))
 
 
+def pseudo(
+    speed: Speed, settings: Settings, seeds: int, *, train: Read, unlabelled: Read, dev: Read, distant: bool
+) -> float:
+    """Estimate the seconds of learning from pseudo-labels, once per seed, if no round is left out.
+
+    settings: of L_C from `planned`; with `distant`, for the unlabelled sentences.
+    """
+    labelling = ROUNDS * 2 * unlabelled.pieces * speed.b * FORWARD  # two passes
+    if distant:
+        trained = (MATCHED + ROUNDS * RELABELLED) * _epoch(speed, settings, unlabelled, dev)
+    else:
+        # Every step has a batch of L_C and one of pseudo-labels.
+        both = Read(
+            sentences=train.sentences, pieces=train.pieces + train.sentences * unlabelled.pieces / unlabelled.sentences
+        )
+        epochs = (len(WEIGHTS) + ROUNDS - 1) * math.ceil(settings.epochs / 2)
+        trained = epochs * _epoch(speed, settings, both, dev)
+    judged = (ROUNDS + 2) * dev.pieces * speed.b * FORWARD
+    return seeds * (labelling + trained + judged)
+
+
 def _epoch(speed: Speed, settings: Settings, train: Read, dev: Read) -> float:
     """Return the seconds of an epoch, with its score on dev."""
     trained = math.ceil(train.sentences / settings.batch_size) * speed.a + train.pieces * speed.b
@@ -333,6 +362,7 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
     before = config.training(len(other)).brief(config.first_epochs) if other else settings
     if other:
         steps += before.epochs * math.ceil(len(other) / before.batch_size)
+    text = library.find(config.unlabelled) if config.unlabelled else None
 
     def time(speed: Speed) -> Estimate:
         speed = speed.of_network(config.network)
@@ -346,6 +376,10 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
         stages, tested = 2 if config.stages == "lpft" else 1, [*map(read, tests)]
         own = tagger(speed, settings, seeds, train=learnt(train), dev=read(dev), tests=tested, stages=stages)
         extra = first(speed, before, seeds, train=learnt(other), dev=read(dev)) if other else 0.0
+        if text:
+            more = config.training(len(text)) if config.distant else settings
+            parts = {"train": read(train), "unlabelled": read(text), "dev": read(dev)}
+            extra = pseudo(speed, more, seeds, **parts, distant=bool(config.distant))
         return Estimate(expected=own.expected + extra, most=own.most + extra)
 
     return Work(steps=steps * seeds, models=5 + bool(other), texts=(train.fingerprint,), time=time)

@@ -6,7 +6,7 @@ Under torchrun, each process trains some of the seeds on a separate GPU.
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from core.assisting.skl import parse_map, renamed
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
+from core.dictionary.dictionary import resolved
 from core.errors import CorpusError, Unfinished
 from core.files import sync_all
 from core.importing.audit import learnable
@@ -54,15 +55,19 @@ from core.tagging.network import (
 )
 from core.terms import DECIDING
 from core.text.cut import Cut, learn
+from core.text.names import Dictionary
 from core.text.sentence import InContext, Sentence, in_context
 from core.training import saved_models as models
 from core.training.on_device import announce, on_device, rank
 from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from core.models.tagger import Tagger
     from core.training.finetune import Epochs
     from core.training.first import First
+    from core.training.pseudo import Stages
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _POLL = 0.5  # seconds
@@ -87,7 +92,8 @@ class Splits:
     types: types in the training set, the only ones that a tagger can learn. all_types: types in any split; all of them
     are scored. weights: factor of each training sentence in the loss. cut: rule by which the training set was
     tokenised. too_long: numbers of entities that a span tagger cannot find; None for other networks. first: sentences
-    of another corpus to train on first.
+    of another corpus to train on first. unlabelled: sentences without labels to learn from too. distant: names to find
+    in them; None for self-training.
     """
 
     train: list[Sentence]
@@ -101,6 +107,8 @@ class Splits:
     cut: Cut | None = None
     too_long: TooLong | None = None
     first: Sequence[Sentence] = ()
+    unlabelled: Sequence[Sentence] = ()
+    distant: Dictionary | None = None
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
@@ -163,7 +171,26 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         cut=learn(sentence.tokens for sentence in train),
         too_long=too_long,
         first=_first(config, job, seen) if config.first else (),
+        unlabelled=_unlabelled(config, job) if config.unlabelled else (),
+        distant=_distant(config, job, seen) if config.distant else None,
     )
+
+
+def _unlabelled(config: FinetuneConfig, job: Job) -> Sequence[Sentence]:
+    corpus = learnable(config.unlabelled, (config.dev, *config.test), job)
+    return [sentence for batch in corpus.batches() for sentence in batch if sentence.tokens]
+
+
+def _distant(config: FinetuneConfig, job: Job, types: Collection[str]) -> Dictionary:
+    """Return the names of the lists that have a type of the training set. Errors: CorpusError if there is none."""
+    lists = [job.corpus(mark) for mark in config.distant]
+    names = {key: type for key, type in resolved(lists)[0].items() if type in types}
+    if not names:
+        raise CorpusError(
+            f"{listed([each.name for each in lists])}: no name has a type of the training set "
+            f"({listed(sorted(types))}); import the list with one of these types."
+        )
+    return Dictionary(names)
 
 
 def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence[Sentence]:
@@ -208,7 +235,7 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
             f"Each epoch is scored on {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; the "
             "reported score uses all of them."
         )
-    first = _train_first(config, job, splits, seed) if splits.first else None
+    first = _begun(config, job, splits, seed)
     tagger = _network(config, job, splits, seed)
     if first:
         _begin_from(tagger, first)
@@ -216,6 +243,8 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
     if not seeds.place and seed == config.seeds[0]:
         _warn(config, job, splits, tagger)
     epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
+    if splits.unlabelled and not splits.distant:
+        epochs = _self_train(config, job, splits, tagger, epochs, seed=seed)
     seconds = epochs.seconds + (first.seconds if first else 0.0)
     job.context.stage(f"calibrating, seed {seed}")
     scale = fit_names(tagger, splits.dev, splits.all_types, job.context)
@@ -257,6 +286,55 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
         tagger.level_chains()
     tagger.cut = splits.cut
     return tagger
+
+
+def _begun(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First | None":
+    """Return the tagger that this seed starts from, trained on other labels; None if it starts from the encoder."""
+    if splits.first:
+        return _train_first(config, job, splits, seed)
+    return _train_distant(config, job, splits, splits.distant, seed) if splits.distant else None
+
+
+def _train_distant(config: FinetuneConfig, job: Job, splits: Splits, names: Dictionary, seed: int) -> "First":
+    from core.models.devices import release_memory
+    from core.training.pseudo import train_distant
+
+    job.context.stage(f"training on the names in {job.corpus(config.unlabelled).name} first, seed {seed}")
+    settings = config.training(len(splits.unlabelled))
+    alone = replace(splits, borrowed=Borrowed(assisting=[]))
+    first = train_distant(_stages(config, job, alone, seed), splits.types, names, splits.unlabelled, settings)
+    release_memory()
+    return first
+
+
+def _self_train(
+    config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", epochs: "Epochs", *, seed: int
+) -> "Epochs":
+    from core.training.pseudo import self_train
+
+    job.context.stage(f"learning from {job.corpus(config.unlabelled).name}, seed {seed}")
+    settings, stages = config.training(len(splits.train)), _stages(config, job, splits, seed)
+    return self_train(stages, tagger, epochs, train=splits.train, unlabelled=splits.unlabelled, settings=settings)
+
+
+def _stages(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Stages":
+    from core.training.pseudo import Stages
+
+    def made(weights: "Mapping[str, Tensor] | None") -> "tuple[Tagger, Callable[[], None]]":
+        tagger = _network(config, job, splits, seed)
+        if weights:
+            tagger.load_state_dict(weights)
+        return tagger, save_memory(config, tagger, seed)
+
+    return Stages(
+        made=made,
+        dev=splits.dev,
+        types=splits.all_types,
+        seed=seed,
+        folder=job.context.run.checkpoints / f"seed-{seed}",
+        report=job.context,
+        options={"saved": job.context.checkpoint},
+    )
 
 
 def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First":

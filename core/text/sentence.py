@@ -1,6 +1,6 @@
 """A sentence and its entities, labelled or predicted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from itertools import groupby, islice
@@ -84,6 +84,20 @@ class InContext(Sentence):
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partial(Sentence):
+    """A training sentence of which some tags are unknown (SOURCES.md, Pseudo-labels).
+
+    unknown: places of the tokens, outside of `entities`, that may have any tag.
+    """
+
+    unknown: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, own: Sentence, entities: tuple[Entity, ...], unknown: Iterable[int]) -> "Partial":
+        return cls(id=own.id, tokens=own.tokens, text=own.text, entities=entities, unknown=frozenset(unknown))
 
 
 def in_context(sentences: Sequence[Sentence], words: int) -> list[Sentence]:

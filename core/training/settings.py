@@ -20,6 +20,10 @@ JUDGES_LEAST, JUDGES_MOST = 150, 500
 CHAIN = 1e-2  # learning rate of the CRF: high, because a transition moves by about one rate per step, and steps are few
 MANY = 5000  # training sentences; Table 8 of Ma et al. 2023 has other epochs and batches for smaller corpora
 QUICK_STEPS = 1500  # `quick` ends with the epoch that reaches this number of optimizer steps
+# Pseudo-labels (`training.pseudo`):
+ROUNDS = 2
+WEIGHTS = (0.2, 1.0)  # of the loss on them in self-training; the first round chooses one by dev F1
+MATCHED, RELABELLED = 3, 2  # epochs on the names of lists, and on a teacher's labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

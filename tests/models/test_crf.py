@@ -367,3 +367,48 @@ def test_constrained_chain_predicts_only_legal_tags() -> None:
     softmax = chain(3, head="softmax")
     assert not any(scores.requires_grad for scores in softmax.parameters())
     assert torch.equal(softmax.viterbi(emissions, mask), emissions.argmax(-1))
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("unknown", [(), (0,), (1, 2), (0, 1, 2, 3)])
+def test_words_of_unknown_tag_may_have_any(way: None, unknown: tuple[int, ...], constrained: bool) -> None:
+    crf, emissions = chain(3, constrained=constrained), torch.randn(2, 4, 5, dtype=torch.double, requires_grad=True)
+    tags = torch.tensor([[0, 1, 3, 0], [4, 0, 0, 0]])  # O B E O, and S O with padding
+    mask, free = words_on([4, 2]), torch.zeros(2, 4, dtype=torch.bool)
+    free[0, list(unknown)] = True
+    by_hand = torch.zeros(2, dtype=torch.double)
+    for row, n in enumerate((4, 2)):
+        paths, scores = every_path_scores(crf, emissions[row, :n])
+        right = [
+            i
+            for i, path in enumerate(paths)
+            if all(free[row, at] or tag == tags[row, at] for at, tag in enumerate(path))
+        ]
+        by_hand[row] = scores.logsumexp(0) - scores[right].logsumexp(0)
+    expected = torch.autograd.grad(by_hand.sum(), [emissions, *crf.parameters()])
+    loss = crf.loss(emissions, tags, mask, free)
+    assert loss.detach() == pytest.approx(by_hand.detach(), abs=1e-9)
+    for got, wanted in zip(torch.autograd.grad(loss.sum(), [emissions, *crf.parameters()]), expected, strict=True):
+        assert torch.allclose(got, wanted, atol=1e-9)
+
+
+def every_path_scores(crf: LinearChain, emissions: Tensor) -> tuple[list[tuple[int, ...]], Tensor]:
+    """Return every tag sequence, and their scores as a function of the weights, for autograd."""
+    begin, follow, end = crf._scores(crf.constrained)
+    paths = list(itertools.product(range(len(crf.tags)), repeat=len(emissions)))
+    scores = [
+        begin[path[0]]
+        + end[path[-1]]
+        + sum((follow[a, b] for a, b in itertools.pairwise(path)), torch.tensor(0.0))
+        + sum(emissions[i, tag] for i, tag in enumerate(path))
+        for path in paths
+    ]
+    keep = [i for i, score in enumerate(scores) if math.isfinite(score.item())]
+    return [paths[i] for i in keep], torch.stack([scores[i] for i in keep])
+
+
+def test_softmax_leaves_words_of_unknown_tag_out() -> None:
+    crf, emissions = chain(head="softmax"), torch.randn(1, 3, 5, dtype=torch.double)
+    tags, mask = torch.tensor([[0, 4, 0]]), words_on([3])
+    some = crf.loss(emissions, tags, mask, torch.tensor([[False, True, False]]))
+    assert some == pytest.approx(crf.loss(emissions[:, ::2], tags[:, ::2], words_on([2])))

@@ -37,7 +37,7 @@ FIRST = {"B100": ("bc5cdr", "pubmed"), "C100": ("conll2003", "news")}  # ground:
 KINDS = ("pubmed", "news", "legal", "reviews")
 INSIDE, OUTSIDE = 20_000, 20_000  # sentences of D_C: of the domain's kind, and of each other kind
 GROUNDS = ("crossner-ai", "crossner-literature", "crossner-music", *FIRST)
-LINES = ("none", "random", "classifier", "transfer", "dictionary")
+LINES = ("none", "random", "classifier", "transfer", "dictionary", "distant", "self-train")
 
 
 def corpora(ground: str, folder: Path, *, small: bool) -> dict[str, str]:
