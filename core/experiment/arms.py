@@ -93,8 +93,8 @@ class Arm:
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
     names: True if its taggers have the experiment's dictionary. first: name of another labelled corpus that its taggers
     train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if its taggers learn from pseudo-labels of the
-    selection instead of MLM; "" otherwise. reference: for a reference line, the kind of run that finds entities in the test
-    sets; "" for all others.
+    selection instead of MLM; "" otherwise. reference: for a reference line, the kind of run that finds entities in the
+    test sets; "" for all others.
     """
 
     name: str

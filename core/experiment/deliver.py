@@ -297,6 +297,8 @@ def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
         "transfer": "labels to train on first",
         "gazetteer": "a list of names",
         "dictionary": "a list of names",
+        "distant": "a list of names",
+        "unlabelled": "sentences to learn from without labels",
     }
     role = role.partition(".")[0]
     sentences = 0

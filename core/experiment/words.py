@@ -87,6 +87,8 @@ _NAMES = {
     "span": "spans in place of words",
     "miner": "similar states for all names of a type",
     "none+dictionary": "lists of names that it sees",
+    "self-train": "sentences that a first tagger labelled",
+    "distant": "sentences in which names of lists were found",
     "dictionary": "looking names up",
 }
 _HEADS = {
@@ -102,6 +104,7 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "highc2low": _COPIES,
     "lm": ("training it on the source", "the unchanged language model"),
     "miner": ("comparing names", "a plain span tagger"),
+    **dict.fromkeys(("self-train", "distant"), ("selecting these sentences", "as many random sentences")),
 }
 FOUND = ("shown", "worse")  # ends of a plan that found a difference
 _TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."

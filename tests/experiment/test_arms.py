@@ -188,7 +188,7 @@ def test_each_size_of_a_source_has_variants_and_sizes_are_nested(
     assert set(small.ids().tolist()) < set(large.ids().tolist())
     assert [stages.source(cell) for cell in config.cells[4:]] == [large, small]
     replicate = config.replicates(config.cells[3])[0]
-    tuned = stages.finetune(config.cells[3], replicate, (0, 0), pretrain=None, labels=())
+    tuned = stages.finetune(config.cells[3], replicate, (0, 0), select=None, pretrain=None, labels=())
     assert tuned.vectors == small.fingerprint
     assert str(arms.control(config.cells[4], config.cells)) == "states"
     timed = Seconds(config, TIMED, {each.name: each for each in facade_corpora.listed()}, [corpora.find("law")])

@@ -54,7 +54,7 @@ def tuned(home: Path, **options: Any) -> dict[str, FinetuneConfig]:
     config, _ = planned(home, **{**TRANSFER, **options})
     stages = Stages(config, Working(home, Silent(), KINDS))  # type: ignore[arg-type]
     return {
-        f"{cell} {part[0] or ''}".strip(): stages.finetune(cell, replicate, part, pretrain=None, labels=())
+        f"{cell} {part[0] or ''}".strip(): stages.finetune(cell, replicate, part, select=None, pretrain=None, labels=())
         for cell in config.cells
         for replicate in config.replicates(cell)[:1]
         for part in stages.parts(cell, replicate)

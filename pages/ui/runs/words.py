@@ -30,6 +30,8 @@ PARTS = {
     "gazetteer": "its list of names",
     "primary": "the primary corpus",
     "assisting": "the assisting corpus",
+    "unlabelled": "the sentences without labels",
+    **dict.fromkeys(("dictionary", "distant"), "a list of names"),
     **dict.fromkeys(("first", "transfer"), "the corpus to train on first"),
 }
 

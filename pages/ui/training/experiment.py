@@ -40,6 +40,10 @@ PLAIN = {
     "lpft": "The last layer first, then the whole tagger",
     "dictionary": "Lists of names alone, or the names of the training set; no training",
     "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
+    "self-train": "2,000 selected sentences too, with the labels that a first tagger is sure of",
+    "self-train:random": "The same on random sentences: the baseline of self-train",
+    "distant": "First the names of lists found in 2,000 selected sentences, then your labels",
+    "distant:random": "The same on random sentences: the baseline of distant",
     "span": "A type for every span of up to four words: the baseline of miner",
     "miner": "The span tagger, also trained to represent names of one type alike",
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
@@ -298,7 +302,7 @@ def _further() -> dict[str, Any]:
             aside = "shown beside the test set, in no verdict"
             also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
             dictionary = several(
-                "Lists of names for the variants dictionary and none+dictionary",
+                "Lists of names for the variants dictionary, none+dictionary and distant",
                 "training.experiment.dictionary",
                 "Labelled corpora, not the training set; `python -m core dictionary --list FILE=TYPE` imports a list.",
                 labelled=True,

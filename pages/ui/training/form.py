@@ -242,10 +242,27 @@ def _finetune() -> dict[str, Any] | None:
     if not (picked["train"] and picked["dev"]):
         st.info("Pick a training set, and a dev set, which decides when training stops.")
         return None
-    own = ("train", "dev", "test", "init", "seeds", "first", "first_epochs", "type_map")
+    own = ("train", "dev", "test", "init", "seeds", "first", "first_epochs", "type_map", "unlabelled", "distant")
     test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))
-    begun = {"init": init, "seeds": seeds, **_first()}
+    begun = {"init": init, "seeds": seeds, **_first(), **_unlabelled()}
     return {**picked, "test": test, **begun, **settings("finetune", own, tuple(PRESETS))}
+
+
+def _unlabelled() -> dict[str, Any]:
+    """Ask for sentences without labels to learn from too; return {} if none are picked."""
+    with st.expander("Sentences without labels too", icon=":material/auto_awesome:"):
+        st.caption(
+            "A first tagger labels these sentences, and a second one learns from the names that it is sure of. It is "
+            "used only if it does better on the dev set. With lists of names, a tagger learns from their matches first."
+        )
+        left, right = st.columns(2)
+        with left:
+            text = corpus_picker("Sentences, such as a selection", "training.finetune.unlabelled", None)
+        with right:
+            lists = several(
+                "Lists of names", "training.finetune.distant", "imported as labelled corpora", labelled=True
+            )
+    return {"unlabelled": text, "distant": lists} if text else {}
 
 
 def _first() -> dict[str, Any]:

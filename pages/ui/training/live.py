@@ -25,6 +25,7 @@ from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.view import Metric
 from core.training.saved_models import PretrainResult
+from core.training.settings import ROUNDS, WEIGHTS
 from pages.ui.frame import guard
 from pages.ui.project import page_link
 from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
@@ -42,7 +43,13 @@ SMALL = {
     "gpu_used_gb": "GPU memory in use (GB)",
     "gpu_busy": "GPU busy (%)",
 }
-STAGES = {"": "", "head": "the head alone", "first": "on the first corpus"}  # earlier stages of a tagger's training
+STAGES = {  # other stages of a tagger's training
+    "": "",
+    "head": "the head alone",
+    "first": "on the first corpus",
+    "distant": "on the names of lists",
+    **{f"student{number}": f"on pseudo-labels, {number}" for number in range(1, len(WEIGHTS) + ROUNDS)},
+}
 LOSSES = {f"{stage}_loss".lstrip("_"): words or "training" for stage, words in STAGES.items()}
 SCORES = {f"{stage}_dev_f1".lstrip("_"): words for stage, words in STAGES.items()}
 CURVES = {**SMALL, **HELD_OUT, "loss": "Training loss", "dev_f1": terms.DECIDING.named}
