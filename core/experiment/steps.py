@@ -283,6 +283,8 @@ class Stages:
             options["train"] = config.gazetteer
         options["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
+        if arm.pseudo:  # a small D_C can have fewer
+            budget = str(min(int(budget), len(self.job.corpus(config.domain))))
         if alike:
             tokens = round(times * read(alike, SelectResult).tokens)
             # A multiple can exceed the size of D_C.

@@ -10,7 +10,7 @@ from core.kind import plan
 from core.kinds import KINDS
 from core.paths import home as home_of
 from core.runs import Run
-from core.tagging import finetune as run_module
+from core.tagging import evaluations
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed, _finetune
 from core.text.sentence import Sentence
@@ -102,13 +102,17 @@ def test_run_resumes_with_the_same_predictions(parts: dict[str, Any], monkeypatc
     def found(run: Run) -> str:
         return (run.artifacts / "predictions-dev-1.jsonl").read_text(encoding="utf-8")
 
-    calm, options, real = executed("finetune", parts["data"]), {**parts["data"], "seeds": (1, 2)}, run_module.asdict
+    calm, options, real = (
+        executed("finetune", parts["data"]),
+        {**parts["data"], "seeds": (1, 2)},
+        evaluations.write_outcome,
+    )
 
     def die(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr(run_module, "asdict", die)  # after all stages of the first seed
+    monkeypatch.setattr(evaluations, "write_outcome", die)  # after all stages of the first seed
     with pytest.raises(Killed):
         executed("finetune", options)
-    monkeypatch.setattr(run_module, "asdict", real)
+    monkeypatch.setattr(evaluations, "write_outcome", real)
     assert found(executed("finetune", options)) == found(calm)
