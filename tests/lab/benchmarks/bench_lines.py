@@ -1,6 +1,7 @@
 """What would the hour have bought? All lines that need no download, side by side on one ground.
 
-    python -m tests.lab.benchmarks.bench_lines GROUND [--arms none transfer ...] [--seeds 1 2 3 4 5] [--plan-only] [--home DIR]
+    python -m tests.lab.benchmarks.bench_lines GROUND [--arms none transfer ...] [--seeds 1 2 3 4 5] [--plan-only] [--packages DIR]
+        --home DIR
 
 Grounds: crossner-ai, crossner-literature, crossner-music (100 training sentences), B100 and C100 (the first 100 training
 sentences of bc5cdr and conll2003, and the first 400 of dev). T_C: the text of train and dev. D_C: for CrossNER that of
@@ -9,7 +10,7 @@ S_C of 2,500 sentences for pre-training. The labels for `transfer` are 3,000 sen
 
 One experiment with all lines, as a user would run it: prints the planned time, the time that it took, the leaderboard
 with its sentence on the cheapest way, and a JSON line with the counts of every tagger (lines.jsonl holds those in
-RESULTS.md). --plan-only: times the machine and prints the planned time. The same --home resumes, also with more --arms.
+RESULTS.md). --packages: for B100, the lists of bench_dictionary instead of the names of the training set. --plan-only: times the machine and prints the planned time. The same --home resumes, also with more --arms.
 Takes hours on two cores. For a rehearsal: --encoder tiny --seeds 1 --small.
 """
 
@@ -29,7 +30,7 @@ from core.projects import runs
 from core.projects.home import library, store
 from core.shown import duration
 from core.text.sentence import Sentence
-from tests.lab.benchmarks import bench_ner, bench_transfer
+from tests.lab.benchmarks import bench_dictionary, bench_ner, bench_transfer
 from tests.lab.benchmarks.bench_worth import write_corpora
 from tests.lab.benchmarks.data import DATA
 
@@ -92,7 +93,9 @@ def options(given: argparse.Namespace, folder: Path) -> dict[str, object]:
     named = {"transfer": f"transfer:{library().find(other).name}"}
     renamed = [pair.split("=")[::-1] for pair in bench_transfer.TYPES]
     types = bench_transfer.TYPES if given.ground != "C100" else tuple("=".join(pair) for pair in renamed)
+    lists = {"dictionary": bench_dictionary.stored_lists(given.packages)} if given.packages else {}
     return {
+        **lists,
         **corpora(given.ground, folder, small=given.small),
         "arms": tuple(named.get(arm, arm) for arm in given.arms),
         "transfer": (other,),
@@ -113,6 +116,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--plan-only", action="store_true")
+    parser.add_argument("--packages", type=Path)
     parser.add_argument("--home", type=Path, required=True)
     given = parser.parse_args()
     os.environ["WINNOW_HOME"] = str(given.home)
