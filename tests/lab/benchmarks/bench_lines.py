@@ -10,7 +10,8 @@ S_C of 2,500 sentences for pre-training. The labels for `transfer` are 3,000 sen
 
 One experiment with all lines, as a user would run it: prints the planned time, the time that it took, the leaderboard
 with its sentence on the cheapest way, and a JSON line with the counts of every tagger (lines.jsonl holds those in
-RESULTS.md). --packages: for B100, the lists of bench_dictionary instead of the names of the training set. --plan-only: times the machine and prints the planned time. The same --home resumes, also with more --arms.
+RESULTS.md). --packages: for B100, the lists of bench_dictionary instead of the names of the training set. --plan-only:
+times the machine and prints the planned time. The same --home resumes, also with more --arms.
 Takes hours on two cores. For a rehearsal: --encoder tiny --seeds 1 --small.
 """
 
