@@ -15,9 +15,9 @@ arm without an entry. An entry sets `without`, because sentences about the verdi
 - for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
 
 To add a reference line, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
-evaluation and predictions per test set. Add an entry here with `reference`, the name of that kind. The options of
-the run, its seconds and its words are an entry of `KINDS` in `experiment/reference.py`. Leaderboard, tables, report,
-pages, swapped halves, resume and Ray need nothing else (`tests/experiment/test_every_arm.py`).
+evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`; its arm is made from
+that. Leaderboard, tables, report, pages, swapped halves, resume and Ray need nothing else
+(`tests/experiment/test_every_arm.py`).
 """
 
 import math
@@ -29,6 +29,7 @@ from typing import get_args
 from core.bias.rebuild import Method, RebuildOptions
 from core.config import Budget
 from core.errors import ConfigError
+from core.experiment.reference import KINDS
 from core.models.networks import ON_ENCODER, Network
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.tagging.config import check_settings
@@ -94,7 +95,7 @@ class Arm:
     names: True if its taggers have the experiment's dictionary. first: name of another labelled corpus that its taggers
     train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if its taggers learn from pseudo-labels of the
     selection instead of MLM; "" otherwise. reference: for a reference line, the kind of run that finds entities in the
-    test sets; "" for all others.
+    test sets; "" for all others. value: of a reference line, such as the folder of zero-shot:FOLDER.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Arm:
     first: str = ""
     pseudo: str = ""
     reference: str = ""
+    value: str = ""
 
     @property
     def plain_name(self) -> str:
@@ -231,6 +233,14 @@ def _pseudo(kind: str, summary: str) -> tuple[Arm, Arm]:
     return arm, replace(arm, name=f"{kind}:{RANDOM}", summary=other, strategy=RANDOM, control=True)
 
 
+def _reference(kind: str, value: str = "") -> Arm:
+    line = KINDS[kind]
+    value = line.normal(value)
+    name = f"{kind}:{value}" if value else kind
+    without = "the tagger trained on the labels"
+    return Arm(name=name, summary=line.summary(value), without=without, reference=kind, value=value)
+
+
 # DAPT reads every usable sentence of D_C: without leaks, near duplicates, and sentences that are too short or too long.
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
@@ -282,12 +292,7 @@ _FIXED: Mapping[str, Arm] = {
             without="no dictionary",
             names=True,
         ),
-        Arm(
-            name=DICTIONARY,
-            summary="Names looked up, without training: those of the dictionary, or without one of the training set.",
-            without="the tagger trained on the labels",
-            reference="dictionary",
-        ),
+        *(_reference(kind) for kind, line in KINDS.items() if not line.value),
         *_pseudo(SELF_TRAIN, f"Labels that a first tagger gives to {int(PSEUDO):,} selected sentences, too."),
         *_pseudo(
             DISTANT,
@@ -378,6 +383,10 @@ def _rebuild(name: str, value: str) -> Arm:
     return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="the labels as they are")
 
 
+def _valued_reference(name: str, value: str) -> Arm:
+    return _reference(name.partition(":")[0], value)
+
+
 _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "vectors": ("SOURCE", _vectors),
     "lm": ("SOURCE", _lm),
@@ -387,6 +396,7 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     COPIES: ("ARM", _copies),
     **dict.fromkeys((BASE, *(f"{BASE}+{bin}" for bin in BINS)), ("SIZE", _base)),
     **{method: ("RATE", _rebuild) for method in get_args(Method) if method != AUGMENT},
+    **{kind: (line.value, _valued_reference) for kind, line in KINDS.items() if line.value},
 }
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 from core.experiment.arms import DICTIONARY, ENCODER, NAMES, NONE, RANDOM, find
+from core.experiment.reference import KINDS
 from core.experiment.result import ArmRow, Cheapest, ExperimentResult, nothing_learnt, tables
 from core.experiment.words import line_name
 from core.runs import durations
@@ -163,11 +164,11 @@ def _seconds(row: ArmRow, store: RunStore) -> float:
 def _missing(others: Sequence[ArmRow]) -> list[str]:
     """Return what the experiment did not compare, in words. No line measures further labels."""
     names = [row.arm for row in others]
-    listed = {NAMES, DICTIONARY} & {*names}
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
     missing = ["more labels"] if borrowed else ["more labels", "labels of another corpus"]
     missing += [] if any(row.pretrain_run for row in others) else ["pre-training"]
-    missing += [] if listed else ["a list of names"]
+    found = {row.reference for row in others} | ({DICTIONARY} if NAMES in names else set())
+    missing += [line.noun for kind, line in KINDS.items() if kind not in found]
     missing += [] if any(f" {ENCODER}" in name for name in names) else ["another encoder"]
     return missing
 

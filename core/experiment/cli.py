@@ -162,12 +162,13 @@ class ExperimentProgress:
 
 def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
     """Return a line per variant, the total, and a shorter plan if there is one."""
-    lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
-    total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
+    wide = max(32, *map(len, planned.lines))
+    lines = [f"{name:<{wide}} {duration(took) if took else 'finished':>9}" for name, took in planned.lines.items()]
+    total = f"{'together':<{wide}} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
     if planned.at_once > 1:
-        lines.append(f"{f'with {planned.at_once} cards at once':<32} {duration(planned.wall):>9}")
+        lines.append(f"{f'with {planned.at_once} cards at once':<{wide}} {duration(planned.wall):>9}")
     fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
-    offer = [f"{fewer:<32} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
+    offer = [f"{fewer:<{wide}} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
     return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk", *offer]
 
 

@@ -20,7 +20,9 @@ from core.encoders.vectors import find_import
 from core.errors import ConfigError
 from core.experiment import arms
 from core.experiment.arms import Cell, claimed, find
+from core.experiment.reference import KINDS, options_of
 from core.kind import Options
+from core.llm.llm import LlmConfig, LlmOptions
 from core.models.encoder import EncoderOptions
 from core.models.networks import ON_ENCODER
 from core.paths import home
@@ -43,6 +45,7 @@ _STAGES: dict[str, type[Config]] = {
     "rebuild": RebuildOptions,
     "skl": SklOptions,
     "vectors": WvvOptions,
+    "llm": LlmOptions,
 }
 
 
@@ -198,14 +201,17 @@ class ExperimentConfig(Config):
     transfer_epochs: int = option(2, "Epochs on such a corpus; the weights of the last one are kept.", ge=1, le=100)
     type_map: tuple[str, ...] = option(
         (),
-        "OLD=NEW renames a type of the assisting or transfer corpora to a type of the labels (PER=person); OLD= drops "
-        "the type.",
+        "OLD=NEW renames a type of the assisting or transfer corpora, or of a ready model, to a type of the labels "
+        "(PER=person); OLD= drops the type.",
     )
     dictionary: tuple[str, ...] = option(
         (),
         "Lists of names, as labelled corpora, for the variants dictionary and none+dictionary. Without a list, the "
         "variant dictionary looks up the names of the training set.",
         corpus=True,
+    )
+    llm: Options = option(
+        {}, "Further options of the variants llm:MODEL@ADDRESS: {examples: 8}, or allow_host for another computer."
     )
     gazetteer: str = option(
         "", "Corpus with the names that the variant gazetteer looks for, instead of train.", corpus=True
@@ -220,21 +226,24 @@ class ExperimentConfig(Config):
     )
 
     imports: tuple[str, ...] = option((), "Runs that imported the word vectors.", hidden=True)
-    weights: str = option("", "Hash of the encoder.", hidden=True)
+    weights: str = option("", "Hashes of the encoders and ready models.", hidden=True)
     edition: str = option("", "Edition of the analysis and of the methods that rebuild labels.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the encoders' hashes, the edition of rebuilding methods, and the imported vectors.
+        """Return the options with the hashes of encoders and ready models, the edition of rebuilding methods, and the
+        imported vectors.
 
-        Errors: ModelError if an encoder is not here and may not be fetched; ConfigError for an unknown import, and for
-        a dictionary that is held-out text under another name; CorpusError if a dictionary is missing.
+        Errors: ModelError if an encoder is not here and may not be fetched, or if a ready model cannot be used;
+        PathError if that may not be read; ConfigError for an unknown import, and for a dictionary that is held-out text
+        under another name; CorpusError if a dictionary is missing.
         """
         self._check_names(lambda name: Library(home()).find(name).fingerprint)
         named = (
             EncoderOptions(encoder=name, allow_download=self.allow_download).settled()
             for name in (self.encoder, *self.encoders)
         )
-        weights = " ".join(options.weights for options in named).strip()
+        ready = (str(line.settled().model_dump().get("weights", "")) for line in self.references.values())
+        weights = " ".join([*(options.weights for options in named), *ready]).strip()
         methods = {arms.find(name).rebuild for name in self.arms}
         # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
@@ -372,7 +381,26 @@ class ExperimentConfig(Config):
         self._check_looks()
         self._check_cross()
         self._check_names()
+        _ = self.references  # an error of one is an error of the experiment
         return self
+
+    @property
+    def references(self) -> dict[str, Config]:
+        """{name of a reference line: options of its run}. Errors: ConfigError, also for a host that is not allowed."""
+        found = dict[str, Config]()
+        for arm in map(arms.find, self.arms):
+            if kind := arm.reference:
+                try:
+                    found[arm.name] = KINDS[kind].kind.config.parse(options_of(kind, arm.value, self))
+                except ConfigError as error:
+                    raise ConfigError(f"arms: {arm.name}: {error}") from error
+        return found
+
+    @property
+    def hosts(self) -> list[str]:
+        """Other computers that the reference lines send sentences to."""
+        asked = [line.settled() for line in self.references.values() if isinstance(line, LlmConfig)]
+        return sorted({line.allow_host for line in asked if line.allow_host})
 
     def _check_names(self, of: Callable[[str], str] = str) -> None:
         """Refuse lists of names that are held-out text, or that taggers with a dictionary are trained on.

@@ -153,9 +153,13 @@ class Seconds:
             case "finetune":
                 seconds = self.finetune(step.part[0], step.cell, step.replicate)
             case kind if kind in KINDS:
-                names = self.dictionary or [self.corpora["train"]]
-                seconds = KINDS[kind].seconds(names, (self.corpora["test"], *self.also_test))
+                seconds = KINDS[kind].seconds(step.cell.arm.value, self)
         return seconds
+
+    @property
+    def tested_tokens(self) -> int:
+        """Number of tokens of all test sets."""
+        return sum(corpus.n_tokens for corpus in (self.corpora["test"], *self.also_test))
 
     def select(self, cell: Cell, replicate: Replicate) -> float:
         """Return the seconds of a selection.

@@ -39,6 +39,7 @@ from core.experiment.results import (
     corpus_name,
     finding,
     missing,
+    sent_to,
     study_board,
     unfound_types,
     weakest_type,
@@ -201,6 +202,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
         "version": run.manifest.versions.get("winnow", __version__),
         "missing": missing(run_id),
         "overruled": overruled(run),
+        "sent_to": sent_to(run_id),
     }
     if run.manifest.kind == "study":
         document = study_document(StudyReport(result=study_board(run_id), **reported), cover)

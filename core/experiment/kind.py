@@ -20,12 +20,14 @@ from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment import leaderboard, tables
+from core.experiment.arms import find
 from core.experiment.cheapest import cheapest
 from core.experiment.config import ExperimentConfig, HalvesConfig
 from core.experiment.cost import Clock, at_once, calibration_options, cost
 from core.experiment.foresight import foretold
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
 from core.experiment.ledger import earlier_analyses
+from core.experiment.reference import KINDS
 from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write_halves
 from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
 from core.importing.audit import Flagging
@@ -90,13 +92,20 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
 
 
 def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
-    """Make or find the runs, block by block, until the planned test ends the experiment."""
+    """Make or find the runs, block by block, until the planned test ends the experiment.
+
+    Errors: those of `ReferenceKind.check` for a reference line that could not run now, before any other step.
+    """
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
     others = {
         encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
         for encoder in config.encoders
     }
     priced = cost(config, measured, job.home, job.kinds, others)
+    left = {step.line for step in priced.steps if not step.finished}
+    for name, options in config.references.items():
+        if name in left:  # a server may be off, and a folder gone, once the line is finished
+            KINDS[find(name).reference].check(options, job)
     stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
@@ -129,12 +138,13 @@ Begins = Callable[[Step, int], None]  # called when a step starts, with the numb
 def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
     """Make or find the runs of `steps`, which are in order, and add them to `runs`.
 
-    This process makes them one by one. With `--on` a cluster, or `ray` on several cards, it makes only the splits
-    and the selections, whose chunks Ray computes. Then Ray runs every other step in its own process.
+    This process makes them one by one. With `--on` a cluster, or `ray` on several cards, it makes only the splits,
+    the selections, whose chunks Ray computes, and the reference lines, whose folders and servers may be on this machine
+    only. Then Ray runs every other step in its own process.
     """
     on = Where.asked().on
     alone = on == LOCAL or (on == "ray" and at_once() == 1)
-    here = [step for step in steps if alone or step.kind in ("halves", "select")]
+    here = [step for step in steps if alone or step.kind in ("halves", "select", *KINDS)]
     for step in here:
         options = step.options(runs)
         if step.kind != CHECK:

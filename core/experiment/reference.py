@@ -1,47 +1,71 @@
 """Reference lines of an experiment: other ways to find the entities of its test sets, without training a tagger.
 
-A reference line is a line of the leaderboard (`arms.py`) whose evaluation comes from a run of one of `KINDS`. Finished
-runs of these kinds that were started alone are listed beside the leaderboard of an experiment with the same test set.
+A reference line is a line of the leaderboard whose evaluation comes from a run of one of `KINDS`. An entry of `KINDS`
+says all that is special about such a line: `arms.py` makes its arm, `config.py`, `steps.py` and `cost.py` its run. The
+name of the arm is the kind's name or, with a value, NAME:VALUE. Finished runs of these kinds that were started alone
+are listed beside the leaderboard of an experiment with the same test set (`results.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from core.corpora.corpus import Corpus
 from core.corpora.library import Library
+from core.dictionary import dictionary
 from core.dictionary.dictionary import DictionaryResult
-from core.experiment.arms import NONE, Arm
-from core.experiment.config import ExperimentConfig
-from core.experiment.result import ArmRow, Reference, by_replicate, tables
-from core.kind import Options
+from core.errors import ConfigError
+from core.kind import Job, Kind, Options
+from core.llm import llm
+from core.llm.addresses import parsed
+from core.llm.llm import LlmOptions, LlmResult
+from core.models.model_files import weights
+from core.paths import home
 from core.runs import result
 from core.runs.store import Run, RunStore
 from core.shown import count, listed
-from core.stats.bootstrap import compare_line
-from core.tagging import evaluations
 from core.tagging.estimate import START
+from core.zero_shot import zero_shot
+from core.zero_shot.folders import folder_of
+from core.zero_shot.zero_shot import ZeroShotResult
+
+if TYPE_CHECKING:
+    from core.experiment.config import ExperimentConfig
+    from core.experiment.cost import Seconds
 
 READ_NAMES, LOOK_UP = 3e-6, 1e-5  # seconds per token of the lists; of the test sets, with the scoring
+ANSWER = 2.0  # seconds per sentence of a language model that has not answered here yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceKind:
-    """A kind of run that can be a reference line.
+    """A kind of run that can be a reference line. Functions get the value of its arm, "" if there is none.
 
-    options: returns the options of its run for an arm of an experiment, or of one of its halves, without the test sets.
-    seconds: estimates its time from the lists of names (the training set without any) and the test sets. doing: what it
-    does, in words for the progress of an experiment. about: describes a finished run.
+    kind: the kind of run, with the option `test` and the artifacts of `dictionary`. value: word for the value, such as
+    FOLDER; "" for an arm without one. normal: returns a value in its only spelling. summary: describes the arm. named:
+    names the method in a sentence. noun: what an experiment without such a line lacks.
+    options: returns the options of its run for an experiment, or one of its halves, without the test sets. seconds:
+    estimates its time. doing: what it does, in words for the progress of an experiment. check: raises an error if the
+    run, given by its options, could not do its work now. about: describes a finished run.
     """
 
-    options: Callable[[Arm, ExperimentConfig], Options]
-    seconds: Callable[[Sequence[Corpus], Sequence[Corpus]], float]
+    kind: Kind
+    value: str = ""
+    normal: Callable[[str], str] = str
+    summary: Callable[[str], str]
+    named: Callable[[str], str]
+    noun: str
+    options: Callable[[str, "ExperimentConfig"], Options]
+    seconds: Callable[[str, "Seconds"], float]
     doing: str
+    check: Callable[[Any, Job], None] = lambda options, job: None
     about: Callable[[Run, Library], str]
 
 
-def _dictionary_seconds(names: Sequence[Corpus], tests: Sequence[Corpus]) -> float:
-    read, tested = (sum(corpus.n_tokens for corpus in corpora) for corpora in (names, tests))
-    return START / 3 + read * READ_NAMES + tested * LOOK_UP
+def _dictionary_seconds(_: str, seconds: "Seconds") -> float:
+    names = seconds.dictionary or [seconds.corpora["train"]]
+    return START / 3 + READ_NAMES * sum(corpus.n_tokens for corpus in names) + LOOK_UP * seconds.tested_tokens
 
 
 def _dictionary_about(run: Run, library: Library) -> str:
@@ -50,40 +74,127 @@ def _dictionary_about(run: Run, library: Library) -> str:
     return f"{count(found.names - found.common, 'name')} of {lists}, looked up without training."
 
 
+def _folder(value: str) -> str:
+    return str(Path(os.path.expanduser(value)).absolute())
+
+
+def _zero_shot_options(value: str, config: "ExperimentConfig") -> Options:
+    return {"model": value, "dev": config.dev, "type_map": config.type_map, "skip_unknown": True}
+
+
+def _zero_shot_seconds(value: str, seconds: "Seconds") -> float:
+    """Return the seconds to tag dev and test sets: those of the experiment's encoder, times the relative size."""
+    measured = seconds.measured
+    parameters = sum(file.stat().st_size for file in weights(folder_of(value))) / 4
+    pieces = measured.pieces["train"] * (seconds.corpora["dev"].n_tokens + seconds.tested_tokens)
+    return START + (measured.load + pieces * measured.embed[1]) * parameters / measured.parameters
+
+
+def _zero_shot_about(run: Run, _: Library) -> str:
+    found, config = result.read(run, ZeroShotResult), run.manifest.config
+    other = f", not {listed(list(found.unknown))}" if found.unknown else ""
+    sure = "chosen on the dev set" if config["dev"] else f"of {config['threshold']:g}"
+    return (
+        f"The ready model {Path(config['model']).name}, without training, for {listed(sorted({*found.types.values()}))}"
+        f"{other}; least confidence {sure}."
+    )
+
+
+def _asked(value: str) -> tuple[str, str]:
+    """Return the model and the address of a value MODEL@ADDRESS."""
+    model, _, address = value.rpartition("@")
+    return model, address
+
+
+def _model_at(value: str) -> str:
+    model, address = _asked(value)
+    if not model.strip():  # the value is not quoted, because its address may hold a password
+        raise ConfigError(
+            "arms: llm needs a model and the address of its server; write for example "
+            "llm:qwen3:8b@http://127.0.0.1:11434/v1."
+        )
+    try:
+        return f"{model.strip()}@{parsed(address).address}"
+    except ConfigError as error:
+        raise ConfigError(f"arms: llm: {error}") from error
+
+
+def _llm_options(value: str, config: "ExperimentConfig") -> Options:
+    model, address = _asked(value)
+    here = parsed(address).here
+    allowed = {name: option for name, option in config.llm.items() if not here or name != "allow_host"}
+    return {"model": model, "address": address, "train": config.train, **allowed}
+
+
+def _llm_seconds(value: str, seconds: "Seconds") -> float:
+    """Return the seconds to ask about all test sentences, at the pace of the last run that asked the same model."""
+    model, _ = _asked(value)
+    sentences = sum(len(corpus) for corpus in (seconds.corpora["test"], *seconds.also_test))
+    for run in RunStore(home()).list("llm", state="succeeded"):
+        found = result.read(run, LlmResult) if run.manifest.config["model"] == model else None
+        if found and found.seconds:
+            each, basis = found.seconds / found.sentences, f"From your last run that asked {model}"
+            break
+    else:
+        each, basis = ANSWER, f"{model} was not asked here yet, so this is assumed"
+    seconds.basis |= {f"{basis}: {each:.1f} seconds per sentence.": None}
+    return START + sentences * each / LlmOptions.parse(seconds.config.llm).at_once
+
+
+def _llm_about(run: Run, _: Library) -> str:
+    found, config = result.read(run, LlmResult), run.manifest.config
+    at = f" at {config['allow_host']}" if config["allow_host"] else ""
+    missing = sum(found.unanswered.values())
+    without = f"; {missing:,} of {count(found.sentences, 'sentence')} got no answer" if missing else ""
+    shown = f"after {count(config['examples'], 'example')}" if config["examples"] else "without examples"
+    return f"The language model {config['model']}{at}, asked about each sentence {shown}, without training{without}."
+
+
 KINDS: Mapping[str, ReferenceKind] = {
-    "dictionary": ReferenceKind(
-        options=lambda _, config: {"names": config.dictionary or (config.train,)},
-        seconds=_dictionary_seconds,
-        doing="looking names up",
-        about=_dictionary_about,
+    line.kind.name: line
+    for line in (
+        ReferenceKind(
+            kind=dictionary.KIND,
+            summary=lambda _: (
+                "Names looked up, without training: those of the dictionary, or without one of the training set."
+            ),
+            named=lambda _: "looking names up",
+            noun="a list of names",
+            options=lambda _, config: {"names": config.dictionary or (config.train,)},
+            seconds=_dictionary_seconds,
+            doing="looking names up",
+            about=_dictionary_about,
+        ),
+        ReferenceKind(
+            kind=zero_shot.KIND,
+            value="FOLDER",
+            normal=_folder,
+            summary=lambda value: f"The ready token classifier in {value}, without training.",
+            named=lambda value: f"the ready model {Path(value).name}",
+            noun="a ready model",
+            options=_zero_shot_options,
+            seconds=_zero_shot_seconds,
+            doing="tagging with the ready model",
+            check=zero_shot.check,
+            about=_zero_shot_about,
+        ),
+        ReferenceKind(
+            kind=llm.KIND,
+            value="MODEL@ADDRESS",
+            normal=_model_at,
+            summary=lambda value: "The language model {} at {}, asked without training.".format(*_asked(value)),
+            named=lambda value: f"the language model {_asked(value)[0]}",
+            noun="a language model",
+            options=_llm_options,
+            seconds=_llm_seconds,
+            doing="asking the language model",
+            check=llm.check,
+            about=_llm_about,
+        ),
     )
 }
 
 
-def beside(rows: Sequence[ArmRow], test: str, store: RunStore, library: Library) -> list[Reference]:
-    """Return the finished runs that could be reference lines but are no rows of the leaderboard, the highest F1 first.
-
-    rows: the leaderboard. test: fingerprint of the experiment's first test set; runs on others are left out. Return []
-    if taggers of `none` are gone, and if halves of the labels are swapped, because the variants then have other test
-    sets. Errors: CorpusError if an evaluation is damaged.
-    """
-    none = next((row for row in rows if row.arm == NONE), None)
-    if none is None or none.halves_runs:
-        return []
-    if not {run.id for run in store.list("finetune", state="succeeded")} >= {*none.finetunes}:
-        return []
-    known = {run for row in rows for run in row.finetunes}
-    base, found = tables(none, store), []
-    for run in store.list(*KINDS, state="succeeded"):
-        tests = list(run.manifest.config["test"])
-        if test in tests and run.id not in known:
-            table = by_replicate(evaluations.read(run, tests.index(test)), none.taggers)
-            found.append(
-                Reference(
-                    run=run.id,
-                    about=KINDS[run.manifest.kind].about(run, library),
-                    f1=table[0].f1(),
-                    difference=compare_line(table, base),
-                )
-            )
-    return sorted(found, key=lambda line: -line.f1)
+def options_of(kind: str, value: str, config: "ExperimentConfig") -> Options:
+    """Return the options of a reference line's run for an experiment, or one of its halves."""
+    return {"test": (config.test, *config.also_test), **KINDS[kind].options(value, config)}

@@ -21,6 +21,8 @@ from core.paths import home
 from core.projects.home import kept_per_home, library, store
 from core.runs import result
 from core.runs.store import Run
+from core.runs.where import Where
+from core.stats.bootstrap import compare_line
 from core.stats.calibration import Abstaining
 from core.stats.power_law import next_step, saved
 from core.stats.scoring import TypeReport
@@ -184,9 +186,46 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
 
 
 def beside(run_id: str) -> list[Reference]:
-    """Return runs on an experiment's first test set that train nothing and are no lines of its leaderboard."""
-    test = store().get(run_id).manifest.config["test"]
-    return reference.beside(board(run_id).leaderboard, test, store(), library())
+    """Return the finished runs that could be reference lines but are no rows of an experiment, the highest F1 first.
+
+    Runs on another test set than the experiment's first are left out. Return [] if taggers of `none` are gone, and if
+    halves of the labels are swapped, because the variants then have other test sets. Errors: CorpusError if an
+    evaluation is damaged.
+    """
+    test, rows = store().get(run_id).manifest.config["test"], board(run_id).leaderboard
+    none = next((row for row in rows if row.arm == NONE), None)
+    if none is None or none.halves_runs:
+        return []
+    if not {run.id for run in store().list("finetune", state="succeeded")} >= {*none.finetunes}:
+        return []
+    known = {run for row in rows for run in row.finetunes}
+    base, found = leaderboard.tables(none, store()), []
+    for run in store().list(*reference.KINDS, state="succeeded"):
+        tests = list(run.manifest.config["test"])
+        if test in tests and run.id not in known:
+            table = leaderboard.by_replicate(evaluations.read(run, tests.index(test)), none.taggers)
+            line = Reference(
+                run=run.id,
+                about=reference.KINDS[run.manifest.kind].about(run, library()),
+                f1=table[0].f1(),
+                difference=compare_line(table, base),
+            )
+            found.append(line)
+    return sorted(found, key=lambda line: -line.f1)
+
+
+def sent_to(run_id: str) -> list[str]:
+    """Return the clusters and hosts of language models that got sentences for an experiment or a study.
+
+    Hosts of runs beside the leaderboard count too.
+    """
+    run = store().get(run_id)
+    on = Where.read(run.path).on
+    found = [on] if on.startswith("ray:") else []
+    if run.manifest.kind == "experiment":
+        found += ExperimentConfig.parse(dict(run.manifest.config)).hosts
+        found += [store().get(line.run).manifest.config.get("allow_host", "") for line in beside(run_id)]
+    return sorted({host for host in found if host})
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment.arms import CONTROL, DISTANT, NONE, RANDOM, SHARE, WHOLE, Arm, Cell, as_much_as, times
 from core.experiment.config import SPLITS, ExperimentConfig, HalvesConfig, Replicate, tokens_read
-from core.experiment.reference import KINDS
+from core.experiment.reference import options_of as reference_options
 from core.experiment.result import HalvesResult
 from core.importing.audit import learnable
 from core.kind import Job, Options
@@ -355,8 +355,7 @@ class Stages:
 
     def reference(self, cell: Cell) -> Options:
         """Return the options of the run that finds the entities of a reference line."""
-        config = self.config
-        return {"test": (config.test, *config.also_test), **KINDS[cell.arm.reference].options(cell.arm, config)}
+        return reference_options(cell.arm.reference, cell.arm.value, self.config)
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
         """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""

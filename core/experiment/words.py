@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from core.config import Budget
 from core.experiment.foresight import UNKNOWN, Open, Outlook, settled_by, spread_of
+from core.experiment.reference import KINDS
 from core.experiment.result import (
     ArmRow,
     ExperimentResult,
@@ -89,7 +90,6 @@ _NAMES = {
     "none+dictionary": "lists of names that it sees",
     "self-train": "sentences that a first tagger labelled",
     "distant": "sentences in which names of lists were found",
-    "dictionary": "looking names up",
 }
 _HEADS = {
     "vectors": "word vectors of {}",
@@ -487,6 +487,8 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     head, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
         words = "random sentences"
+    elif row.reference:
+        words = KINDS[row.reference].named(value)
     elif name in _NAMES:
         words = _NAMES[name]
     elif head in _HEADS and value:

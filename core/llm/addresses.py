@@ -56,9 +56,24 @@ class Server:
 def server_at(address: str, allow_host: str = "") -> Server:
     """Return the server at an address. allow_host: the host that the user allows, if it is not this computer.
 
-    The address is neither looked up nor contacted. Errors: ConfigError for an address that is not understood, for
-    another host without `allow_host`, and for an `allow_host` that is not the host. They do not quote the address,
-    which may hold a password.
+    The address is neither looked up nor contacted. Errors: those of `parsed`; ConfigError for another host without
+    `allow_host`, and for an `allow_host` that is not the host.
+    """
+    server = parsed(address)
+    if allow_host and _plain(allow_host) != server.host:
+        raise ConfigError(f"allow_host: is not the host of the address, which is {server.host}; give both alike.")
+    if not server.here and not allow_host:
+        raise ConfigError(
+            f"address: {server.host} is not this computer, so sentences would leave it; give 127.0.0.1, ::1 or "
+            f"localhost, or allow it with allow_host={server.host}."
+        )
+    return server
+
+
+def parsed(address: str) -> Server:
+    """Return the server at an address, also one that the user has not allowed.
+
+    Errors: ConfigError for an address that is not understood. It does not quote the address, which may hold a password.
     """
     match = _ADDRESS.fullmatch(address)
     port = int(match[3] or (443 if match[1] == "https" else 80)) if match else 0
@@ -69,13 +84,6 @@ def server_at(address: str, allow_host: str = "") -> Server:
         )
     host = _plain(match[2])
     here = _here(host, bracketed=match[2].startswith("["))
-    if allow_host and _plain(allow_host) != host:
-        raise ConfigError(f"allow_host: is not the host of the address, which is {host}; give both alike.")
-    if not here and not allow_host:
-        raise ConfigError(
-            f"address: {host} is not this computer, so sentences would leave it; give 127.0.0.1, ::1 or localhost, or "
-            f"allow it with allow_host={host}."
-        )
     shown = f"[{host}]" if ":" in host else host
     return Server(
         address=f"{match[1]}://{shown}:{port}{match[4]}",

@@ -19,6 +19,7 @@ from core.llm.addresses import Server
 KEY = "WINNOW_LLM_KEY"  # environment variable with the key of the server, if it needs one
 MOST_BYTES = 1 << 22  # of a response; an answer of 32,000 tokens has about 200 kB
 TIME_OUT, LOST, TOO_LARGE, NO_ANSWER = "no answer in time", "connection lost", "too large", "no chat completion"
+_PATIENCE = 10.0  # seconds to wait for a connection before an experiment starts
 _AGAIN = (408, 425, 429)  # states of HTTP that may pass, besides 500 and more
 _SENDABLE = re.compile("[!-~]+")
 
@@ -71,10 +72,7 @@ class Client:
             with connection.getresponse() as response:
                 status, data = response.status, response.read(MOST_BYTES + 1)
         except (ConnectionRefusedError, socket.gaierror) as error:
-            raise ResourceError(
-                f"{self.server.address}: nothing answers there; start the server of the model (for example "
-                "`ollama serve`, `vllm serve` or `llama-server`) or correct the address, then resume the run."
-            ) from error
+            raise _nothing_at(self.server) from error
         except (OSError, HTTPException):
             return Reply(problem=TIME_OUT if connection.stopped else LOST, again=True)
         finally:
@@ -109,6 +107,21 @@ class Client:
             problem = "redirects elsewhere, which Winnow does not follow; give the address that it redirects to"
         if problem:
             raise ModelError(f"{self.server.address}: the server {problem} (HTTP {status}), then resume the run.")
+
+
+def check_reachable(server: Server) -> None:
+    """Connect to a server without sending anything. Errors: ResourceError if that fails within a few seconds."""
+    try:
+        server.connected(_PATIENCE).close()
+    except OSError as error:
+        raise _nothing_at(server) from error
+
+
+def _nothing_at(server: Server) -> ResourceError:
+    return ResourceError(
+        f"{server.address}: nothing answers there; start the server of the model (for example `ollama serve`, `vllm "
+        "serve` or `llama-server`) or correct the address, then resume the run."
+    )
 
 
 class _Connection(HTTPConnection):

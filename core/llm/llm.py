@@ -19,7 +19,7 @@ from core.llm.addresses import server_at
 from core.llm.align import aligned
 from core.llm.answers import Answers
 from core.llm.asking import ask_all, in_words
-from core.llm.client import Client
+from core.llm.client import Client, check_reachable
 from core.llm.examples import Nearest
 from core.llm.prompt import beginning, prompt, quotes_in, request
 from core.runs.store import RunStore
@@ -28,17 +28,9 @@ from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, scor
 from core.text.sentence import Prediction, Sentence
 
 
-class LlmConfig(Config):
-    """Options: the model, its server, the examples, the test sets, and how patiently the server is asked."""
+class LlmOptions(Config):
+    """Options that an experiment may set too: the allowed host, the examples, and how patiently the server is asked."""
 
-    model: str = option(..., "Name of the model, as its server knows it.", min_length=1, max_length=200)
-    train: str = option(..., "Training set: its types are asked for, and the examples come from it.", corpus=True)
-    test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
-    address: str = option(
-        "http://127.0.0.1:11434/v1",
-        "Address of an OpenAI-compatible server on this computer: Ollama, vLLM, llama.cpp. If it needs a key, set the "
-        "environment variable WINNOW_LLM_KEY.",
-    )
     allow_host: str = option(
         "", "Host of the address, if it is another computer. All sentences are then sent to that computer."
     )
@@ -52,6 +44,19 @@ class LlmConfig(Config):
     timeout: float = option(120.0, "Time limit of one request.", unit="seconds", gt=0, le=3600)
     retries: int = option(2, "Repetitions of a request that got no usable answer.", ge=0, le=10)
     at_once: int = option(1, "Requests at a time. Above 1, a server may give slightly different answers.", ge=1, le=64)
+
+
+class LlmConfig(LlmOptions):
+    """Options: the model, its server, the test sets, and those of `LlmOptions`."""
+
+    model: str = option(..., "Name of the model, as its server knows it.", min_length=1, max_length=200)
+    train: str = option(..., "Training set: its types are asked for, and the examples come from it.", corpus=True)
+    test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
+    address: str = option(
+        "http://127.0.0.1:11434/v1",
+        "Address of an OpenAI-compatible server on this computer: Ollama, vLLM, llama.cpp. If it needs a key, set the "
+        "environment variable WINNOW_LLM_KEY.",
+    )
 
     @model_validator(mode="after")
     def _allowed(self) -> Self:
@@ -105,6 +110,11 @@ class _Requests:
     def key(self, sentence: Sentence) -> str:
         """Return the hash of the request about a sentence. It does not depend on the address."""
         return sha256(self.body(sentence)).hexdigest()
+
+
+def check(config: LlmConfig, _: Job) -> None:
+    """Refuse a server that cannot be reached, before anything is computed. Errors: ResourceError."""
+    check_reachable(server_at(config.address, config.allow_host))
 
 
 def run(config: LlmConfig, job: Job) -> LlmResult:

@@ -141,11 +141,9 @@ def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]
     other case or a prefix such as B-. Other types have the user's type of the same name, ignoring case. Errors:
     ConfigError for an unknown type, or if every type is dropped.
     """
-    theirs, ours = _by_name(types), _by_name(own)
-    chosen: dict[str, str] = {}
+    ours, chosen = _by_name(own), dict[str, str]()
     for old, new in given.items():
-        name = old if old in types else theirs.get(old.casefold()) or theirs.get(_LETTER.sub("", old, 1).casefold())
-        if name is None:
+        if (name := _named(old, types)) is None:
             raise ConfigError(f"type_map: {old!r} is not a type of the model; its types are {', '.join(types)}.")
         if new and new not in own:
             raise ConfigError(
@@ -163,6 +161,17 @@ def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]
             "map at least one, for example --type-map PER=person."
         )
     return result
+
+
+def known(types: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of a map, as `mapping` takes it, that is about types of the model."""
+    return {old: new for old, new in given.items() if _named(old, types) is not None}
+
+
+def _named(old: str, types: Sequence[str]) -> str | None:
+    """Return the type of the model that a user wrote as `old`; None if there is none."""
+    theirs = _by_name(types)
+    return old if old in types else theirs.get(old.casefold()) or theirs.get(_LETTER.sub("", old, 1).casefold())
 
 
 def _by_name(types: Collection[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ a dev set, each type gets its own least confidence. Artifacts as of `evaluate`, 
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,7 +22,7 @@ from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, scor
 from core.text.sentence import Prediction, Sentence
 from core.training.on_device import on_device
 from core.zero_shot.folders import folder_of, label_names
-from core.zero_shot.labels import Labels, mapping
+from core.zero_shot.labels import Labels, known, mapping
 from core.zero_shot.thresholds import best_thresholds, renamed, surer_than
 
 
@@ -41,6 +41,7 @@ class ZeroShotConfig(Config):
         "OLD=NEW uses the model's type OLD as your type NEW (PER=person); OLD= drops it. Other types are used if you "
         "have one of the same name, ignoring case.",
     )
+    skip_unknown: bool = option(False, "Ignore entries of the type map for types that the model does not have.")
     threshold: float = option(
         0.5, "Least confidence of an entity, without a dev set or for types that it does not hold.", ge=0, le=1
     )
@@ -84,15 +85,30 @@ class ZeroShotResult:
     seconds: float
 
 
+def check(config: ZeroShotConfig, job: Job) -> None:
+    """Refuse a model that cannot be used, by its configuration, before anything is computed. Errors: as of `_read`."""
+    marks = (*config.test, *filter(None, [config.dev]))
+    _read(config, {type for mark in marks for type in job.corpus(mark).types})
+
+
+def _read(config: ZeroShotConfig, own: Collection[str]) -> tuple[Labels, dict[str, str]]:
+    """Return the labels of the model, and {type of the model: type of the user, or ""}. own: the user's types.
+
+    Errors: PathError, ModelError; ConfigError if no type of the model is used.
+    """
+    labels = Labels.read(config.model, label_names(config.model, folder_of(config.model)))
+    pairs = parse_map(config.type_map)
+    return labels, mapping(labels.types, own, known(labels.types, pairs) if config.skip_unknown else pairs)
+
+
 def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
     """Load the model without a connection, choose thresholds on the dev set, and score the test sets."""
     from core.zero_shot import ready
 
     tests = [labelled(job.corpus(mark)) for mark in config.test]
     dev = labelled(job.corpus(config.dev)) if config.dev else []
-    labels = Labels.read(config.model, label_names(config.model, folder_of(config.model)))
     own = types_of(dev, *tests)
-    types = mapping(labels.types, own, parse_map(config.type_map))
+    labels, types = _read(config, own)
     used = sorted({new for new in types.values() if new})
     with on_device(job, "fp32", alone=False) as device, without_connections(config.model):
         job.context.stage("loading the model")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from core.projects import runs
 from core.projects.home import library, store
 from core.tagging.evaluations import read_predictions
 from pages.ui.training.experiment import arm_label
+from tests import fake_llm, smallest_options
 from tests.conftest import sentence
 from tests.experiment.test_arms import SPLITS, fill_all
 from tests.finished import html_report
@@ -31,9 +33,9 @@ VALUES = {
     "RATE": "50%",
     "SIZE": "6",
     "CORPUS": "theirs",
+    "FOLDER": "/models/ready",
+    "MODEL@ADDRESS": "fake@http://127.0.0.1:9/v1",
 }  # a new kind of value needs an example here
-VALUED = [f"{head}:{VALUES[value]}" for head, _, value in (shape.partition(":") for shape in arms.ARM_SHAPES)]
-EVERY = (*arms.FIXED_NAMES, *VALUED, "random")  # all but the strategies, which have a contract of their own
 NETWORKS = ("encoder", "bilstm")
 GIVEN = {
     "task": "law",
@@ -43,20 +45,34 @@ GIVEN = {
     "transfer": ("theirs",),
     "dictionary": ("names",),
 }
-REFERENCES = [name for name in arms.FIXED_NAMES if arms.find(name).reference]
 
 
-def options(network: str) -> dict[str, Any]:
+def every(values: Mapping[str, str]) -> list[str]:
+    """Return the names of all arms but the strategies, which have a contract of their own. values: as `VALUES`."""
+    shapes = (shape.partition(":") for shape in arms.ARM_SHAPES)
+    return [*arms.FIXED_NAMES, *(f"{head}:{values[value]}" for head, _, value in shapes), "random"]
+
+
+def options(network: str, values: Mapping[str, str] = VALUES) -> dict[str, Any]:
     """Return the experiment of all arms that have a network, in which none is left out."""
-    of_encoder = [name for name in EVERY if "encoder" in arms.find(name).networks]
-    names = of_encoder if network == "encoder" else [name for name in EVERY if name not in of_encoder] + REFERENCES
+    known = {name: arms.find(name) for name in every(values)}
+    of_encoder = [name for name, arm in known.items() if "encoder" in arm.networks]
+    others = [name for name, arm in known.items() if arm.reference or name not in of_encoder]
+    names = of_encoder if network == "encoder" else others
     return {**SPLITS, **GIVEN, "arms": tuple(names), "rebuild": {"size": 6}}
 
 
 def made(home: Path) -> dict[str, str]:
+    """Execute both experiments with a ready model and a server that answers."""
     fill_all(home).seal([sentence("The supplier", [(0, 2, "PARTY")])], name="names", origin={}, labelled=True)
+    values = {**VALUES, "FOLDER": str(smallest_options.ready()), "MODEL@ADDRESS": f"fake@{fake_llm.lasting()}"}
     with without_training():
-        return {network: runs.execute("experiment", options(network)).id for network in NETWORKS}
+        return {network: runs.execute("experiment", options(network, values)).id for network in NETWORKS}
+
+
+def asked(run_id: str) -> dict[str, Any]:
+    """Return the options of an experiment, with the folder and the address that `made` gave."""
+    return dict(runs.get(run_id).manifest.config)
 
 
 @pytest.fixture(params=NETWORKS)
@@ -70,9 +86,12 @@ def run_id(homes: Homes, home: Path, network: str) -> str:
 
 
 def test_every_arm_has_a_line_on_the_same_test_sets(run_id: str, network: str) -> None:
-    cells, rows = ExperimentConfig.parse(options(network)).cells, results.board(run_id).leaderboard
+    cells, rows = ExperimentConfig.parse(asked(run_id)).cells, results.board(run_id).leaderboard
     assert {(row.arm, row.budget) for row in rows} == {(cell.arm.name, cell.budget) for cell in cells}
-    assert {*EVERY} <= {cell.arm.name for each in NETWORKS for cell in ExperimentConfig.parse(options(each)).cells}
+    assert len(cells) == len(ExperimentConfig.parse(options(network)).cells)
+    assert {*every(VALUES)} <= {
+        cell.arm.name for each in NETWORKS for cell in ExperimentConfig.parse(options(each)).cells
+    }
     tests = [library().find(name).fingerprint for name in ("test", "hard")]
     [gold] = {boards.tables(row, store())[0].gold.sum() for row in rows}
     for row in rows:
@@ -88,16 +107,18 @@ def test_every_arm_has_a_line_on_the_same_test_sets(run_id: str, network: str) -
         assert [test.test for test in row.also] == ["hard"]
 
 
-def test_every_arm_is_counted_in_the_cost(run_id: str, network: str) -> None:
+def test_every_arm_is_counted_in_the_cost(run_id: str) -> None:
     assert all(row.gpu_hours > 0 for row in results.board(run_id).leaderboard)
-    assert experiments.cost(options(network)).seconds == 0
+    assert experiments.cost(asked(run_id)).seconds == 0
+    wanted = asked(run_id)
     for run in store().list():
         if run.manifest.kind != "calibrate":
             store().remove(run.id)
-    planned = experiments.cost(options(network))
-    cells = {str(cell) for cell in ExperimentConfig.parse(options(network)).cells}
+    planned = experiments.cost(wanted)
+    cells = {str(cell) for cell in ExperimentConfig.parse(wanted).cells}
     assert {name for name, seconds in planned.lines.items() if seconds} == cells
-    assert cells <= {line[:32].rstrip() for line in in_figures(planned)}
+    lines = in_figures(planned)
+    assert all(any(line.startswith(f"{cell} ") for line in lines) for cell in cells)
     assert all(step.kind in _WORDS for step in planned.steps)  # the words for the progress
 
 

@@ -50,6 +50,7 @@ from core.experiment.words import (
     study_answer,
     unfound_words,
 )
+from core.shown import listed
 from core.stats.verdict import is_known
 from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
@@ -99,7 +100,8 @@ class Reported:
     """The run that a report is about, in the words that the report prints.
 
     begun: sentence on the run and its start time. finding: the verdict. missing: inputs that are gone, in words.
-    overruled: sentence on red items of the data check that the user overruled; "" if there were none.
+    overruled: sentence on red items of the data check that the user overruled; "" if there were none. sent_to: other
+    computers that got sentences, because the user allowed it.
     """
 
     corpora: Sequence[CorpusRow]
@@ -111,6 +113,7 @@ class Reported:
     version: str
     missing: Sequence[str]
     overruled: str
+    sent_to: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +195,16 @@ def _document(
     picture: drawn below the verdict. weakest: sentence on the type that is missed most often, or "".
     """
     finding = report.finding
+    left = f"sentences were sent to {listed(report.sent_to)}" if report.sent_to else "no data left it"
     rows = [
         ("Question", asked),
         ("What to do", finding.next),
         ("How sure", finding.sure),
         ("Weak point", weakest),
-        ("Cost", f"{hours_words(hours)} of computing on this machine; no data left it."),
+        ("Cost", f"{hours_words(hours)} of computing on this machine; {left}."),
     ]
     overruled: list[Part] = [Heading("Data check"), Text(report.overruled)] if report.overruled else []
-    repeat = f"Winnow {report.version}, on one machine; no data left it. The same command gives the same result:"
+    repeat = f"Winnow {report.version}, on one machine; {left}. The same command gives the same result:"
     return Document(
         title=TITLE,
         word=finding.word,

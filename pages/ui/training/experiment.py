@@ -9,11 +9,13 @@ from core import terms
 from core.errors import ConfigError
 from core.experiment import find_out, view
 from core.experiment.arms import ARM_NAMES, ARM_SHAPES, COPIES_HELP, find
+from core.experiment.reference import KINDS as REFERENCES
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import preferences
 from core.selection import STRATEGIES
 from pages.ui.bias.rebuild import METHODS
+from pages.ui.training.others import others
 from pages.ui.training.parts import (
     FIRST_EPOCHS,
     encoder_axis,
@@ -38,7 +40,6 @@ PLAIN = {
     "states": "The encoder without further training; its states are the input of another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
-    "dictionary": "Lists of names alone, or the names of the training set; no training",
     "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
     "self-train": "2,000 selected sentences too, with the labels that a first tagger is sure of",
     "self-train:random": "The same on random sentences: the baseline of self-train",
@@ -75,6 +76,8 @@ def arm_label(name: str) -> str:
         words = "The task corpus and a selection from the domain corpus"
     elif value and head in VALUED:
         words = VALUED[head].format(value)
+    elif head in REFERENCES:
+        words = REFERENCES[head].summary(value).rstrip(".")
     elif value and head in METHODS:
         words = f"Labels rebuilt at {value}: {METHODS[head][0][0].lower()}{METHODS[head][0][1:]}"
     else:
@@ -82,10 +85,11 @@ def arm_label(name: str) -> str:
     return f"{words} ({name})"
 
 
-def arm_names(further: Mapping[str, Any]) -> list[str]:
+def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str]:
     """Return the names of variants to choose from; values come from the corpora and vectors that were picked.
 
     further: the `sources`, the `imported_vectors`, the `transfer` corpora and the `assisting` corpus of the experiment.
+    lines: names of reference lines with a value.
     """
     values = {
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
@@ -95,20 +99,25 @@ def arm_names(further: Mapping[str, Any]) -> list[str]:
         "SIZE": ["1000"],
     }
     shapes = (shape.split(":") for shape in ARM_SHAPES)
-    named = [f"{head}:{value}" for head, kind in shapes for value in values[kind]]
+    named = [f"{head}:{value}" for head, kind in shapes for value in values.get(kind, ())]
     imported = [f"vectors:{name}" for name in further.get("imported_vectors", ())]
-    return [*ARM_NAMES, *dict.fromkeys([*named, *imported])]
+    return [*ARM_NAMES, *dict.fromkeys([*named, *imported, *lines])]
 
 
 def variants(
-    further: Mapping[str, Any], by_choice: Mapping[str, Any], unlabelled: bool, *, swapped: bool
+    further: Mapping[str, Any],
+    by_choice: Mapping[str, Any],
+    unlabelled: bool,
+    *,
+    swapped: bool,
+    lines: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Ask for the variants of the leaderboard, and return the options.
 
     by_choice: `find_out.choice_options`, the default. unlabelled: there are a T_C and a D_C. swapped: each replicate
-    has its own half of the labels.
+    has its own half of the labels. lines: names of reference lines with a value.
     """
-    names = arm_names(further)
+    names = arm_names(further, lines)
     arms = st.multiselect(
         "What is compared",
         names,
@@ -239,14 +248,17 @@ def options() -> dict[str, Any] | None:
         return None
     cross = _cross(picked)
     further, by_choice = _further(), find_out.choice_options()
-    lines = variants(further, by_choice, bool((picked["task"] or cross) and picked["domain"]), swapped=bool(cross))
+    references, asked_alone = others()
+    unlabelled = bool((picked["task"] or cross) and picked["domain"])
+    lines = variants(further, by_choice, unlabelled, swapped=bool(cross), lines=references)
     encoder = {"encoder": start_from("experiment"), **settings("experiment", (), ("quick", "paper"))}
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
     stages |= as_chosen(by_choice, (*lines["arms"], *arms))
     try:
-        asked = {**picked, **cross, **further, **lines, **encoder, **rare, **view.stage_options(typed, stages)}
+        asked = {**picked, **cross, **further, **lines, **encoder, **rare}
+        asked |= view.stage_options(typed, stages | asked_alone)
         asked["arms"] = (*lines["arms"], *arms)
         # Parsed now, so that an error shows before Start.
         view.calibrations(asked)
@@ -322,7 +334,8 @@ def _further() -> dict[str, Any]:
             "Types by another name",
             key="training.experiment.map",
             placeholder="PER=person",
-            help="If a type has one name in your corpus and another in the corpora that labels are borrowed from.",
+            help="If a type has one name in your corpus and another in a ready model, or in the corpora that labels "
+            "are borrowed from.",
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
     options |= {"gazetteer": names} if names else {}
