@@ -153,7 +153,7 @@ class Seconds:
             case "finetune":
                 seconds = self.finetune(step.part[0], step.cell, step.replicate)
             case kind if kind in KINDS:
-                seconds = KINDS[kind].seconds(step.cell.arm.value, self)
+                seconds = START / 3 + KINDS[kind].seconds(step.cell.arm.value, self)
         return seconds
 
     @property

@@ -25,7 +25,6 @@ from core.paths import home
 from core.runs import result
 from core.runs.store import Run, RunStore
 from core.shown import count, listed
-from core.tagging.estimate import START
 from core.zero_shot import zero_shot
 from core.zero_shot.folders import folder_of
 from core.zero_shot.zero_shot import ZeroShotResult
@@ -46,8 +45,9 @@ class ReferenceKind:
     FOLDER; "" for an arm without one. normal: returns a value in its only spelling. summary: describes the arm. named:
     names the method in a sentence. noun: what an experiment without such a line lacks.
     options: returns the options of its run for an experiment, or one of its halves, without the test sets. seconds:
-    estimates its time. doing: what it does, in words for the progress of an experiment. check: raises an error if the
-    run, given by its options, could not do its work now. about: describes a finished run.
+    estimates its time, without that of reading and saving. doing: what it does, in words for the progress of an
+    experiment. check: raises an error if the run, given by its options, could not do its work now. about: describes a
+    finished run.
     """
 
     kind: Kind
@@ -65,7 +65,7 @@ class ReferenceKind:
 
 def _dictionary_seconds(_: str, seconds: "Seconds") -> float:
     names = seconds.dictionary or [seconds.corpora["train"]]
-    return START / 3 + READ_NAMES * sum(corpus.n_tokens for corpus in names) + LOOK_UP * seconds.tested_tokens
+    return READ_NAMES * sum(corpus.n_tokens for corpus in names) + LOOK_UP * seconds.tested_tokens
 
 
 def _dictionary_about(run: Run, library: Library) -> str:
@@ -87,7 +87,7 @@ def _zero_shot_seconds(value: str, seconds: "Seconds") -> float:
     measured = seconds.measured
     parameters = sum(file.stat().st_size for file in weights(folder_of(value))) / 4
     pieces = measured.pieces["train"] * (seconds.corpora["dev"].n_tokens + seconds.tested_tokens)
-    return START + (measured.load + pieces * measured.embed[1]) * parameters / measured.parameters
+    return (measured.load + pieces * measured.embed[1]) * parameters / measured.parameters
 
 
 def _zero_shot_about(run: Run, _: Library) -> str:
@@ -138,7 +138,7 @@ def _llm_seconds(value: str, seconds: "Seconds") -> float:
     else:
         each, basis = ANSWER, f"{model} was not asked here yet, so this is assumed"
     seconds.basis |= {f"{basis}: {each:.1f} seconds per sentence.": None}
-    return START + sentences * each / LlmOptions.parse(seconds.config.llm).at_once
+    return sentences * each / LlmOptions.parse(seconds.config.llm).at_once
 
 
 def _llm_about(run: Run, _: Library) -> str:

@@ -89,6 +89,8 @@ def test_an_experiment_says_which_way_is_cheapest(home: Path, untrained: None) -
     board = results.board(run.id)
     assert board.cheapest
     assert board.cheapest.words in tables.as_markdown(board)
-    assert board.cheapest.words.endswith(" Not compared: more labels, labels of another corpus and another encoder.")
+    assert board.cheapest.words.endswith(
+        " Not compared: more labels, labels of another corpus, a ready model, a language model and another encoder."
+    )
     alone = results.board(runs.execute("experiment", {**OPTIONS, "arms": ("none",)}).id)
     assert alone.cheapest is None

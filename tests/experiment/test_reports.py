@@ -102,6 +102,7 @@ def report(**fields: Any) -> Report:
         "version": "1",
         "missing": ("a & b",),
         "overruled": "",
+        "sent_to": (),
     }
     return Report(**(dict(known) | fields))
 

@@ -36,6 +36,7 @@ from core.tagging.config import FinetuneConfig
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
+from tests.fake_models import ready_model
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
 from tests.pages.drawing import codes, keys, opened, press, select, texts
 
@@ -309,6 +310,47 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
         "The labels of names first, then your own (transfer:names)" in widget(app, "training.experiment.arms").options
     )
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
+
+
+def test_models_of_others_can_be_chosen_and_another_host_needs_consent(
+    parts: Parts, started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path))
+    folder = ready_model(tmp_path / "ner", ("O", "B-PER"), {"Ada": {"B-PER": 0.9}})
+    field = "training.experiment"
+    app = opened(PAGE, EXPERIMENT)
+    help = widget(app, f"{field}.folder").help
+    assert "Download a token classifier" in help
+
+    def offered() -> list[str]:
+        return [one for one in app.multiselect(key=ARMS).options if "zero-shot:" in one or "llm:" in one]
+
+    assert offered() == []
+    choose(app, (f"{field}.folder", str(tmp_path / "none")))
+    assert any("there is no such file or folder" in info.value for info in app.info)
+    choose(app, (f"{field}.folder", "/usr"))
+    assert any("outside the allowed folders" in info.value for info in app.info)
+    choose(app, (f"{field}.folder", str(folder)), (f"{field}.model", "qwen3:8b"))
+    here = "llm:qwen3:8b@http://127.0.0.1:11434/v1"
+    assert offered() == [
+        f"The ready token classifier in {folder}, without training (zero-shot:{folder})",
+        f"The language model qwen3:8b at http://127.0.0.1:11434/v1, asked without training ({here})",
+    ]
+    start(app, (ARMS, ["none", f"zero-shot:{folder}", here]))
+    config = ExperimentConfig.parse(dict(started[-1][1]))
+    assert (config.arms, config.llm) == (("none", f"zero-shot:{folder}", here), {})
+    choose(app, (f"{field}.address", "http://user:secret@gpu-box/v1"))
+    assert any("is not of the form" in info.value for info in app.info)
+    choose(app, (f"{field}.address", "http://gpu-box:8000/v1"))
+    assert not any("llm:" in one for one in offered())
+    [consent] = [box for box in app.checkbox if "leave this computer" in box.label]
+    assert consent.label == f"Allow it. {plain('Sentences leave this computer: they go to gpu-box, not encrypted.')}"
+    consent.check().run()
+    start(app, (ARMS, ["none", there := "llm:qwen3:8b@http://gpu-box:8000/v1"]))
+    config = ExperimentConfig.parse(dict(started[-1][1]))
+    assert (config.arms, config.llm, config.hosts) == (("none", there), {"allow_host": "gpu-box"}, ["gpu-box"])
+    choose(app, (f"{field}.address", "http://other-box:8000/v1"))  # consent is for one host
+    assert not any("llm:" in one for one in offered())
 
 
 def test_plan_states_detectable_gain_and_swapped_halves_need_no_task_corpus(
