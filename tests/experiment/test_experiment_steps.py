@@ -17,7 +17,7 @@ import pytest
 from core import cards
 from core.encoders import embed
 from core.errors import Cancelled, ConfigError, ResourceError, RunError
-from core.experiment import cost
+from core.experiment import cost, reference
 from core.experiment import kind as experiment
 from core.experiment.cost import wall
 from core.experiment.kind import make_steps
@@ -89,6 +89,15 @@ def test_one_process_runs_the_steps_in_order(on: str, monkeypatch: pytest.Monkey
     check = Step(kind=CHECK, cell="all", replicate=REPLICATE, options=refuse)  # type: ignore[arg-type]
     with pytest.raises(ConfigError):
         make_steps([check], {}, job, lambda step, at_once: None)  # type: ignore[arg-type]
+
+
+def test_reference_lines_run_in_this_process_even_with_several_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another machine may have neither the folder of a ready model nor the server of a language model."""
+    monkeypatch.setenv(ON, "ray")
+    monkeypatch.setattr(experiment, "at_once", lambda: 2)
+    steps, made = [step(kind) for kind in reference.KINDS], dict[Step, Any]()
+    make_steps(steps, made, Fake(), lambda step, at_once: None)  # type: ignore[arg-type]
+    assert list(made) == steps
 
 
 def test_a_plan_divides_the_time_by_the_cards(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,9 @@ def test_runs_that_were_started_alone_are_listed_beside(
         "The ready model ner, without training, for LOC and person; least confidence of 0.5.",
     ]
     assert [line.f1 for line in beside] == pytest.approx([LLM, 200 * 3 / (3 + 5)])  # Bo is found too
-    assert all(line.about in html_report(run.id) for line in beside)
+    report = html_report(run.id)
+    assert all(line.about in report for line in beside)
+    assert report.count("no data left it.") == 2  # the server is on this computer
 
 
 def test_a_server_that_is_off_is_refused_before_any_other_step_and_asked_on_resume(
