@@ -1,20 +1,24 @@
 """Which line of an experiment gains most per minute, in a sentence: the cheapest way to the next point.
 
-Each line has an interval of its gain over `none`, corrected for the number of lines (Bonferroni), and a cost: the
-minutes that it takes more than `none`. A line is named as the cheapest only if its interval is above 0, and if its cost
-per point at the lower end is below the cost per point of every other line at its upper end. If all gains are equal, a
-line is therefore named in at most 5% of cases.
+Each line has an interval of its gain over `none`, corrected for the number of lines (Bonferroni), and two costs beyond
+those of `none`: minutes of the machine, and minutes of a person. They are never added, because nobody here knows what a
+user's minute is worth. In one kind of minutes, a line is the cheapest if its interval is above 0, and if its cost per
+point at the lower end is below the cost per point of every other line at its upper end. A line is named as the cheapest
+if that holds for the machine, and if for a person it costs no more per point than any other line (nothing is no more
+than nothing). If the two kinds name different lines, both are named with their kind.
+
+If all gains and costs are equal, a line is therefore named in at most 5% of cases: all statements, of both kinds, hold
+whenever all intervals hold.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from core.experiment.arms import DICTIONARY, ENCODER, NAMES, NONE, RANDOM, find
 from core.experiment.reference import KINDS
 from core.experiment.result import ArmRow, Cheapest, ExperimentResult, nothing_learnt, tables
 from core.experiment.words import line_name
-from core.runs import durations
 from core.runs.store import RunStore
 from core.shown import duration
 from core.stats.bootstrap import Difference, compare, compare_line
@@ -29,14 +33,15 @@ MOST_TIMES = 16  # times as many replicates that a forecast looks at
 class Way:
     """A line: its gain over `none`, points, with an interval that is corrected for the number of lines.
 
-    seconds: of computing, for one training more than `none` takes, at least LEAST. estimate: the gain with the parts of
-    its variance.
+    seconds: of the machine, for one training more than `none` takes, at least LEAST. person_seconds: work of a person
+    that the line asks for. estimate: the gain with the parts of its variance.
     """
 
     name: str
     lo: float
     hi: float
     seconds: float
+    person_seconds: float = 0.0
     estimate: Estimate
 
     @property
@@ -44,71 +49,125 @@ class Way:
         """The gain, points."""
         return self.estimate.delta
 
-    @property
-    def best(self) -> float:
-        """Least seconds per point that the interval allows; inf if it allows no gain."""
-        return self.seconds / self.hi if self.hi > 0 else inf
+    def best(self, cost: "Cost") -> float:
+        """Return the least seconds per point that the interval allows; inf if it allows no gain."""
+        return cost(self) / self.hi if self.hi > 0 else inf
 
-    @property
-    def worst(self) -> float:
-        """Most seconds per point that the interval allows; inf if it allows no gain."""
-        return self.seconds / self.lo if self.lo > 0 else inf
+    def worst(self, cost: "Cost") -> float:
+        """Return the most seconds per point that the interval allows; inf if it allows no gain."""
+        return cost(self) / self.lo if self.lo > 0 else inf
 
     @property
     def words(self) -> str:
         """Name, gain and cost."""
-        cost = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
-        return f"{self.name} ({self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}] in {cost})"
+        machine = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
+        person = duration(self.person_seconds) if self.person_seconds else "no minute"
+        interval = f"{self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}]"
+        return f"{self.name} ({interval} for {machine} of the machine and {person} of yours)"
 
     def repeated(self, times: int) -> "Way":
         """Return the way as expected with this many times as many replicates and the same gain."""
         one = self.estimate
         shrunk = sqrt((one.falling / times + one.fixed) / max(one.falling + one.fixed, 1e-12))
-        return Way(
-            name=self.name,
-            lo=self.gain - (self.gain - self.lo) * shrunk,
-            hi=self.gain + (self.hi - self.gain) * shrunk,
-            seconds=self.seconds,
-            estimate=one,
-        )
+        lo, hi = self.gain - (self.gain - self.lo) * shrunk, self.gain + (self.hi - self.gain) * shrunk
+        return replace(self, lo=lo, hi=hi)
 
 
-def winner(ways: Sequence[Way]) -> Way | None:
+Cost = Callable[[Way], float]
+
+
+def by_machine(way: Way) -> float:
+    """Return the seconds of the machine."""
+    return way.seconds
+
+
+def by_person(way: Way) -> float:
+    """Return the seconds of a person."""
+    return way.person_seconds
+
+
+def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
     """Return the line that gains more per second than every other; None if the intervals do not show one."""
     for way in ways:
-        if way.worst < min((other.best for other in ways if other is not way), default=inf):
+        if way.worst(cost) < _least(ways, way, cost):
             return way
     return None
 
 
+def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
+    """Return the least seconds per point that the interval of any other line allows."""
+    return min((other.best(cost) for other in ways if other is not way), default=inf)
+
+
 def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     """Return the sentence on the cheapest way to the next point. missing: what was not compared, in words."""
-    known = f" Not compared: {_listed(missing)}." if missing else ""
-    if first := winner(ways):
-        because = (
-            "every other line here costs more per point, even at the best end of its interval"
-            if len(ways) > 1
-            else "it is the only line beside none"
-        )
-        words = f"The cheapest way to the next point is {first.words} of computing more than none, because {because}."
-        return Cheapest(line=first.name, words=words + known)
-    gaining = sorted((way for way in ways if way.lo > 0), key=lambda way: way.worst)
-    if not gaining:
-        among = f"After a correction for {len(ways):,} lines, no line" if len(ways) > 1 else "The line beside none"
-        is_not = "is" if len(ways) > 1 else "is not"
-        words = f"{among} {is_not} shown to gain over none, so no cheapest way to the next point is named."
-        return Cheapest(line="", words=words + known)
-    shown = _listed([way.words for way in gaining])
-    times = next((n for n in range(2, MOST_TIMES + 1) if winner([way.repeated(n) for way in ways])), None)
-    needed = (
-        f"about {times} times as many replicates would decide"
-        if times
-        else f"{MOST_TIMES} times as many replicates would not decide either"
+    machine, person = winner(ways), winner(ways, by_person)
+    unknown = f" Not known, because it was not compared: {_listed(missing)}." if missing else ""
+    if machine and machine.worst(by_person) <= _least(ways, machine, by_person):
+        words = f"The cheapest way to the next point is {machine.words}, because {_because(ways)}."
+        return Cheapest(line=machine.name, words=words + unknown)
+    times = 0 if machine else _times(ways)
+    decide = _decide(times) if times or any(way.lo > 0 for way in ways) else ""
+    if machine and person:
+        counts = "A minute of the machine is not weighed against one of yours: which counts is your decision."
+        parts = [_cheapest_in("the machine", machine), _cheapest_in("yours", person), counts]
+    elif machine:
+        parts = [_cheapest_in("the machine", machine), "In minutes of yours it is not known.", _free(ways)]
+    elif person:
+        parts = [_cheapest_in("yours", person), "In minutes of the machine it is not known.", decide]
+    else:
+        parts = [_open(ways), decide]
+    return Cheapest(
+        line="",
+        words=" ".join(filter(None, parts)) + unknown,
+        by_machine=machine.name if machine else "",
+        by_person=person.name if person else "",
+        times=times,
     )
-    words = (
-        f"Which way to the next point is the cheapest is not known. Shown to gain: {shown}. At these gains, {needed}."
+
+
+def _because(ways: Sequence[Way]) -> str:
+    if len(ways) == 1:
+        return "it is the only line beside none"
+    if not any(way.person_seconds for way in ways):
+        return "every other line here costs more per point, even at the best end of its interval"
+    return (
+        "every other line here costs more minutes of the machine per point, even at the best end of its interval, and "
+        "none costs fewer of yours"
     )
-    return Cheapest(line="", words=words + known)
+
+
+def _cheapest_in(whose: str, way: Way) -> str:
+    return f"In minutes of {whose} the cheapest way to the next point is {way.words}."
+
+
+def _free(ways: Sequence[Way]) -> str:
+    """Name the lines that may gain and ask for no work of a person."""
+    names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
+    return f"Asking for none of yours, and perhaps gaining: {_listed(names)}." if names else ""
+
+
+def _open(ways: Sequence[Way]) -> str:
+    gaining = sorted((way for way in ways if way.lo > 0), key=lambda way: way.worst(by_machine))
+    if gaining:
+        shown = _listed([way.words for way in gaining])
+        return f"Which way to the next point is the cheapest is not known. Shown to gain: {shown}."
+    among = f"After a correction for {len(ways):,} lines, no line is" if len(ways) > 1 else "The line beside none is not"
+    return f"{among} shown to gain over none, so no cheapest way to the next point is named."
+
+
+def _times(ways: Sequence[Way]) -> int:
+    """Return how many times as many replicates would name the cheapest line of the machine at these gains; 0: too many.
+
+    The count goes up to MOST_TIMES.
+    """
+    return next((n for n in range(2, MOST_TIMES + 1) if winner([way.repeated(n) for way in ways])), 0)
+
+
+def _decide(times: int) -> str:
+    if times:
+        return f"At these gains, about {times} times as many replicates would decide."
+    return f"At these gains, {MOST_TIMES} times as many replicates would not decide either."
 
 
 def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
@@ -123,12 +182,12 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
     if none is None or nothing_learnt(board.leaderboard) or not others:
         return None
     level = 1 - (1 - LEVEL) / len(others)
-    baseline, usual, ways = tables(none, store), _seconds(none, store), list[Way]()
+    baseline, usual, ways = tables(none, store), none.seconds or 0.0, list[Way]()
     for row in others:
         own = tables(row, store)
         gap = compare_line(own, baseline) if row.reference else compare(own, baseline, same_seeds=True)
         # A reference line needs no tagger, and still its cost is at least LEAST.
-        ways.append(_way(line_name(row), gap, _seconds(row, store) - usual, level))
+        ways.append(_way(line_name(row), gap, (row.seconds or 0.0) - usual, level, row.person_seconds))
     return found(ways, _missing(others))
 
 
@@ -137,7 +196,7 @@ def _is_way(row: ArmRow) -> bool:
     return bool(row.reference) or find(plain).judged or plain == RANDOM or bool(encoder and plain == NONE)
 
 
-def _way(name: str, gap: Difference, seconds: float, level: float) -> Way:
+def _way(name: str, gap: Difference, seconds: float, level: float, person_seconds: float = 0.0) -> Way:
     from scipy.special import stdtrit  # a second to load
 
     estimate, half = Estimate.of(gap), 100.0
@@ -148,24 +207,17 @@ def _way(name: str, gap: Difference, seconds: float, level: float) -> Way:
         lo=max(gap.delta - half, -100.0),
         hi=min(gap.delta + half, 100.0),
         seconds=max(seconds, LEAST),
+        person_seconds=person_seconds,
         estimate=estimate,
     )
 
 
-def _seconds(row: ArmRow, store: RunStore) -> float:
-    """Return the seconds of computing behind the first replicate's first tagger."""
-    added = [store.get(run) for run in (row.select_run, row.pretrain_run, *row.label_runs) if run]
-    tuning = store.get(row.finetune_run)
-    seeds = 1 if row.reference else len(tuning.manifest.config["seeds"])
-    own = sum(durations.by_kind([tuning], store).values()) / seeds
-    return own + sum(durations.by_kind(added, store).values())
-
-
 def _missing(others: Sequence[ArmRow]) -> list[str]:
-    """Return what the experiment did not compare, in words. No line measures further labels."""
+    """Return what the experiment did not compare, in words."""
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
-    missing = ["more labels"] if borrowed else ["more labels", "labels of another corpus"]
+    missing = [] if any(row.person_seconds for row in others) else ["more labels"]
+    missing += [] if borrowed else ["labels of another corpus"]
     missing += [] if any(row.pretrain_run for row in others) else ["pre-training"]
     found = {row.reference for row in others} | ({DICTIONARY} if NAMES in names else set())
     missing += [line.noun for kind, line in KINDS.items() if kind not in found]

@@ -20,6 +20,7 @@ from core.encoders.vectors import alike_words
 from core.experiment import arms
 from core.experiment.arms import Cell, baseline
 from core.experiment.config import ExperimentConfig, Replicate, random_multiples
+from core.experiment.price import price
 from core.experiment.reference import KINDS
 from core.experiment.result import (
     ArmRow,
@@ -418,6 +419,7 @@ def _row(
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.prepares)
     by_kind = {kind: seconds / 3600 for kind, seconds in durations.by_kind(line.runs, store).items()}
+    once = price(first.finetune, first.added, reference, store)
     return ArmRow(
         arm=line.cell.arm.name,
         budget=line.cell.budget,
@@ -473,6 +475,9 @@ def _row(
         wanted=changed.wanted,
         low_share=low_share,
         mentions=mentions,
+        seconds=once.seconds,
+        labels=once.labels,
+        downloads=once.downloads,
         unseen_f1=[f1 for one in trained if one.test for f1 in one.test.unseen_f1],
     )
 

@@ -47,7 +47,7 @@ class ReferenceKind:
     options: returns the options of its run for an experiment, or one of its halves, without the test sets. seconds:
     estimates its time, without that of reading and saving. doing: what it does, in words for the progress of an
     experiment. check: raises an error if the run, given by its options, could not do its work now. about: describes a
-    finished run.
+    finished run. downloads: what a finished run needed that had to be fetched, in words; "" for nothing.
     """
 
     kind: Kind
@@ -61,6 +61,7 @@ class ReferenceKind:
     doing: str
     check: Callable[[Any, Job], None] = lambda options, job: None
     about: Callable[[Run, Library], str]
+    downloads: Callable[[Run], str] = lambda _: ""
 
 
 def _dictionary_seconds(_: str, seconds: "Seconds") -> float:

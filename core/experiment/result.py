@@ -77,6 +77,8 @@ class ArmRow:
     on the number of seeds that would settle the difference. welch: Welch's test, for an arm that borrows labels.
     hours: hours of computing by kind of run, with shared work counted for each arm; gpu_hours: their sum.
     f1_per_hour: `delta` per hour of the runs that `none` does not need. also: scores on further test sets.
+    seconds, labels, downloads: what the line takes, once (`price.py`); None in results of earlier versions.
+    person_seconds: work of a person that the line asks for beyond the labels that all lines share.
     collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed without test sentences that are also in the
     training set; empty if there are no such sentences.
     changed, wanted: numbers of mentions that rebuilding L_C changed and should have changed, means over replicates.
@@ -130,6 +132,10 @@ class ArmRow:
     wanted: int = 0
     low_share: float | None = None
     mentions: int = 0
+    seconds: float | None = None
+    labels: int | None = None
+    downloads: str | None = None
+    person_seconds: float = 0.0
 
     @property
     def changed_words(self) -> str:
@@ -261,10 +267,23 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cheapest:
-    """The line that gains most per minute of computing, "" if the intervals do not show one; and that in words."""
+    """The cheapest way to the next point, in words.
+
+    line: the line that is the cheapest in minutes of the machine, and not shown to be dearer than another in minutes of
+    a person; "" for none. by_machine, by_person: without such a line, the cheapest in one kind of minutes; "" for none.
+    times: times as many replicates that would decide; 0 if a line is named, or if that is out of reach.
+    """
 
     line: str
     words: str
+    by_machine: str = ""
+    by_person: str = ""
+    times: int = 0
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that are named."""
+        return [name for name in (self.line, self.by_machine, self.by_person) if name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.experiment import cheapest, results, tables
-from core.experiment.cheapest import LEAST, LEVEL, Way, found, winner
+from core.experiment.cheapest import LEAST, LEVEL, Way, by_machine, by_person, found, winner
 from core.projects import runs
 from core.stats.bootstrap import compare
 from core.stats.pooled import Estimate
@@ -15,57 +15,127 @@ from tests.experiment.test_experiment import OPTIONS, fill
 from tests.stats.test_verdict import World
 
 
-def way(name: str, gain: float, half: float, seconds: float) -> Way:
+def way(name: str, gain: float, half: float, seconds: float, person: float = 0.0) -> Way:
     estimate = Estimate(delta=gain, falling=half**2 / 4, fixed=0.0, dof=100.0)
-    return Way(name=name, lo=gain - half, hi=gain + half, seconds=seconds, estimate=estimate)
+    lo, hi = gain - half, gain + half
+    return Way(name=name, lo=lo, hi=hi, seconds=seconds, person_seconds=person, estimate=estimate)
 
 
 def test_the_line_with_the_lowest_cost_per_point_is_named_if_intervals_separate() -> None:
     quick, slow = way("quick", 4, 1, 100), way("slow", 6, 1, 1000)
     # At worst quick costs 100 / 3 s per point; at best slow costs 1000 / 7.
-    assert quick.worst == pytest.approx(100 / 3)
-    assert slow.best == pytest.approx(1000 / 7)
+    assert quick.worst(by_machine) == pytest.approx(100 / 3)
+    assert slow.best(by_machine) == pytest.approx(1000 / 7)
     assert winner([slow, quick]) is quick
     assert winner([slow, way("also quick", 4, 1, 110), quick]) is None
     assert winner([way("wide", 4, 4.1, 1), slow]) is None  # the gain of the quickest is not shown
     assert winner([way("loss", -4, 1, 1), quick]) is quick
-    assert (way("loss", -4, 1, 1).best, way("open", 1, 2, 1).worst) == (inf, inf)
+    assert (way("loss", -4, 1, 1).best(by_machine), way("open", 1, 2, 1).worst(by_machine)) == (inf, inf)
     assert winner([]) is None
 
 
 def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     quick, slow = way("quick", 4, 1, LEAST), way("slow", 6, 1, 1000)
     said = found([quick, slow], ["more labels", "a list of names"])
-    assert said.line == "quick"
+    assert (said.line, said.lines, said.times) == ("quick", ["quick"], 0)
     assert said.words == (
-        "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] in less than a minute) of computing more "
-        "than none, because every other line here costs more per point, even at the best end of its interval. Not "
-        "compared: more labels and a list of names."
+        "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] for less than a minute of the machine "
+        "and no minute of yours), because every other line here costs more per point, even at the best end of its "
+        "interval. Not known, because it was not compared: more labels and a list of names."
     )
     tie = found([way("a", 4, 1, 100), way("b", 4, 1, 150), way("c", 0, 1, 100)])
     # Separate if 100 / (4 - h) < 150 / (4 + h), so if h < 0.8; half widths shrink with the root of the replicates.
-    assert tie.line == ""
-    assert "Shown to gain: a (+4.0 points [+3.0, +5.0] in 2 min) and b (" in tie.words
-    assert "about 2 times as many replicates would decide" in tie.words
-    assert (
-        "16 times as many replicates would not decide either" in found([way("a", 4, 1, 100), way("b", 4, 1, 100)]).words
+    assert (tie.lines, tie.times) == ([], 2)
+    assert "Shown to gain: a (+4.0 points [+3.0, +5.0] for 2 min of the machine and no minute of yours) and b (" in (
+        tie.words
     )
+    assert tie.words.endswith("At these gains, about 2 times as many replicates would decide.")
+    never = found([way("a", 4, 1, 100), way("b", 4, 1, 100)])
+    assert never.times == 0
+    assert never.words.endswith("At these gains, 16 times as many replicates would not decide either.")
     none = "shown to gain over none, so no cheapest way to the next point is named."
     assert found([way("a", 0, 1, 100)]).words == f"The line beside none is not {none}"
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
     assert both.words == f"After a correction for 2 lines, no line is {none}"
+    # Its interval is above 0 if half of its width, 2, is below 1: with more than 4 times as many replicates.
+    open_ = found([way("a", 1, 2, 100)])
+    assert open_.times == 5
+    assert open_.words.endswith(f"{none} At these gains, about 5 times as many replicates would decide.")
 
 
-def test_equal_lines_are_named_in_at_most_5_percent() -> None:
-    """Four variants with the same gain and cost, compared with one baseline on the same test sentences."""
+def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine() -> None:
+    names, labels = way("names", 4, 1, LEAST), way("labels", 12, 1, LEAST, person=3000)
+    # Machine, per point: labels at most 60 / 11, names at least 60 / 5. Person: names nothing, labels 3000 / 13.
+    assert winner([names, labels]) is labels
+    assert winner([names, labels], by_person) is names
+    said = found([names, labels])
+    assert (said.line, said.by_machine, said.by_person, said.times) == ("", "labels", "names", 0)
+    assert said.lines == ["labels", "names"]
+    assert said.words == (
+        "In minutes of the machine the cheapest way to the next point is labels (+12.0 points [+11.0, +13.0] for less "
+        "than a minute of the machine and 50 min of yours). In minutes of yours the cheapest way to the next point is "
+        "names (+4.0 points [+3.0, +5.0] for less than a minute of the machine and no minute of yours). A minute of the "
+        "machine is not weighed against one of yours: which counts is your decision."
+    )
+    # Names gain enough: the cheapest for the machine, and nothing is no more than nothing for a person.
+    said = found([way("names", 12, 1, LEAST), way("labels", 4, 1, LEAST, person=3000), way("idle", 0, 1, LEAST)])
+    assert said.line == "names"
+    assert said.words.endswith("even at the best end of its interval, and none costs fewer of yours.")
+    # A line that may gain for nothing keeps labels from being the cheapest for a person.
+    said = found([way("idle", 0, 1, LEAST), labels])
+    assert (said.line, said.lines, said.times) == ("", ["labels"], 0)
+    assert said.words.endswith("In minutes of yours it is not known. Asking for none of yours, and perhaps gaining: idle.")
+    # If nothing else can gain, the work is the cheapest in both.
+    assert found([way("loss", -4, 1, LEAST), labels]).line == "labels"
+    # The machine is open; for a person it is not.
+    said = found([names, way("labels", 4, 1, LEAST, person=3000)])
+    assert (said.line, said.lines) == ("", ["names"])
+    assert said.words.startswith("In minutes of yours the cheapest way to the next point is names (")
+    assert "In minutes of the machine it is not known. At these gains, 16 times as many" in said.words
+
+
+@pytest.mark.parametrize("person", [0.0, 1800.0])
+def test_equal_lines_are_named_in_at_most_5_percent(person: float) -> None:
+    """Four variants with the same gain and costs, compared with one baseline on the same test sentences."""
     rng, lines, named, experiments = np.random.default_rng(3), 4, 0, 300
-    level = 1 - (1 - LEVEL) / lines
     for _ in range(experiments):
-        world = World(rng, 100, seed=0.1, sentence=0.5, both=0.2)
-        none = world.arm(0.1, 3)
-        gaps = [compare(world.arm(0.5, 3), none, draws=200) for _ in range(lines)]
-        named += winner([cheapest._way(str(i), gap, 600.0, level) for i, gap in enumerate(gaps)]) is not None
+        ways = simulated(rng, gain=0.4, costs=[(600.0, person)] * lines)
+        named += bool(found(ways).lines)
     assert named / experiments <= 0.05
+
+
+def test_lines_that_gain_nothing_are_named_in_at_most_5_percent() -> None:
+    """The costs differ, and half of the lines ask for a person's work."""
+    rng, named, experiments = np.random.default_rng(5), 0, 300
+    for _ in range(experiments):
+        ways = simulated(rng, gain=0.0, costs=[(60.0, 0.0), (60.0, 3600.0), (600.0, 0.0), (3600.0, 1800.0)])
+        named += bool(found(ways).lines)
+    assert named / experiments <= 0.05
+
+
+def test_equal_gains_name_the_right_line_of_each_kind_of_minutes() -> None:
+    """Another line is named in at most 5%. The first is cheaper for the machine, the second for a person."""
+    rng, experiments, wrong, right = np.random.default_rng(6), 300, 0, 0
+    for _ in range(experiments):
+        said = found(simulated(rng, gain=0.5, costs=[(60.0, 3600.0), (3600.0, 0.0)], sentences=300))
+        wrong += bool(said.line) or said.by_machine == "1" or said.by_person == "0"
+        right += (said.by_machine, said.by_person) == ("0", "1")
+    assert wrong / experiments <= 0.05
+    assert right / experiments > 0.5
+
+
+def simulated(
+    rng: np.random.Generator, *, gain: float, costs: list[tuple[float, float]], sentences: int = 100
+) -> list[Way]:
+    """Return lines with the same gain, compared with one baseline. costs: seconds of the machine and of a person."""
+    level = 1 - (1 - LEVEL) / len(costs)
+    world = World(rng, sentences, seed=0.1, sentence=0.5, both=0.2)
+    none = world.arm(0.1, 3)
+    gaps = [compare(world.arm(0.1 + gain, 3), none, draws=200) for _ in costs]
+    return [
+        cheapest._way(str(i), gap, machine, level, person)
+        for i, (gap, (machine, person)) in enumerate(zip(gaps, costs, strict=True))
+    ]
 
 
 def test_a_far_cheaper_line_is_named_often() -> None:
@@ -90,7 +160,8 @@ def test_an_experiment_says_which_way_is_cheapest(home: Path, untrained: None) -
     assert board.cheapest
     assert board.cheapest.words in tables.as_markdown(board)
     assert board.cheapest.words.endswith(
-        " Not compared: more labels, labels of another corpus, a ready model, a language model and another encoder."
+        " Not known, because it was not compared: more labels, labels of another corpus, a ready model, a language model "
+        "and another encoder."
     )
     alone = results.board(runs.execute("experiment", {**OPTIONS, "arms": ("none",)}).id)
     assert alone.cheapest is None

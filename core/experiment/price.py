@@ -1,0 +1,84 @@
+"""What a line of the leaderboard takes, once: seconds of the machine, labelled sentences, and downloads.
+
+Minutes of a person are a property of the arm: lines that share all labels ask nobody for further work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.corpora.library import Library
+from core.encoders.vectors import ImportResult
+from core.experiment.reference import KINDS
+from core.models.hub import BUNDLED, TINY
+from core.models.networks import ON_ENCODER
+from core.runs import durations, result
+from core.runs.store import Run, RunStore, is_run_id
+
+LEARNT_FROM = ("train", "assisting", "first", "dictionary", "names")  # inputs whose labels a line uses
+NAMES = "names"  # format of an imported list of names, which has no labelled sentences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a line takes, once.
+
+    seconds: of computing, for one tagger and everything that it needs. labels: number of labelled sentences, without
+    dev and test. downloads: what had to be fetched, in words; "" for nothing.
+    """
+
+    seconds: float
+    labels: int
+    downloads: str
+
+
+def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> Price:
+    """Return what a line takes. Its first replicate is priced, and of its taggers one.
+
+    found: its `finetune` run, or the run of a reference line. added: the runs that it needs before. reference: kind of
+    a reference line's run; "" for other lines.
+    """
+    own = sum(durations.by_kind([found], store).values())
+    taggers = 1 if reference else len(found.manifest.config["seeds"])
+    return Price(
+        seconds=own / taggers + sum(durations.by_kind(added, store).values()),
+        labels=labels_used(found, added, Library(store.home)),
+        downloads=KINDS[reference].downloads(found) if reference else _downloads(found, store),
+    )
+
+
+def labels_used(found: Run, added: Sequence[Run], library: Library) -> int:
+    """Return the number of labelled sentences that a run learnt from, each corpus counted once.
+
+    Lists of names have none. A rebuilt training set counts at most as many as it was made from: copies cost no labels.
+    """
+    inputs = found.manifest.inputs
+    marks = {mark for name, mark in inputs.items() if name.partition(".")[0] in LEARNT_FROM}
+    corpora = {mark: library.recall(mark) for mark in marks}
+    sizes = {mark: len(each) for mark, each in corpora.items() if each.labelled and each.origin.get("format") != NAMES}
+    for run in added:
+        if run.manifest.kind == "rebuild":
+            sizes[inputs["train"]] = min(sizes[inputs["train"]], len(library.recall(run.manifest.inputs["train"])))
+    return sum(sizes.values())
+
+
+def _downloads(finetune: Run, store: RunStore) -> str:
+    config = finetune.manifest.config
+    named = [config["init"] if config.get("network", "encoder") in ON_ENCODER else "", config.get("states", "")]
+    words = [_encoder(name, store) for name in named if name]
+    if imported := config.get("imported_vectors"):
+        words.append(f"the word vectors {result.read(store.get(imported), ImportResult).name}")
+    return " and ".join(dict.fromkeys(filter(None, words)))
+
+
+def _encoder(name: str, store: RunStore) -> str:
+    """Return an encoder in words; "" if it is bundled, or was pre-trained here from a bundled one."""
+    while is_run_id(name):
+        name = store.get(name).manifest.config["init"]
+    if name in (BUNDLED, TINY):
+        return ""
+    folder = Path(name)
+    if folder.is_absolute():
+        made_here = folder.is_relative_to(store.home)
+        return "" if made_here else f"the folder {folder.name}"
+    return f"the encoder {name}"
