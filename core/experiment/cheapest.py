@@ -152,7 +152,9 @@ def _open(ways: Sequence[Way]) -> str:
     if gaining:
         shown = _listed([way.words for way in gaining])
         return f"Which way to the next point is the cheapest is not known. Shown to gain: {shown}."
-    among = f"After a correction for {len(ways):,} lines, no line is" if len(ways) > 1 else "The line beside none is not"
+    among = (
+        f"After a correction for {len(ways):,} lines, no line is" if len(ways) > 1 else "The line beside none is not"
+    )
     return f"{among} shown to gain over none, so no cheapest way to the next point is named."
 
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from statistics import mean
 
@@ -24,17 +24,30 @@ from core.experiment.result import (
 from core.experiment.words import NOTHING, OTHERS, THESE
 from core.files import write_atomic
 from core.runs.context import RunContext
+from core.shown import duration
 from core.stats.verdict import SCALE, is_known, points
 
 COLUMNS = (
     *("arm", "budget", "sentences", "tokens", "mean", "sd", "dev_mean"),
     *("delta", "low", "high", "delta_random", "low_random", "high_random", "verdict", "helped", "chose"),
     *("wins", "ties", "losses", "gpu_hours", "f1_per_hour", "low_per_hour", "high_per_hour", "micro_f1"),
+    *("machine_minutes", "person_minutes", "labels", "downloads"),
     *("changed", "wanted", "low_share", "mentions", "exploratory", "why"),
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "selection helped", "hours")
+TAKES: Mapping[str, str] = {  # columns with what a line takes, once
+    "machine": "The machine's time",
+    "person": "Your time",
+    "labels": "Labelled sentences",
+    "downloads": "Downloads",
+}
 MINUTE = 1 / 60  # hours; no rate is shown for a shorter time
+TAKES_ONCE = (
+    "Once: for one tagger with all steps before it. Your time counts beyond the labels that all variants share. Labelled "
+    "sentences: without dev and test set."
+)
+NOTHING_TO_FETCH = "none"
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
 
 
@@ -67,6 +80,9 @@ def _board_csv(result: ExperimentResult) -> str:
         if row.f1_per_hour and row.delta:  # the rate has the interval of the difference, scaled
             hours = row.delta / row.f1_per_hour
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
+        if row.seconds is not None:
+            bounds |= {"machine_minutes": row.seconds / 60, "person_minutes": row.person_seconds / 60}
+            bounds |= {"downloads": row.downloads or NOTHING_TO_FETCH}
         bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
         writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
     return out.getvalue()
@@ -86,9 +102,9 @@ def _board_markdown(result: ExperimentResult) -> str:
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", dev_words(row), f"{row.mean:.2f}"]
         mark = EXPLORATORY * row.exploratory
         answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
-        rows.append([*cells, sd, gain, *answers, f"{row.gpu_hours:.2f}"])
-    heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
-    lines += _markdown(heads, rows, numbers=(2, 3, 4, 5, 6, 10))
+        rows.append([*cells, sd, gain, *answers, f"{row.gpu_hours:.2f}", *takes(row).values()])
+    heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS, *map(str.lower, TAKES.values()))
+    lines += _markdown(heads, rows, numbers=(2, 3, 4, 5, 6, *range(10, 14)))
     labels = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
     labels |= {row.arm: row.about.removesuffix(".") for row in result.leaderboard if row.reference}
     counted = {arm: f" ({text})" for arm, text in labels.items() if text}
@@ -290,6 +306,18 @@ def rate_words(row: ArmRow) -> str:
     # The wider the interval, the fewer digits.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
+
+
+def takes(row: ArmRow) -> dict[str, str]:
+    """Return the cells of `TAKES`; "" in results of earlier versions, which do not know them."""
+    if row.seconds is None:
+        return dict.fromkeys(TAKES, "")
+    return {
+        "machine": duration(row.seconds),
+        "person": duration(row.person_seconds) if row.person_seconds else "none",
+        "labels": f"{row.labels:,}",
+        "downloads": row.downloads or NOTHING_TO_FETCH,
+    }
 
 
 def hours_words(hours: float) -> str:

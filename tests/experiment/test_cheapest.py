@@ -84,7 +84,9 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     # A line that may gain for nothing keeps labels from being the cheapest for a person.
     said = found([way("idle", 0, 1, LEAST), labels])
     assert (said.line, said.lines, said.times) == ("", ["labels"], 0)
-    assert said.words.endswith("In minutes of yours it is not known. Asking for none of yours, and perhaps gaining: idle.")
+    assert said.words.endswith(
+        "In minutes of yours it is not known. Asking for none of yours, and perhaps gaining: idle."
+    )
     # If nothing else can gain, the work is the cheapest in both.
     assert found([way("loss", -4, 1, LEAST), labels]).line == "labels"
     # The machine is open; for a person it is not.

@@ -29,7 +29,17 @@ from core.experiment.result import (
     nothing_learnt,
     swapped,
 )
-from core.experiment.tables import all_read, answers, asked_first, hours_words, interval_words, rate_words
+from core.experiment.tables import (
+    TAKES,
+    TAKES_ONCE,
+    all_read,
+    answers,
+    asked_first,
+    hours_words,
+    interval_words,
+    rate_words,
+    takes,
+)
 from core.experiment.words import (
     ANSWER_COLOURS,
     HEADINGS,
@@ -408,13 +418,18 @@ def _how_sure(report: Report) -> list[Part]:
 
 
 def _cost(report: Report) -> list[Part]:
-    rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
     text = (
         f"In all {hours_words(report.hours)} of computing. Work that variants share is counted with each of them below."
     )
-    heads = ("Variant", "Time by itself", "Points of score (F1) for each further hour (interval)")
+    known = any(row.seconds is not None for row in report.rows)  # an earlier version did not store what a line takes
+    once = {name: f"{head}, once" if name == "machine" else head for name, head in TAKES.items()} if known else {}
+    rows = [
+        (line_name(row), *(takes(row)[name] for name in once), hours_words(row.gpu_hours), rate_words(row))
+        for row in report.rows
+    ]
+    heads = ("Variant", *once.values(), "In all", "Points for each further hour (interval)")
     way = [Text(report.cheapest)] if report.cheapest else []
-    return [*way, Text(text), Table(heads, rows, (1, 2))]
+    return [*way, Text(f"{text} {TAKES_ONCE}" if known else text), Table(heads, rows, (1, 2, 3) if known else (1, 2))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

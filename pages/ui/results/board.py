@@ -12,6 +12,8 @@ from core.experiment import words as study_words
 from core.experiment.result import ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt
 from core.experiment.results import NextBudget
 from core.experiment.tables import (
+    TAKES,
+    TAKES_ONCE,
     answers,
     asked_first,
     control_words,
@@ -19,6 +21,7 @@ from core.experiment.tables import (
     difference_words,
     interval_words,
     rate_words,
+    takes,
 )
 from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
 from core.projects import runs
@@ -84,6 +87,7 @@ def leaderboard(run_id: str) -> None:
     table(lines, columns, "Leaderboard: every variant's scores and verdict", wrapped=("arm", "none", "random"))
     for row in (row for row in rows if row.reference):
         st.caption(f"**{plain(line_name(row))}**: {plain(row.about)}")
+    _takes(rows)
     _beside(run_id)
     with st.expander("Text read, and seeds won", icon=":material/view_column:"):
         table(lines, MORE, "Text that every variant read, and its seeds that beat the baseline")
@@ -102,6 +106,14 @@ def leaderboard(run_id: str) -> None:
         table(verdicts, {"arm": "Variant", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
+
+
+def _takes(rows: Sequence[ArmRow]) -> None:
+    """Show what every line takes, once, unless an earlier version made the experiment."""
+    if any(row.seconds is not None for row in rows):
+        lines = [{"arm": line_name(row), **takes(row)} for row in rows]
+        table(lines, {"arm": "Variant", **TAKES}, "What each variant takes, once", wrapped=("arm", "downloads"))
+        st.caption(plain(TAKES_ONCE))
 
 
 def _beside(run_id: str) -> None:
