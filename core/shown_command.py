@@ -34,7 +34,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
             value = {key: item for key, item in value.items() if item != usual.get(key)}
             words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
         elif isinstance(value, dict):
-            words += [part for key, item in _flat(value) for part in (flag(name), f"{key}={item}")]
+            words += [part for key, item in flat(value) for part in (flag(name), f"{key}={item}")]
         elif isinstance(value, tuple):
             shown = _shown if name in references else str
             words += [part for item in value for part in (flag(name), shown(item))]
@@ -72,11 +72,11 @@ def flag(name: str, *, on: bool = True) -> str:
     return ("--" if on else "--no-") + singular.replace("_", "-")
 
 
-def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield nested options with their names joined: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
     for key, value in options.items():
         if isinstance(value, dict):
-            yield from ((f"{key}.{inner}", item) for inner, item in _flat(value))
+            yield from ((f"{key}.{inner}", item) for inner, item in flat(value))
         else:
             yield key, value
 

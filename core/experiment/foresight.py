@@ -170,6 +170,14 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
     return config.model_copy(update={"seeds": _seeds(config, n), "looks": looks, "repeat": "pipeline"})
 
 
+def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
+    """Return the same experiment with `times` as many replicates, including the present ones, all of which it runs.
+
+    It has no interim analyses: these could end it early for its claim, while other lines are still open.
+    """
+    return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
+
+
 def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
     """Return n seeds: those of the experiment, then the smallest unused ones."""
     new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]

@@ -44,8 +44,8 @@ TAKES: Mapping[str, str] = {  # columns with what a line takes, once
 }
 MINUTE = 1 / 60  # hours; no rate is shown for a shorter time
 TAKES_ONCE = (
-    "Once: for one tagger with all steps before it. Your time counts beyond the labels that all variants share. Labelled "
-    "sentences: without dev and test set."
+    "Once: for one tagger with all steps before it. Your time counts beyond the labels that all variants share. "
+    "Labelled sentences: without dev and test set."
 )
 NOTHING_TO_FETCH = "none"
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
@@ -82,9 +82,9 @@ def _board_csv(result: ExperimentResult) -> str:
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
         if row.seconds is not None:
             bounds |= {"machine_minutes": row.seconds / 60, "person_minutes": row.person_seconds / 60}
-            bounds |= {"downloads": row.downloads or NOTHING_TO_FETCH}
         bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
-        writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
+        words = {"micro_f1": " ".join(map(str, row.micro_f1)), "downloads": takes(row)["downloads"]}
+        writer.writerow({**asdict(row), **bounds, **words})
     return out.getvalue()
 
 

@@ -39,7 +39,7 @@ BY_WALK = {
 ELSEWHERE = """
     home.report.pdf home.find.stronger home.find.again selection.count selection.counted *.choice.aside *.choice.keep *.choice.more *.choice.rename
     *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
-    results.try.start results.try.* results.again.start results.surer
+    results.try.start results.try.* results.again.start results.surer results.next.*
     corpora.part.start corpora.part.*
     label.start label.review.start label.seal label.again label.tools label.tool.* label.type.add label.back.start label.settle.*.* label.flagged
 """

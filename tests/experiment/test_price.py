@@ -96,8 +96,12 @@ def test_tables_and_report_show_what_a_line_takes(home: Path, monkeypatch: pytes
     fill(home)
     run = runs.execute("experiment", {**OPTIONS, "arms": ("none", "dictionary")})
     board = results.board(run.id)
-    priced = {"seconds": 120.0, "person_seconds": 3000.0, "labels": 1234, "downloads": "the encoder mpnet"}
-    lines = [replace(row, **priced) if row.arm == "none" else row for row in board.leaderboard]
+    lines = [
+        replace(row, seconds=120.0, person_seconds=3000.0, labels=1234, downloads="the encoder mpnet")
+        if row.arm == "none"
+        else row
+        for row in board.leaderboard
+    ]
     board = replace(board, leaderboard=lines)
     first = next(csv.DictReader(io.StringIO(tables.as_csv(board))))
     assert [first[name] for name in ("machine_minutes", "person_minutes", "labels", "downloads")] == [

@@ -9,6 +9,7 @@ import streamlit as st
 from core import terms
 from core.experiment import plot, results
 from core.experiment import words as study_words
+from core.experiment.next_step import next_steps
 from core.experiment.result import ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt
 from core.experiment.results import NextBudget
 from core.experiment.tables import (
@@ -30,6 +31,7 @@ from core.shown import duration
 from core.tagging.result import failed_seeds
 from pages.ui.home_steps import ASKED, HOME
 from pages.ui.project import page_link, switch_page
+from pages.ui.runs.links import AGAIN, LABEL, TRAINING
 from pages.ui.widgets import answer, certainty, chart, finding, plain, pressed, table
 
 ONCE = (
@@ -138,6 +140,7 @@ def _verdict(run_id: str) -> None:
         st.caption(plain(words))
     if way := results.board(run_id).cheapest:
         st.markdown(plain(way.words))
+        _next(run_id)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{plain(verdict.next)}**", width="stretch")
         if is_asked_again(run_id):
@@ -146,6 +149,17 @@ def _verdict(run_id: str) -> None:
             if pressed(label, "results.surer", type="primary", icon=":material/query_stats:"):
                 switch_page(HOME, {ASKED: "out"})
     certainty(verdict)
+
+
+def _next(run_id: str) -> None:
+    """Draw the buttons that do what the sentence on the cheapest way leads to."""
+    icons = {"tagger": "smart_toy", "label": "label", "suggest": "label", "experiment": "query_stats"}
+    with st.container(horizontal=True):
+        for number, step in enumerate(next_steps(run_id)):
+            if pressed(step.words, f"results.next.{number}", icon=f":material/{icons[step.goal]}:"):
+                if step.goal == "experiment":
+                    switch_page(TRAINING, {AGAIN: step.run})
+                switch_page(*((TRAINING, {"run": step.run}) if step.goal == "tagger" else (LABEL,)))
 
 
 COLUMNS = {

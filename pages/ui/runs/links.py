@@ -17,6 +17,7 @@ from pages.ui.widgets import plain
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 BIAS, ASSISTING, RUNS, LABEL = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py", "pages/11_Label.py"
+AGAIN = "again"  # in the address of Training: the experiment whose open question the form is to decide
 GONE = "This result is not in this project: it was removed, or the address is wrong."
 PAGES = {  # the page by its name in `Kind.page`
     page.rpartition("_")[2].removesuffix(".py"): page
@@ -88,8 +89,8 @@ def offer(runs: Sequence[Run], key: str, words: str) -> None:
 
 def attach(run_id: str, key: str) -> None:
     """Show this run on the page, also after a reload."""
-    if "choice" in st.query_params:
-        del st.query_params["choice"]
+    for filled in ("choice", AGAIN):
+        st.query_params.pop(filled, None)
     st.query_params["run"] = run_id
     remember(run_id, key)
 

@@ -15,6 +15,7 @@ from core.kinds import KINDS
 from core.projects import preferences
 from core.selection import STRATEGIES
 from pages.ui.bias.rebuild import METHODS
+from pages.ui.runs.links import AGAIN
 from pages.ui.training.others import others
 from pages.ui.training.parts import (
     FIRST_EPOCHS,
@@ -144,7 +145,8 @@ def variants(
     with right:
         taggers = _taggers()
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat), **taggers}
-    planned = _planned([name for name in arms if find(name).judged], repeat)
+    typed, _ = st.session_state.get(TYPED, ((), []))
+    planned = _planned([name for name in (*arms, *typed) if find(name).judged], repeat)
     return {"arms": arms, **rest, **planned}
 
 
@@ -255,7 +257,8 @@ def options() -> dict[str, Any] | None:
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
-    stages |= as_chosen(by_choice, (*lines["arms"], *arms))
+    if AGAIN not in st.query_params:  # that experiment has its own options of the selection
+        stages |= as_chosen(by_choice, (*lines["arms"], *arms))
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare}
         asked |= view.stage_options(typed, stages | asked_alone)

@@ -8,6 +8,7 @@ import streamlit as st
 from core.cards import hindrance
 from core.experiment import find_out
 from core.experiment import view as experiments
+from core.experiment.next_step import deciding_options
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import machine, runs
@@ -18,8 +19,10 @@ from core.selection import view as selections
 from core.shown import duration
 from core.tagging import view as training
 from pages.ui.project import page_link
+from pages.ui.runs.links import AGAIN
 from pages.ui.runs.panel import time_machine
 from pages.ui.training import experiment
+from pages.ui.training.fill import fill
 from pages.ui.training.parts import FIRST_EPOCHS, PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, size
 
@@ -217,7 +220,9 @@ def _text() -> tuple[str, ...]:
 
 
 def follow_address() -> bool:
-    """Fill in the selection that the address names, once; return True if it did."""
+    """Fill in the selection, or the experiment to decide again, that the address names, once; return True if it did."""
+    if again := str(st.query_params.get(AGAIN, "")):
+        return _follow_experiment(again)
     named = str(st.query_params.get("choice", ""))
     if not named or st.session_state.get(ARRIVED) == named:
         return False
@@ -227,6 +232,19 @@ def follow_address() -> bool:
         return False
     choices.take_up(named)
     st.session_state["training.kind"], st.session_state[CHOICE] = "pretrain", named
+    return True
+
+
+def _follow_experiment(run_id: str) -> bool:
+    """Fill in the experiment that decides what another one left open, on arrival; return True if it did."""
+    if "training.kind" in st.session_state:  # a field of this page, which is forgotten when the page is left
+        return False
+    known = run_id in [run.id for run in runs.listed("experiment", state="succeeded")]
+    if not known or not (options := deciding_options(run_id)):
+        st.warning("The experiment of this address cannot be repeated: it or a corpus was removed.", icon=ADRIFT)
+        return False
+    st.session_state["training.kind"] = "experiment"
+    fill(options)
     return True
 
 

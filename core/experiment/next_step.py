@@ -1,0 +1,97 @@
+"""What follows from the sentence on the cheapest way: use the named line, or start the experiment that decides."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.experiment import foresight, results
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.result import ArmRow
+from core.experiment.words import line_name
+from core.kind import Options
+from core.projects import runs
+from core.projects import view as projects
+from core.projects.home import kept_per_home
+from core.shown import duration
+from core.shown_command import command, command_of
+
+# tagger: use the line's tagger. label: label more sentences. suggest: label with what a reference line finds.
+# experiment: repeat the experiment with more replicates.
+Goal = Literal["tagger", "label", "suggest", "experiment"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """A next step. words: label of its button.
+
+    run: the run that it uses: a tagger, that of a reference line, or the experiment. command: the command line that
+    does it; "" if there is none.
+    """
+
+    goal: Goal
+    words: str
+    run: str
+    command: str
+
+
+def next_steps(run_id: str) -> Sequence[NextStep]:
+    """Return what the sentence of an experiment leads to: one step per named line, or the experiment that decides.
+
+    Return () if there is no sentence, if nothing within reach would decide, or if the runs or corpora are gone. Errors:
+    RunError.
+    """
+    board = results.board(run_id)
+    if board.cheapest and (named := board.cheapest.lines):
+        here = {run.id for run in runs.listed()}
+        rows = {line_name(row): row for row in board.leaderboard if row.finetune_run in here}
+        return [_use(rows[name], name, run_id) for name in named if name in rows]
+    return [_decide(run_id, options)] if (options := deciding_options(run_id)) else ()
+
+
+def deciding_options(run_id: str) -> Options:
+    """Return the options of the experiment that decides which way is the cheapest; {} if there is none.
+
+    Errors: RunError, ConfigError.
+    """
+    way = results.board(run_id).cheapest
+    if way is None or way.lines or not way.times or results.removed_inputs(run_id):
+        return {}
+    given = runs.get(run_id).manifest.config
+    changed = foresight.with_times(ExperimentConfig.parse(dict(given)), way.times)
+    return {**given, "seeds": changed.seeds, "looks": changed.looks}
+
+
+def _use(row: ArmRow, name: str, run_id: str) -> NextStep:
+    if row.person_seconds:
+        return NextStep(goal="label", words="Label more sentences", run=run_id, command=_label_command(run_id))
+    found = runs.get(row.finetune_run)
+    if row.reference:
+        words = f"Label with what {name} finds"
+        return NextStep(goal="suggest", words=words, run=found.id, command=command_of(found) or "")
+    line = ["python", "-m", "core", *projects.option(), "predict", "new.txt", "--model", found.id]
+    return NextStep(goal="tagger", words=f"Use the tagger of {name}", run=found.id, command=shlex.join(line))
+
+
+def _label_command(run_id: str) -> str:
+    given: Mapping[str, object] = runs.get(run_id).manifest.config
+    texts = {role: given[role] for role in ("task", "domain", "train", "dev") if given.get(role)}
+    return command("queue", texts) if {"task", "domain"} <= texts.keys() else ""
+
+
+def _decide(run_id: str, options: Options) -> NextStep:
+    seconds = _seconds(run_id, tuple(run.id for run in runs.listed(state="succeeded")))
+    takes = f", {duration(seconds)}" if seconds else ""
+    words = f"Decide it ({len(ExperimentConfig.parse(options).seeds):,} replicates{takes})"
+    return NextStep(goal="experiment", words=words, run=run_id, command=command("experiment", options))
+
+
+@kept_per_home(8)
+def _seconds(run_id: str, finished: tuple[str, ...]) -> float | None:
+    """Return the seconds that the deciding experiment takes, without finished runs; None if the machine was not timed.
+
+    finished: all finished runs, so that the cached value is dropped when there is a new one.
+    """
+    cost = experiments.cost_if_known(deciding_options(run_id))
+    return cost.wall if cost else None

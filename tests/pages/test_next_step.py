@@ -1,0 +1,162 @@
+"""The button beside the sentence on the cheapest way: the form that decides, the tagger to use, or the page Label."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.corpora.library import Library
+from core.experiment import next_step, results
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.result import Cheapest, ExperimentResult
+from core.importing import view as corpora
+from core.projects import preferences, runs
+from tests import finished
+from tests.conftest import sentence
+from tests.experiment.test_experiment import fill
+from tests.homes import EXPERIMENT
+from tests.pages.drawing import TRAINING, keys, opened, press, seen
+
+RESULTS = "pages/6_Results.py"
+Started = list[tuple[str, Mapping[str, Any]]]
+OPEN = Cheapest(line="", words="Which way is the cheapest is not known.", times=2)
+
+
+@pytest.fixture
+def made(home: Path, untrained: None) -> dict[str, str]:
+    """Fill every role; return {role: fingerprint}, with a list of names and another labelled corpus."""
+    marks = {role: corpus.fingerprint for role, corpus in fill(home).items()}
+    for role, mark in marks.items():
+        corpora.set_role(role, mark)
+    for name, texts in (("names", ["Acme Ltd", "Brown Inc"]), ("away", [f"Acme Ltd pays {i} ." for i in range(9)])):
+        rows = [sentence(text, [(0, 2, "PARTY")]) for text in texts]
+        marks[name] = Library(home).seal(rows, name=name, origin={}, labelled=True).fingerprint
+    return marks
+
+
+def answered(run_id: str, way: Cheapest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the experiment have this sentence."""
+    board = replace(results.board(run_id), cheapest=way)
+    monkeypatch.setattr(results, "board", lambda run: board)
+
+
+def parsed(options: Mapping[str, Any]) -> dict[str, Any]:
+    return ExperimentConfig.parse(dict(options)).settled().model_dump()
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "reference lines": {"arms": ("none", "dictionary", "none+dictionary"), "dictionary": ("names",)},
+    "a selection": {
+        "arms": ("none", "random", "classifier"),
+        "budgets": ("20%", "10"),
+        "seeds": (1, 2),
+        "looks": (),
+        "claim": "classifier",
+        "effect": 2.0,
+        "taggers": 2,
+        "repeat": "pipeline",
+        "finetune": {"epochs": 2, "patience": 3},
+        "pretrain": {"epochs": 1},
+    },
+    "rare options": {
+        "arms": ("none", "transfer:away", "random2low:30%", "skl:3", "lpft"),
+        "claim": "random2low:30%",
+        "transfer": ("away",),
+        "transfer_epochs": 1,
+        "assisting": "away",
+        "type_map": ("PER=PARTY",),
+        "axis": ("encoder:tiny",),
+        "train_sizes": (5, 10),
+        "draws": 1,
+        "fixed": "steps",
+        "draw_seed": 4,
+        "also_test": ("names",),
+    },
+    "swapped halves": {
+        "arms": ("none", "dictionary", "lpft"),
+        "cross": True,
+        "cross_train": 9,
+        "cross_dev": 4,
+        "task": "",
+        "repeat": "pipeline",
+    },
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_the_form_that_decides_has_all_options_of_the_experiment_and_more_replicates(
+    what: str, made: dict[str, str], started_runs: Started, home: Path
+) -> None:
+    # The undrawn page does not know encoders that a user typed, such as tiny.
+    base = {name: value for name, value in EXPERIMENT.items() if name not in ("arms", "budgets", "encoder")}
+    asked = {**base, **{name: made[name] for name in ("task", "domain", "train", "dev", "test")}, **ASKED[what]}
+    result = ExperimentResult(leaderboard=[finished.ARM_ROW], curve=(), hours={}, cheapest=OPEN)
+    run = finished.finish(home, "experiment", asked, finished.constant(result))
+    wanted = next_step.deciding_options(run.id)
+    seeds = ExperimentConfig.parse(wanted).seeds
+    assert len(seeds) == 2 * len(ExperimentConfig.parse(asked).seeds)
+    stale = {"training.experiment.arms": ["none"], "training.experiment.map": "A=B", "training.experiment.seeds": "9"}
+    app = opened(TRAINING, stale, again=run.id)
+    assert app.session_state["training.form"]
+    press(app, "training.start")
+    [(kind, options)] = started_runs
+    assert kind == "experiment"
+    assert parsed(options) == parsed(wanted)
+    assert preferences.expert() == (what == "rare options")
+
+
+def test_the_button_tells_the_planned_time_and_opens_the_form(
+    made: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {**EXPERIMENT, **{name: made[name] for name in ("task", "domain", "train", "dev", "test")}}
+    run = runs.execute("experiment", {**options, "arms": ("none", "dictionary"), "seeds": (1, 2)})
+    answered(run.id, OPEN, monkeypatch)
+    [step] = next_step.next_steps(run.id)
+    seconds = experiments.cost(next_step.deciding_options(run.id)).wall
+    assert seconds > 0
+    app = opened(RESULTS, run=run.id)
+    assert OPEN.words in seen(app)
+    assert app.button(key="results.next.0").label == step.words
+    assert step.words.startswith("Decide it (4 replicates, ")
+    assert step.command.endswith("--seed 1 --seed 2 --seed 3 --seed 4") or "--seed 4" in step.command
+    press(app, "results.next.0")
+    assert app.text_input(key="training.experiment.seeds").value == "1, 2, 3, 4"
+    assert list(app.multiselect(key="training.experiment.arms").value) == ["none", "dictionary"]
+    corpora.remove(made["dev"])
+    assert next_step.next_steps(run.id) == ()
+    assert "cannot be repeated" in opened(TRAINING, again=run.id).warning[0].value
+
+
+def test_a_named_line_leads_to_its_tagger_to_label_or_to_both(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
+    board = results.board(run.id)
+    none, line = sorted(board.leaderboard, key=lambda row: row.verdict != "baseline")
+    named = Cheapest(line="classifier 10", words="The cheapest way is classifier 10.")
+    answered(run.id, named, monkeypatch)
+    app = opened(RESULTS, run=run.id)
+    assert app.button(key="results.next.0").label == "Use the tagger of classifier 10"
+    press(app, "results.next.0")
+    assert app.query_params["run"] == line.finetune_run
+    [step] = next_step.next_steps(run.id)
+    assert step.command == f"python -m core predict new.txt --model {line.finetune_run}"
+
+    rows = [
+        none,
+        replace(line, person_seconds=3000.0),
+        replace(line, arm="dictionary", budget="", reference="dictionary"),
+    ]
+    both = Cheapest(line="", words="It depends.", by_machine="classifier 10", by_person="dictionary")
+    split = replace(board, leaderboard=rows, cheapest=both)
+    monkeypatch.setattr(results, "board", lambda run: split)
+    app = opened(RESULTS, run=run.id)
+    labels = [app.button(key=f"results.next.{number}").label for number in range(2)]
+    assert labels == ["Label more sentences", "Label with what dictionary finds"]
+    assert "label next" in next_step.next_steps(run.id)[0].command
+    press(app, "results.next.1")
+    assert app.title[0].value == "Label"
+
+    answered(run.id, Cheapest(line="", words="Nothing is known."), monkeypatch)
+    assert "results.next.0" not in keys(opened(RESULTS, run=run.id))
