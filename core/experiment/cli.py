@@ -17,6 +17,7 @@ from core.errors import InputError, PathError, ReadError
 from core.experiment import deliver, results
 from core.experiment import view as experiments
 from core.experiment.cost import Cost
+from core.experiment.next_step import next_steps
 from core.experiment.view import Shorter
 from core.importing.cli import run_anyway_option
 from core.kind import Options
@@ -27,7 +28,8 @@ from core.runs.events import Event
 from core.runs.run import Run
 from core.shown import brief, duration
 
-CONFIG = KINDS["experiment"].config
+KIND = "experiment"
+CONFIG = KINDS[KIND].config
 _INPUTS = ("task", "train", "dev", "test")
 
 
@@ -82,7 +84,7 @@ def run_experiment(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
     """Plan, print the cost, run, print the leaderboard. Return the run, or None if it was only planned."""
-    _prepare("experiment", options, plan_only=plan_only, run_anyway=run_anyway)
+    _prepare(KIND, options, plan_only=plan_only, run_anyway=run_anyway)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
     shorter = experiments.shorter(options)
     words = (*in_figures(planned, shorter), *foresight.in_words().split("\n"))
@@ -90,7 +92,7 @@ def run_experiment(
         fewer = {"labels": shorter.labels, "hours": shorter.seconds / 3600} if shorter else None
         report({**planned.as_json(), "smallest_difference": foresight.as_json(), "shorter": fewer}, as_json, words)
         return None
-    return _run("experiment", options, words, run_anyway=run_anyway, as_json=as_json)
+    return _run(KIND, options, words, run_anyway=run_anyway, as_json=as_json)
 
 
 def run_study(
@@ -122,7 +124,8 @@ def _run(kind: str, options: Mapping[str, object], words: Sequence[str], *, run_
     """Print what was planned, run it, and print the table and the verdict."""
     echo(*words, err=True)
     run = runs.execute(kind, options, ExperimentProgress(), run_anyway=run_anyway)
-    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
+    follows = [f"{step.words}: {step.command}" for step in next_steps(run.id) if step.command] if kind == KIND else []
+    finish(run, as_json, plain=lambda _: [*deliver.board_lines(run.id), *follows], finding=results.finding(run.id))
     return run
 
 

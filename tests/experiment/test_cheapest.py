@@ -8,6 +8,8 @@ import pytest
 
 from core.experiment import cheapest, results, tables
 from core.experiment.cheapest import LEAST, LEVEL, Way, by_machine, by_person, found, winner
+from core.experiment.cli import run_experiment
+from core.experiment.result import Cheapest
 from core.projects import runs
 from core.stats.bootstrap import compare
 from core.stats.pooled import Estimate
@@ -167,3 +169,16 @@ def test_an_experiment_says_which_way_is_cheapest(home: Path, untrained: None) -
     )
     alone = results.board(runs.execute("experiment", {**OPTIONS, "arms": ("none",)}).id)
     assert alone.cheapest is None
+
+
+def test_the_command_line_prints_the_command_that_would_decide(
+    home: Path, untrained: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(home)
+    open_ = Cheapest(line="", words="Which way is the cheapest is not known.", times=2)
+    monkeypatch.setattr("core.experiment.kind.cheapest", lambda board, store: open_)
+    run_experiment({**OPTIONS, "arms": ("none", "dictionary")})
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Decide it (4 replicates")]
+    command = line.partition(": ")[2]
+    assert command.startswith("python -m core experiment --task task --domain domain --train train --dev dev")
+    assert [f"--seed {seed}" in command for seed in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
