@@ -57,13 +57,12 @@ class Way:
         """Return the most seconds per point that the interval allows; inf if it allows no gain."""
         return cost(self) / self.lo if self.lo > 0 else inf
 
-    @property
-    def words(self) -> str:
-        """Name, gain and cost."""
+    def words(self, ways: Sequence["Way"]) -> str:
+        """Return name, gain and cost. ways: all lines; if one asks for a person's work, every line names that cost."""
         machine = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
-        person = duration(self.person_seconds) if self.person_seconds else "no minute"
+        person = f" and {duration(self.person_seconds) if self.person_seconds else 'no minute'} of yours"
         interval = f"{self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}]"
-        return f"{self.name} ({interval} for {machine} of the machine and {person} of yours)"
+        return f"{self.name} ({interval} in {machine} of the machine{person * _asks(ways)})"
 
     def repeated(self, times: int) -> "Way":
         """Return the way as expected with this many times as many replicates and the same gain."""
@@ -102,19 +101,21 @@ def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
 def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     """Return the sentence on the cheapest way to the next point. missing: what was not compared, in words."""
     machine, person = winner(ways), winner(ways, by_person)
-    unknown = f" Not known, because it was not compared: {_listed(missing)}." if missing else ""
+    gains = any(way.lo > 0 for way in ways)
+    unknown = "" if _asks(ways) or not gains else " No line here asks for a minute of yours."
+    unknown += f" Not compared, and so not known: {_listed(missing)}." if missing else ""
     if machine and machine.worst(by_person) <= _least(ways, machine, by_person):
-        words = f"The cheapest way to the next point is {machine.words}, because {_because(ways)}."
+        words = f"The cheapest way to the next point is {machine.words(ways)}, because {_because(ways)}."
         return Cheapest(line=machine.name, words=words + unknown)
     times = 0 if machine else _times(ways)
-    decide = _decide(times) if times or any(way.lo > 0 for way in ways) else ""
+    decide = _decide(times) if times or gains else ""
     if machine and person:
         counts = "A minute of the machine is not weighed against one of yours: which counts is your decision."
-        parts = [_cheapest_in("the machine", machine), _cheapest_in("yours", person), counts]
+        parts = [_cheapest_in("the machine", machine, ways), _cheapest_in("yours", person, ways), counts]
     elif machine:
-        parts = [_cheapest_in("the machine", machine), "In minutes of yours it is not known.", _free(ways)]
+        parts = [_cheapest_in("the machine", machine, ways), "In minutes of yours it is not known.", _free(ways)]
     elif person:
-        parts = [_cheapest_in("yours", person), "In minutes of the machine it is not known.", decide]
+        parts = [_cheapest_in("yours", person, ways), "In minutes of the machine it is not known.", decide]
     else:
         parts = [_open(ways), decide]
     return Cheapest(
@@ -129,7 +130,7 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
 def _because(ways: Sequence[Way]) -> str:
     if len(ways) == 1:
         return "it is the only line beside none"
-    if not any(way.person_seconds for way in ways):
+    if not _asks(ways):
         return "every other line here costs more per point, even at the best end of its interval"
     return (
         "every other line here costs more minutes of the machine per point, even at the best end of its interval, and "
@@ -137,8 +138,12 @@ def _because(ways: Sequence[Way]) -> str:
     )
 
 
-def _cheapest_in(whose: str, way: Way) -> str:
-    return f"In minutes of {whose} the cheapest way to the next point is {way.words}."
+def _asks(ways: Sequence[Way]) -> bool:
+    return any(way.person_seconds for way in ways)
+
+
+def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
+    return f"In minutes of {whose} the cheapest way to the next point is {way.words(ways)}."
 
 
 def _free(ways: Sequence[Way]) -> str:
@@ -150,7 +155,7 @@ def _free(ways: Sequence[Way]) -> str:
 def _open(ways: Sequence[Way]) -> str:
     gaining = sorted((way for way in ways if way.lo > 0), key=lambda way: way.worst(by_machine))
     if gaining:
-        shown = _listed([way.words for way in gaining])
+        shown = _listed([way.words(ways) for way in gaining])
         return f"Which way to the next point is the cheapest is not known. Shown to gain: {shown}."
     among = (
         f"After a correction for {len(ways):,} lines, no line is" if len(ways) > 1 else "The line beside none is not"

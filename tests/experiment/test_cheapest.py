@@ -41,20 +41,19 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     said = found([quick, slow], ["more labels", "a list of names"])
     assert (said.line, said.lines, said.times) == ("quick", ["quick"], 0)
     assert said.words == (
-        "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] for less than a minute of the machine "
-        "and no minute of yours), because every other line here costs more per point, even at the best end of its "
-        "interval. Not known, because it was not compared: more labels and a list of names."
+        "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] in less than a minute of the machine), "
+        "because every other line here costs more per point, even at the best end of its interval. No line here asks "
+        "for a minute of yours. Not compared, and so not known: more labels and a list of names."
     )
     tie = found([way("a", 4, 1, 100), way("b", 4, 1, 150), way("c", 0, 1, 100)])
     # Separate if 100 / (4 - h) < 150 / (4 + h), so if h < 0.8; half widths shrink with the root of the replicates.
     assert (tie.lines, tie.times) == ([], 2)
-    assert "Shown to gain: a (+4.0 points [+3.0, +5.0] for 2 min of the machine and no minute of yours) and b (" in (
-        tie.words
-    )
-    assert tie.words.endswith("At these gains, about 2 times as many replicates would decide.")
+    assert "Shown to gain: a (+4.0 points [+3.0, +5.0] in 2 min of the machine) and b (" in tie.words
+    yours = "No line here asks for a minute of yours."
+    assert tie.words.endswith(f"At these gains, about 2 times as many replicates would decide. {yours}")
     never = found([way("a", 4, 1, 100), way("b", 4, 1, 100)])
     assert never.times == 0
-    assert never.words.endswith("At these gains, 16 times as many replicates would not decide either.")
+    assert never.words.endswith(f"At these gains, 16 times as many replicates would not decide either. {yours}")
     none = "shown to gain over none, so no cheapest way to the next point is named."
     assert found([way("a", 0, 1, 100)]).words == f"The line beside none is not {none}"
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
@@ -74,9 +73,9 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     assert (said.line, said.by_machine, said.by_person, said.times) == ("", "labels", "names", 0)
     assert said.lines == ["labels", "names"]
     assert said.words == (
-        "In minutes of the machine the cheapest way to the next point is labels (+12.0 points [+11.0, +13.0] for less "
+        "In minutes of the machine the cheapest way to the next point is labels (+12.0 points [+11.0, +13.0] in less "
         "than a minute of the machine and 50 min of yours). In minutes of yours the cheapest way to the next point is "
-        "names (+4.0 points [+3.0, +5.0] for less than a minute of the machine and no minute of yours). A minute of the "
+        "names (+4.0 points [+3.0, +5.0] in less than a minute of the machine and no minute of yours). A minute of the "
         "machine is not weighed against one of yours: which counts is your decision."
     )
     # Names gain enough: the cheapest for the machine, and nothing is no more than nothing for a person.
@@ -164,8 +163,8 @@ def test_an_experiment_says_which_way_is_cheapest(home: Path, untrained: None) -
     assert board.cheapest
     assert board.cheapest.words in tables.as_markdown(board)
     assert board.cheapest.words.endswith(
-        " Not known, because it was not compared: more labels, labels of another corpus, a ready model, a language model "
-        "and another encoder."
+        " Not compared, and so not known: more labels, labels of another corpus, a ready model, a language model and "
+        "another encoder."
     )
     alone = results.board(runs.execute("experiment", {**OPTIONS, "arms": ("none",)}).id)
     assert alone.cheapest is None

@@ -241,6 +241,11 @@ NUMBERS = {
 
 def options() -> dict[str, Any] | None:
     """Return the options; None while a corpus is missing, or with a message if an entry is wrong."""
+    if AGAIN in st.query_params:
+        st.caption(
+            "Filled in from an experiment that left open which way is the cheapest, with the replicates that would "
+            "decide. Its finished runs are reused."
+        )
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
         st.info(
