@@ -18,6 +18,8 @@ To add a reference line, write a kind of run with the option `test` whose artifa
 evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`; its arm is made from
 that. Leaderboard, tables, report, pages, swapped halves, resume and Ray need nothing else
 (`tests/experiment/test_every_arm.py`).
+
+An estimate (`labels:+100`) trains taggers on parts of L_C only, and has a row of its own kind (`more_labels.py`).
 """
 
 import math
@@ -47,6 +49,7 @@ PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
 SELF_TRAIN, DISTANT = "self-train", "distant"
 PSEUDO = "2000"  # budget of the selections that get pseudo-labels
+MORE = "labels"  # head of an estimate, labels:+100
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "low": "whose context is more informative",
@@ -92,6 +95,7 @@ class Arm:
     instead of changed ones, a random set of as many sentences, or the plain tagger of spans.
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
+    more: number of labelled sentences whose gain is estimated; 0: the arm is no estimate.
     names: True if its taggers have the experiment's dictionary. first: name of another labelled corpus that its taggers
     train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if its taggers learn from pseudo-labels of the
     selection instead of MLM; "" otherwise. reference: for a reference line, the kind of run that finds entities in the
@@ -120,6 +124,7 @@ class Arm:
     pseudo: str = ""
     reference: str = ""
     value: str = ""
+    more: int = 0
 
     @property
     def plain_name(self) -> str:
@@ -129,7 +134,7 @@ class Arm:
     @property
     def judged(self) -> bool:
         """True if the arm gets a verdict."""
-        return not (self.name == NONE or self.plain_name in CONTROLS or self.control or self.reference)
+        return not (self.name == NONE or self.plain_name in CONTROLS or self.control or self.reference or self.more)
 
     @property
     def pretrains(self) -> bool:
@@ -325,6 +330,15 @@ def _transfer(name: str, corpus: str) -> Arm:
     return Arm(name=name, summary=summary, first=corpus, without="no other labels first")
 
 
+def _more(name: str, value: str) -> Arm:
+    match = re.fullmatch(r"\+([1-9][0-9]{0,8})", value)
+    if not match:
+        raise ConfigError(f"arms: {name!r} needs a number of sentences; write for example {MORE}:+100.")
+    n = int(match[1])
+    summary = f"An estimate of the score with {n:,} more labelled sentences, from taggers on parts of the training set."
+    return Arm(name=f"{MORE}:+{n}", summary=summary, more=n, without="the labels as they are")
+
+
 def _skl(name: str, value: str) -> Arm:
     try:
         threshold = float(value)
@@ -392,6 +406,7 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "lm": ("SOURCE", _lm),
     "skl": ("THRESHOLD", _skl),
     "transfer": ("CORPUS", _transfer),
+    MORE: ("+N", _more),
     PART: ("THRESHOLD", _part),
     COPIES: ("ARM", _copies),
     **dict.fromkeys((BASE, *(f"{BASE}+{bin}" for bin in BINS)), ("SIZE", _base)),
@@ -473,14 +488,14 @@ def cells(
 ) -> list[Cell]:
     """Return every line of the leaderboard, in the order in which the arms are run.
 
-    encoders: further encoders beside the experiment's own; reference lines start from none of them. size: as in
+    encoders: further encoders beside the experiment's own; reference lines and estimates have none. size: as in
     `complete`. caps: numbers of tokens to use from a source; several give a line each. imported: names of imported word
     vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
     named = [sized(find(name), size) for name in names]
-    further = [under(encoder, arm) for encoder in encoders for arm in named if not arm.reference]
+    further = [under(encoder, arm) for encoder in encoders for arm in named if not (arm.reference or arm.more)]
     for arm in (*named, *further):
         reads = arm.source and (arm.states or arm.source not in imported)
         own = budgets if arm.chooses else amounts if reads else (arm.budget,)

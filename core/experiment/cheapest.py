@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from core.experiment.arms import DICTIONARY, ENCODER, NAMES, NONE, RANDOM, find
+from core.experiment.more_labels import gain
 from core.experiment.reference import KINDS
-from core.experiment.result import ArmRow, Cheapest, ExperimentResult, nothing_learnt, tables
+from core.experiment.result import ArmRow, Cheapest, ExperimentResult, MoreLabels, nothing_learnt, tables
 from core.experiment.words import line_name
 from core.runs.store import RunStore
 from core.shown import duration
@@ -186,16 +187,19 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
     rows = {(row.arm, row.budget): row for row in board.leaderboard}
     none = rows.get((NONE, ""))
     others = [row for row in board.leaderboard if row is not none and _is_way(row)]
-    if none is None or nothing_learnt(board.leaderboard) or not others:
+    estimated = [line for line in board.more_labels if line.estimate]
+    lines = len(others) + len(estimated)
+    if none is None or nothing_learnt(board.leaderboard) or not lines:
         return None
-    level = 1 - (1 - LEVEL) / len(others)
+    level = 1 - (1 - LEVEL) / lines
     baseline, usual, ways = tables(none, store), none.seconds or 0.0, list[Way]()
     for row in others:
         own = tables(row, store)
         gap = compare_line(own, baseline) if row.reference else compare(own, baseline, same_seeds=True)
         # A reference line needs no tagger, and still its cost is at least LEAST.
         ways.append(_way(line_name(row), gap, (row.seconds or 0.0) - usual, level, row.person_seconds))
-    return found(ways, _missing(others))
+    ways += [way for line in estimated if (way := _of_labels(line, none, store, level))]
+    return found(ways, _missing(others, labels=bool(estimated)))
 
 
 def _is_way(row: ArmRow) -> bool:
@@ -219,11 +223,27 @@ def _way(name: str, gap: Difference, seconds: float, level: float, person_second
     )
 
 
-def _missing(others: Sequence[ArmRow]) -> list[str]:
-    """Return what the experiment did not compare, in words."""
+def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) -> Way | None:
+    """Return an estimate of more labels as a line; its tagger takes more time by its share of further labels."""
+    drawn = gain(line, [store.get(run) for run in none.finetunes], none.taggers, store)
+    if isinstance(drawn, str) or line.estimate is None:
+        return None
+    lo, hi = drawn.gain_interval(level)
+    return Way(
+        name=line.arm,
+        lo=max(lo, -100.0),
+        hi=min(hi, 100.0),
+        seconds=max((none.seconds or 0.0) * line.more / line.sentences, LEAST),
+        person_seconds=line.person_seconds,
+        estimate=line.estimate,
+    )
+
+
+def _missing(others: Sequence[ArmRow], *, labels: bool) -> list[str]:
+    """Return what the experiment did not compare, in words. labels: True if it estimated the gain of more labels."""
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
-    missing = [] if any(row.person_seconds for row in others) else ["more labels"]
+    missing = [] if labels else ["more labels"]
     missing += [] if borrowed else ["labels of another corpus"]
     missing += [] if any(row.pretrain_run for row in others) else ["pre-training"]
     found = {row.reference for row in others} | ({DICTIONARY} if NAMES in names else set())

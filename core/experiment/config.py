@@ -447,6 +447,10 @@ class ExperimentConfig(Config):
             if self.cross_train or self.cross_dev:
                 raise ConfigError("cross_train, cross_dev: need swapped halves; give cross, or leave them out.")
             return
+        if estimates := [name for name in self.arms if arms.find(name).more]:
+            raise ConfigError(
+                f"arms: {estimates[0]} is estimated from parts of one training set; leave it out, or leave out cross."
+            )
         if self.task:
             raise ConfigError(
                 "task: with cross each half's own text is the task corpus, so that it has no test text; leave task out."
@@ -536,12 +540,15 @@ class ExperimentConfig(Config):
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Return the replicates of a line, in order.
 
-        If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds. A
+        If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds. An
+        estimate has one per seed, because each draws its own parts of the labels. A
         reference line has one replicate without seeds; with swapped halves, one for each half that is tested.
         """
         if cell.arm.reference:
             halves = enumerate(self.seeds, 1) if self.cross else [(0, self.draw_seed)]
             return tuple(Replicate(draw=seed, seeds=(), number=number) for number, seed in halves)
+        if cell.arm.more:
+            return tuple(Replicate(draw=s, seeds=self._of_seed(s), number=i) for i, s in enumerate(self.seeds, 1))
         own_labels = self.cross or self.multipliers
         # Drawing assisting sentences costs nothing, so their control draws once per seed even in a quick look.
         drawn = cell.arm.control and cell.arm.assisting

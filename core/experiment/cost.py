@@ -17,7 +17,7 @@ from core.bias.difficulty import DifficultyOptions
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ModelError
-from core.experiment.arms import AUGMENT, CONTROL, DISTANT, GROWS, PSEUDO, WHOLE, Arm, Cell
+from core.experiment.arms import AUGMENT, CONTROL, DISTANT, GROWS, NONE, PSEUDO, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
 from core.experiment.reference import KINDS
 from core.experiment.steps import CHECK, Stages, Step, in_order, lines
@@ -151,7 +151,7 @@ class Seconds:
             case "pretrain":
                 seconds = self.pretrain(step.cell)
             case "finetune":
-                seconds = self.finetune(step.part[0], step.cell, step.replicate)
+                seconds = self.finetune(step.part[0], step.cell, step.replicate) if self._new(step) else 0.0
             case kind if kind in KINDS:
                 seconds = START / 3 + KINDS[kind].seconds(step.cell.arm.value, self)
         return seconds
@@ -160,6 +160,11 @@ class Seconds:
     def tested_tokens(self) -> int:
         """Number of tokens of all test sets."""
         return sum(corpus.n_tokens for corpus in (self.corpora["test"], *self.also_test))
+
+    def _new(self, step: Step) -> bool:
+        """Return False for taggers of `none` on a part of L_C that an earlier line trains too."""
+        shared = step.part[0] and (step.cell.arm.more or step.cell.arm.name == NONE)
+        return not shared or self._first("part", *map(str, (*step.part, step.replicate.seeds)))
 
     def select(self, cell: Cell, replicate: Replicate) -> float:
         """Return the seconds of a selection.

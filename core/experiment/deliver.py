@@ -265,6 +265,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
         overlap_in_short=overlap_in_short(summary),
         multipliers=summary.multipliers.words if summary.multipliers else "",
         beside=beside(run.id),
+        more_labels=summary.more_labels,
         cheapest=summary.cheapest.words if summary.cheapest else "",
     )
 

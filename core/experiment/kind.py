@@ -3,7 +3,8 @@
 Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
 labels that it borrows, or the rebuilding of its L_C. All variants have the same seeds and settings. They also have the
 same encoder and L_C, unless the variant changes these. With the preset `quick` the last epoch is kept. Each fine-tuning
-is tested once. Reference lines train nothing: a run of another kind finds the entities of their test sets.
+is tested once. Reference lines train nothing: a run of another kind finds the entities of their test sets. Estimates of
+more labels train taggers on parts of L_C.
 
 `halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
@@ -27,6 +28,7 @@ from core.experiment.cost import Clock, at_once, calibration_options, cost
 from core.experiment.foresight import foretold
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
 from core.experiment.ledger import earlier_analyses
+from core.experiment.more_labels import estimates
 from core.experiment.reference import KINDS
 from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write_halves
 from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
@@ -57,7 +59,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
         job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
     forecast = foretold(config, job.context.run, job.home)
-    stages, finished, test = _make_runs(config, job)
+    stages, made, test = _make_runs(config, job)
+    finished = [line for line in made if not line.cell.arm.more]
     if test:
         job.context.note(test.why)
     job.context.stage("comparing the variants")
@@ -69,6 +72,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         seed=config.draw_seed,
         store=RunStore(job.home),
         report=job.context,
+        others=[run for line in made if line.cell.arm.more for chain in line.chains for run in chain.tuned.values()],
     )
     sizes = stages.label_sizes if config.multipliers else ()
     result = replace(
@@ -77,6 +81,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         foretold=forecast,
         earlier=earlier_analyses(job.context.run, RunStore(job.home)),
     )
+    of_labels = estimates(config, made, job.corpus(config.train), RunStore(job.home))
+    result = replace(result, more_labels=of_labels)
     result = replace(result, cheapest=cheapest(result, RunStore(job.home)))
     tables.write(job.context, result)
     return result
@@ -121,13 +127,13 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
         finished = [
             FinishedLine(
                 cell=line.cell,
-                chains=tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs),
+                chains=tuple(_chain(chain, runs) for chain in line.chains if runs.keys() >= {*chain.tuned.values()}),
                 source=sources.get(line.cell),
                 taggers=config.taggers,
             )
             for line in planned
         ]
-        if test := planned_test(config, finished, number):
+        if test := planned_test(config, [line for line in finished if not line.cell.arm.more], number):
             break
     return stages, finished, test
 
@@ -186,7 +192,7 @@ def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:
         pretrain=runs[chain.pretrain] if chain.pretrain else None,
         tuned={part: runs[step] for part, step in chain.tuned.items()},
         halves=runs[chain.halves] if chain.halves else None,
-        labels=tuple(runs[step] for step in chain.labels[0, 0] if step in runs),
+        labels=tuple(runs[step] for step in chain.labels.get((0, 0), ()) if step in runs),
     )
 
 

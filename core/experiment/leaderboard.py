@@ -237,10 +237,12 @@ def result(
     claim: Cell | None = None,
     planned: PlannedTest | None = None,
     effect: float = EFFECT,
+    others: Sequence[Run] = (),
 ) -> ExperimentResult:
     """Compare the arms: scores, verdicts, hours.
 
-    claim: variant that the planned test is about. planned: its outcome. effect: gain to detect, points.
+    claim: variant that the planned test is about. planned: its outcome. effect: gain to detect, points. others: further
+    runs of the experiment, which count in its hours.
     """
     judgements = _judgements(lines, seed, report, claim, bound=planned.bound if planned else ALPHA, effect=effect)
     by_cell = {line.cell: line for line in lines}
@@ -253,6 +255,7 @@ def result(
         for each in zip(lines, judgements, baselines, strict=True)
     ]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
+    runs += others
     return ExperimentResult(
         leaderboard=sorted(rows, key=lambda row: -inf if row.reference else row.dev_mean or 0.0, reverse=True),
         curve=_curve(lines),

@@ -46,7 +46,10 @@ def next_steps(run_id: str) -> Sequence[NextStep]:
     if board.cheapest and (named := board.cheapest.lines):
         here = {run.id for run in runs.listed()}
         rows = {line_name(row): row for row in board.leaderboard if row.finetune_run in here}
-        return [_use(rows[name], name, run_id) for name in named if name in rows]
+        estimated = {line.arm for line in board.more_labels}
+        uses = {name: _use(rows[name], name, run_id) for name in named if name in rows}
+        uses |= {name: _label(run_id) for name in named if name in estimated}
+        return list(uses.values())
     return [_decide(run_id, options)] if (options := deciding_options(run_id)) else ()
 
 
@@ -65,13 +68,17 @@ def deciding_options(run_id: str) -> Options:
 
 def _use(row: ArmRow, name: str, run_id: str) -> NextStep:
     if row.person_seconds:
-        return NextStep(goal="label", words="Label more sentences", run=run_id, command=_label_command(run_id))
+        return _label(run_id)
     found = runs.get(row.finetune_run)
     if row.reference:
         words = f"Label with what {name} finds"
         return NextStep(goal="suggest", words=words, run=found.id, command=command_of(found) or "")
     line = ["python", "-m", "core", *projects.option(), "predict", "new.txt", "--model", found.id]
     return NextStep(goal="tagger", words=f"Use the tagger of {name}", run=found.id, command=shlex.join(line))
+
+
+def _label(run_id: str) -> NextStep:
+    return NextStep(goal="label", words="Label more sentences", run=run_id, command=_label_command(run_id))
 
 
 def _label_command(run_id: str) -> str:

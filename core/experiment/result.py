@@ -21,6 +21,7 @@ from core.runs import result
 from core.runs.context import RunContext
 from core.runs.run import Run
 from core.runs.store import RunStore
+from core.shown import duration
 from core.stats.bootstrap import Difference
 from core.stats.multipliers import Worth
 from core.stats.pooled import Estimate
@@ -248,6 +249,48 @@ class Foretold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoreLabels:
+    """An estimate of the test F1 of `none`, percent, with `more` labelled sentences; no tagger was trained on these.
+
+    sentences: size of L_C. f1, gain: the estimates, None if the parts of L_C cannot carry one; `why` is then the
+    reason. interval, gain_interval: at 95%. estimate: the gain with the parts of its variance. runs: `finetune` runs
+    on the parts of L_C, {size: one per seed}. seeds: their number. hours: of computing. person_seconds: work of a
+    person. measured: True if the project's own answers on Label give the time per sentence; False: it is assumed.
+    """
+
+    arm: str
+    more: int
+    sentences: int
+    f1: float | None = None
+    interval: Interval | None = None
+    gain: float | None = None
+    gain_interval: Interval | None = None
+    estimate: Estimate | None = None
+    why: str = ""
+    runs: Mapping[int, Sequence[str]]
+    seeds: int
+    hours: float
+    person_seconds: float
+    measured: bool
+
+    @property
+    def words(self) -> str:
+        """The estimate and its basis in words, or the reason that there is none."""
+        if self.f1 is None or self.interval is None or self.gain is None or self.gain_interval is None:
+            return f"Not estimated: {self.why}."
+        each = f"{self.person_seconds / self.more:.0f} seconds per sentence"
+        basis = "the median of your answers on Label" if self.measured else "which is assumed"
+        sizes = ", ".join(f"{size:,}" for size in self.runs)
+        return (
+            f"An estimate: {self.f1:.1f} [{self.interval[0]:.1f}, {self.interval[1]:.1f}] with "
+            f"{self.sentences + self.more:,} labelled sentences, {points(self.gain, self.gain_interval)} against none. "
+            f"Labelling takes {duration(self.person_seconds)} at {each}, {basis}. No tagger was trained on further "
+            f"labels: the estimate extends power laws through taggers on {sizes} and {self.sentences:,} sentences. "
+            "It holds if the further sentences are like these."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """F1 of a run that could be a reference line, percent, and its difference to `none` with its 95% interval.
 
@@ -296,7 +339,7 @@ class ExperimentResult:
     training sentences that also occur in dev or test. multipliers: None unless asked for. too_long: entities that span
     taggers among the arms cannot find; None if there are none. foretold: None without a claim, and with a single seed.
     earlier: finished analyses of the same test set. cheapest: the cheapest way to the next point; None if
-    nothing was compared.
+    nothing was compared. more_labels: estimates of the score with more labels.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -309,6 +352,7 @@ class ExperimentResult:
     foretold: Foretold | None = None
     earlier: Sequence[EarlierAnalysis] = ()
     cheapest: Cheapest | None = None
+    more_labels: Sequence[MoreLabels] = ()
 
     @property
     def claim_words(self) -> list[str]:

@@ -28,6 +28,7 @@ from core.selection.result import SelectResult
 from core.selection.select import SelectConfig
 from core.selection.strategies.gazetteer import Gazetteer
 from core.similarity.base import capped
+from core.stats import more_labels
 from core.tagging.config import FinetuneConfig
 
 GENERAL = 500  # sentences of D_C that are kept to measure forgetting
@@ -173,10 +174,14 @@ class Stages:
         """Return the parts of L_C that a replicate of a line is fine-tuned on.
 
         For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate. A
-        reference line has no parts, because it trains nothing.
+        reference line has no parts, because it trains nothing. An estimate has parts only.
         """
         if cell.arm.reference:
             return [(0, 0)]
+        if cell.arm.more:
+            n = len(self.job.corpus(self.config.train))
+            sizes = () if more_labels.lacking(n, cell.arm.more, len(self.config.seeds)) else more_labels.parts(n)
+            return [(size, replicate.number - 1) for size in sizes]
         claim = self.config.claimed
         if not self.config.multipliers or claim is None:
             return self.labels.sizes
@@ -449,7 +454,8 @@ class Place:
 class Chain:
     """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other lines.
 
-    A reference line has one step in `tuned`, which finds the entities of the test sets.
+    A reference line has one step in `tuned`, which finds the entities of the test sets. An estimate has none on all of
+    L_C.
     """
 
     replicate: Replicate

@@ -13,6 +13,7 @@ from core.experiment.result import (
     CurvePoint,
     ExperimentResult,
     FurtherTest,
+    MoreLabels,
     Question,
     StudyResult,
     baseline_words,
@@ -85,6 +86,8 @@ def _board_csv(result: ExperimentResult) -> str:
         bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
         words = {"micro_f1": " ".join(map(str, row.micro_f1)), "downloads": takes(row)["downloads"]}
         writer.writerow({**asdict(row), **bounds, **words})
+    for line in result.more_labels:
+        writer.writerow({**_estimate_row(line), "why": line.words})
     return out.getvalue()
 
 
@@ -112,7 +115,8 @@ def _board_markdown(result: ExperimentResult) -> str:
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
     ]
     further = _further(result.leaderboard)
-    return "\n".join([*lines, "", *reasons, "", *further, *_curve(result.curve)])
+    estimated = _estimates(result.more_labels)
+    return "\n".join([*lines, "", *reasons, "", *estimated, *further, *_curve(result.curve)])
 
 
 def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> list[str]:
@@ -306,6 +310,48 @@ def rate_words(row: ArmRow) -> str:
     # The wider the interval, the fewer digits.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
+
+
+def _estimate_row(line: MoreLabels) -> dict[str, object]:
+    low, high = line.gain_interval or (None, None)
+    scores = {"mean": line.f1, "delta": line.gain, "low": low, "high": high, "verdict": estimate_word(line)}
+    takes = {"person_minutes": line.person_seconds / 60, "labels": line.sentences + line.more}
+    return {"arm": line.arm, **scores, "gpu_hours": line.hours, **takes}
+
+
+ESTIMATE_HEADS: Mapping[str, str] = {  # columns of estimates
+    "arm": "Estimate",
+    "f1": "Test score",
+    "none": "Against none",
+    "person": TAKES["person"],
+    "labels": TAKES["labels"],
+}
+
+
+def estimate_cells(line: MoreLabels) -> dict[str, str]:
+    """Return the cells of `ESTIMATE_HEADS`; without an estimate, no score and no difference."""
+    score, difference = "not estimated", ""
+    if line.f1 is not None and line.interval and line.gain is not None and line.gain_interval:
+        score = f"{line.f1:.1f} [{line.interval[0]:.1f}, {line.interval[1]:.1f}]"
+        difference = points(line.gain, line.gain_interval)
+    labels = f"{line.sentences + line.more:,}"
+    cells = {"arm": line.arm, "f1": score, "none": difference}
+    return {**cells, "person": duration(line.person_seconds), "labels": labels}
+
+
+def estimate_word(line: MoreLabels) -> str:
+    """Return what stands in place of a verdict."""
+    return "not estimated" if line.f1 is None else "estimate"
+
+
+def _estimates(lines: Sequence[MoreLabels]) -> list[str]:
+    """Return a table of the estimates and their reasons; [] if there are none."""
+    if not lines:
+        return []
+    cells = [list(estimate_cells(line).values()) for line in lines]
+    reasons = [f"- {line.arm}: {line.words}" for line in lines]
+    heads = [head.lower() for head in ESTIMATE_HEADS.values()]
+    return ["Estimates, with their 95% intervals:", "", *_markdown(heads, cells, numbers=(4,)), "", *reasons, ""]
 
 
 def takes(row: ArmRow) -> dict[str, str]:

@@ -95,6 +95,7 @@ _HEADS = {
     "vectors": "word vectors of {}",
     "lm": "a language model of {}",
     "transfer": "a first training on the labels of {}",
+    "labels": "{} labelled sentences",
     "skl": "borrowed labels that agree (up to {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")

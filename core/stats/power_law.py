@@ -13,8 +13,13 @@ from core.errors import CorpusError
 from core.results import FloatArray
 
 DRAWS = 1000
+_FORECASTS = 4000  # draws of a forecast; its intervals are read from the tails, also after a correction for many lines
 # Below 0.05, a law is a straight line in the logarithm; beyond 3, it is a step. A few sizes cannot distinguish more.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
+# Gain of a doubling as a share of the gain of the doubling before it, 2^-b. 1.41: a square root. 1, a logarithm, is
+# left out, because b = 0 needs a case of its own.
+_RATIOS = np.linspace(0.01, 1.41, 71)
+_BEND = 0.5  # least share of a law's gain that a doubling brings, because F1 of small sets may bend more than any law
 _SHAPES = np.linspace(-0.505, 3, 351)  # about -0.5: a square root; near 0: a logarithm; 3: a step; 0 itself is left out
 
 
@@ -144,6 +149,84 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
     room = held.min() + (stdtrit(dof, 0.9) * spread) ** 2 - error
     gains = np.where(room >= 0, (slope + np.sqrt(np.maximum(room, 0) / width)) * step, 0.0)
     return Step(gain=gain, upper=max(gain, float(gains.max())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Draws `(d,)` of F1 at a larger size, percent, and of its gain over the largest size so far, points.
+
+    fixed: part of the gain's variance that further runs do not reduce, squared points.
+    """
+
+    f1: FloatArray
+    gain: FloatArray
+    fixed: float
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of F1."""
+        return _middle(self.f1, level)
+
+    def gain_interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of the gain."""
+        return _middle(self.gain, level)
+
+
+def _middle(draws: FloatArray, level: float) -> tuple[float, float]:
+    lo, hi = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return float(lo), float(hi)
+
+
+def forecast(
+    sizes: Sequence[int], f1: FloatArray, size: int, *, common: float = 0.0, apart: float = 0.0, seed: int = 0
+) -> Forecast:
+    """Draw F1 at `size` from what F1 at smaller sizes leaves possible (SOURCES.md, Power laws).
+
+    sizes: ascending, three or more. f1: `(sizes, runs)` percent, two or more runs per size. common: variance of F1 by
+    the test sentences that all sizes share, squared points. apart: such variance of a difference between two sizes.
+    The draws average over the shapes of power laws c - a n^-b: the share of a doubling's gain that the next doubling
+    brings is uniform between 0 and a square root's. F1 never falls with size; c, and a in points over the sizes, have
+    flat priors. Of a law's gain, `_BEND` to all is reached. A draw adds the variation of as many new runs at `size`.
+    Errors: CorpusError for fewer sizes or runs.
+    """
+    from scipy.special import ndtr, ndtri  # a second to load
+
+    k, n = f1.shape
+    if k < 3 or n < 2:
+        raise CorpusError(f"forecast: {k} sizes with {n} runs are too few; give three sizes with two runs.")
+    rng, dof = np.random.default_rng(seed), k * (n - 1)
+    means, spread = f1.mean(axis=1), max(float(f1.var(axis=1, ddof=1).mean()), 1e-6)
+    x, ahead = _rises(sizes, size)
+    middle = x.mean(axis=1)
+    shape, off = x - middle[:, None], means - means.mean()
+    width = (shape**2).sum(axis=1)
+    slope = (shape * off).sum(axis=1) / width
+    error = ((off - slope[:, None] * shape) ** 2).sum(axis=1)
+    runs = dof * spread / rng.chisquare(dof, size=_FORECASTS)  # variance between runs, as the spread leaves it possible
+    noise = runs / n + apart / 2  # of a mean
+    steady = ndtr(slope / np.sqrt(noise[:, None] / width))  # share of slopes that are not below 0
+    log_weights = np.log(np.maximum(steady, 1e-300)) - error / (2 * noise[:, None]) - np.log(width) / 2
+    weights = np.exp(log_weights - log_weights.max())
+    each = weights.sum(axis=1) * noise ** (1 - k / 2)
+    of = rng.choice(_FORECASTS, size=_FORECASTS, p=each / each.sum())
+    cumulated = weights[of].cumsum(axis=1)
+    law = (cumulated < rng.random((_FORECASTS, 1)) * cumulated[:, -1:]).sum(axis=1)
+    below = 1 - steady[of, law]
+    quantile = np.clip(below + (1 - below) * rng.random(_FORECASTS), 1e-12, 1 - 1e-12)
+    rise = np.maximum(slope[law] + np.sqrt(noise[of] / width[law]) * ndtri(quantile), 0.0)
+    now = means.mean() - rise * middle[law] + np.sqrt(noise[of] / k) * rng.standard_normal(_FORECASTS)
+    bend = rng.uniform(_BEND, 1.0, size=_FORECASTS) ** np.log2(size / sizes[-1])
+    smooth = rise * ahead[law]
+    gain = smooth * bend + np.sqrt(runs[of] / n) * rng.standard_normal(_FORECASTS)
+    later = now + gain + sqrt(common) * rng.standard_normal(_FORECASTS)
+    return Forecast(f1=np.clip(later, 0.0, 100.0), gain=gain, fixed=float(bend.var() * smooth.mean() ** 2))
+
+
+def _rises(sizes: Sequence[int], size: int) -> tuple[FloatArray, FloatArray]:
+    """Return each law of `_RATIOS` at `sizes`, `(laws, s)`, and at `size`; it rises by 1 to 0 at the largest size."""
+    ratios, b = np.append(np.asarray(sizes, dtype=np.float64), size) / sizes[-1], -np.log2(_RATIOS)[:, None]
+    law = -(ratios**-b) * np.sign(b)
+    x = (law - law[:, -2:-1]) / (law[:, -2:-1] - law[:, :1])
+    return x[:, :-1], x[:, -1]
 
 
 def saved(

@@ -1,6 +1,7 @@
 """Contract of every arm: all lines of an experiment are tested alike, are counted in its cost, and are in every table."""
 
 import csv
+import html
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +36,7 @@ VALUES = {
     "CORPUS": "theirs",
     "FOLDER": "/models/ready",
     "MODEL@ADDRESS": "fake@http://127.0.0.1:9/v1",
+    "+N": "+5",
 }  # a new kind of value needs an example here
 NETWORKS = ("encoder", "bilstm")
 GIVEN = {
@@ -87,7 +89,10 @@ def run_id(homes: Homes, home: Path, network: str) -> str:
 
 def test_every_arm_has_a_line_on_the_same_test_sets(run_id: str, network: str) -> None:
     cells, rows = ExperimentConfig.parse(asked(run_id)).cells, results.board(run_id).leaderboard
-    assert {(row.arm, row.budget) for row in rows} == {(cell.arm.name, cell.budget) for cell in cells}
+    estimates = {(line.arm, "") for line in results.board(run_id).more_labels}
+    assert estimates == {(cell.arm.name, "") for cell in cells if cell.arm.more}
+    lines = {(row.arm, row.budget) for row in rows} | estimates
+    assert lines == {(cell.arm.name, cell.budget) for cell in cells}
     assert len(cells) == len(ExperimentConfig.parse(options(network)).cells)
     assert {*every(VALUES)} <= {
         cell.arm.name for each in NETWORKS for cell in ExperimentConfig.parse(options(each)).cells
@@ -123,12 +128,19 @@ def test_every_arm_is_counted_in_the_cost(run_id: str) -> None:
 
 
 def test_every_arm_is_in_every_table(run_id: str) -> None:
-    rows = results.board(run_id).leaderboard
-    names = {(row.arm, row.budget) for row in rows}
+    rows, estimates = results.board(run_id).leaderboard, results.board(run_id).more_labels
+    names = {(row.arm, row.budget) for row in rows} | {(line.arm, "") for line in estimates}
     table = csv.DictReader(io.StringIO(deliver.board_csv(run_id).decode("utf-8-sig")))
     assert {(row["arm"], row["budget"]) for row in table} == names
     lines = deliver.board_markdown(run_id).splitlines()
     report, page = html_report(run_id), seen(opened_on("pages/6_Results.py", run_id))
+    for line in estimates:
+        assert any(text.startswith(f"| {line.arm} | ") for text in lines)
+        assert f"- {line.arm}: {line.words}" in lines
+        assert f">{line.arm}</td>" in report
+        assert html.escape(line.words) in report
+        assert f">{line.arm}" in page
+        assert arm_label(line.arm) != line.arm
     for row in rows:
         assert any(line.startswith(f"| {row.arm} | {row.budget} | ") for line in lines)
         assert any(line.startswith(f"- {row.arm} {row.budget}".rstrip()) and row.why in line for line in lines)

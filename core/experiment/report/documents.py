@@ -23,6 +23,7 @@ from core.experiment.result import (
     SWAPPED,
     ArmRow,
     FurtherTest,
+    MoreLabels,
     Reference,
     StudyResult,
     baseline_words,
@@ -30,11 +31,13 @@ from core.experiment.result import (
     swapped,
 )
 from core.experiment.tables import (
+    ESTIMATE_HEADS,
     TAKES,
     TAKES_ONCE,
     all_read,
     answers,
     asked_first,
+    estimate_cells,
     hours_words,
     interval_words,
     rate_words,
@@ -135,7 +138,8 @@ class Report(Reported):
     types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
     sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
     weakest: sentence on the entity type that is missed most often. beside: runs without training on the same test set
-    that are no rows. cheapest: sentence on the cheapest way to the next point.
+    that are no rows. more_labels: estimates of the score with more labels. cheapest: sentence on the cheapest way to
+    the next point.
     """
 
     rows: Sequence[ArmRow]
@@ -152,6 +156,7 @@ class Report(Reported):
     multipliers: str = ""
     weakest: str = ""
     beside: Sequence[Reference] = ()
+    more_labels: Sequence[MoreLabels] = ()
     cheapest: str = ""
 
 
@@ -373,7 +378,16 @@ def _results(report: Report) -> list[Part]:
         asked_first(report.rows),
         "Selection helped",
     )
-    return [Text(text), Table(heads, rows, (1, 2, 3)), *_beside(report.beside), *_further(report.rows)]
+    estimated = _estimates(report.more_labels)
+    return [Text(text), Table(heads, rows, (1, 2, 3)), *estimated, *_beside(report.beside), *_further(report.rows)]
+
+
+def _estimates(lines: Sequence[MoreLabels]) -> list[Part]:
+    """Return the table of the estimates of more labels, and what they rest on; [] if there are none."""
+    if not lines:
+        return []
+    cells = [tuple(estimate_cells(line).values()) for line in lines]
+    return [Table(tuple(ESTIMATE_HEADS.values()), cells, (4,)), Items([(line.arm, line.words) for line in lines])]
 
 
 def _beside(lines: Sequence[Reference]) -> list[Part]:

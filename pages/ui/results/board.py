@@ -10,9 +10,10 @@ from core import terms
 from core.experiment import plot, results
 from core.experiment import words as study_words
 from core.experiment.next_step import next_steps
-from core.experiment.result import ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt
+from core.experiment.result import ArmRow, FurtherTest, MoreLabels, StudyResult, baseline_words, nothing_learnt
 from core.experiment.results import NextBudget
 from core.experiment.tables import (
+    ESTIMATE_HEADS,
     TAKES,
     TAKES_ONCE,
     answers,
@@ -20,6 +21,7 @@ from core.experiment.tables import (
     control_words,
     dev_words,
     difference_words,
+    estimate_cells,
     interval_words,
     rate_words,
     takes,
@@ -90,6 +92,7 @@ def leaderboard(run_id: str) -> None:
     for row in (row for row in rows if row.reference):
         st.caption(f"**{plain(line_name(row))}**: {plain(row.about)}")
     _takes(rows)
+    _estimates(board.more_labels)
     _beside(run_id)
     with st.expander("Text read, and seeds won", icon=":material/view_column:"):
         table(lines, MORE, "Text that every variant read, and its seeds that beat the baseline")
@@ -116,6 +119,16 @@ def _takes(rows: Sequence[ArmRow]) -> None:
         lines = [{"arm": line_name(row), **takes(row)} for row in rows]
         table(lines, {"arm": "Variant", **TAKES}, "What each variant takes, once", wrapped=("arm", "downloads"))
         st.caption(plain(TAKES_ONCE))
+
+
+def _estimates(lines: Sequence[MoreLabels]) -> None:
+    """Show the estimates of more labels, and what they rest on, if there are any."""
+    if lines:
+        cells = [estimate_cells(line) for line in lines]
+        about = "Estimates of the score with more labels, with 95% intervals"
+        table(cells, ESTIMATE_HEADS, about, wrapped=("f1", "none"))
+        for line in lines:
+            st.caption(f"**{plain(line.arm)}**: {plain(line.words)}")
 
 
 def _beside(run_id: str) -> None:

@@ -54,6 +54,7 @@ VALUED = {
     "vectors": "Word vectors of {}",
     "lm": "The encoder's states after reading {}",
     "transfer": "The labels of {} first, then your own",
+    "labels": "An estimate with {} labelled sentences, from taggers on parts of the training set",
     "skl": "Assisting sentences that differ by less than {} nats",
     "base": "{} random labelled sentences",
     "base+low": "{0} random labelled sentences, and {0} revealed by their context",
@@ -98,6 +99,7 @@ def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str
         "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
         "RATE": ["20%"],
         "SIZE": ["1000"],
+        "+N": ["+100"],
     }
     shapes = (shape.split(":") for shape in ARM_SHAPES)
     named = [f"{head}:{value}" for head, kind in shapes for value in values.get(kind, ())]

@@ -1,0 +1,121 @@
+"""Estimates `labels:+N`: test F1 of `none` with N more labels (SOURCES.md, Power laws).
+
+Taggers on a quarter and on half of L_C, with the seeds of `none`, show how F1 grows; each seed draws its own parts, the
+smaller one inside the larger one. No tagger has the further labels, so an estimate is no row of the leaderboard.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+
+from core.corpora.corpus import Corpus
+from core.experiment.arms import NONE
+from core.experiment.config import ExperimentConfig
+from core.experiment.leaderboard import FinishedLine
+from core.experiment.result import MoreLabels, evaluations_of_replicate
+from core.labelling import answers
+from core.runs import durations
+from core.runs.store import Run, RunStore
+from core.shown import count
+from core.stats.more_labels import expected, lacking
+from core.stats.pooled import Estimate
+from core.stats.power_law import Forecast
+from core.tagging.result import collapsed_seeds
+
+SECONDS = 30.0  # to label a sentence, assumed until ENOUGH were labelled on Label
+ENOUGH = 10  # sentences
+LEVEL = 0.95
+
+
+def estimates(
+    config: ExperimentConfig, lines: Sequence[FinishedLine], train: Corpus, store: RunStore
+) -> list[MoreLabels]:
+    """Return the estimates that an experiment asks for. lines: all its finished lines. train: L_C."""
+    asked = [line for line in lines if line.cell.arm.more]
+    if not asked:
+        return []
+    none = next(line for line in lines if line.cell.arm.name == NONE)
+    measured = seconds_per_sentence(store)
+    found = [_estimate(config, line, none, len(train), store) for line in asked]
+    if measured is None:
+        return found
+    return [replace(one, person_seconds=one.more * measured, measured=True) for one in found]
+
+
+def seconds_per_sentence(store: RunStore) -> float | None:
+    """Return the median time of labelling a sentence on Label, with corrections; None for fewer than ENOUGH.
+
+    Imported labels have no time and do not count.
+    """
+    times = defaultdict[tuple[str, str, int], float](float)
+    for run in store.list("queue", "draw"):
+        for answer in answers.read(run.path).history:
+            if answer.action == "label" and answer.seconds:
+                times[run.id, answer.annotator, answer.place] += answer.seconds
+    return median(times.values()) if len(times) >= ENOUGH else None
+
+
+def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -> Forecast | str:
+    """Return the draws of an estimate, or why there is none. none: `finetune` runs of `none`. taggers: per replicate.
+
+    Errors: CorpusError, RunError if a run or its evaluation is gone.
+    """
+    runs = {size: [store.get(run) for run in ids] for size, ids in line.runs.items()}
+    runs[line.sentences] = list(none)
+    tables = {
+        size: [one for run in each for one in evaluations_of_replicate(run, None, taggers)][: line.seeds]
+        for size, each in runs.items()
+    }
+    return expected(tables, line.more)
+
+
+def _estimate(
+    config: ExperimentConfig, line: FinishedLine, none: FinishedLine, sentences: int, store: RunStore
+) -> MoreLabels:
+    """Return one estimate, at SECONDS per sentence. sentences: size of L_C."""
+    runs: dict[int, list[Run]] = defaultdict(list)
+    for chain in line.chains:
+        for (size, _), run in chain.tuned.items():
+            runs[size].append(run)
+    more = line.cell.arm.more
+    each = [run for of_size in runs.values() for run in of_size]
+    found = MoreLabels(
+        arm=line.cell.arm.name,
+        more=more,
+        sentences=sentences,
+        runs={size: [run.id for run in of_size] for size, of_size in runs.items()},
+        seeds=len(line.chains),
+        hours=sum(durations.by_kind(each, store).values()) / 3600,
+        person_seconds=more * SECONDS,
+        measured=False,
+    )
+    why = lacking(sentences, more, len(config.seeds)) or _unlearnt(runs, none, found)
+    if why:
+        return replace(found, why=why)
+    drawn = gain(found, none.finetunes, none.taggers, store)
+    if isinstance(drawn, str):
+        return replace(found, why=drawn)
+    variance = float(drawn.gain.var())
+    fixed = min(drawn.fixed, variance)
+    return replace(
+        found,
+        f1=float(np.median(drawn.f1)),
+        interval=drawn.interval(LEVEL),
+        gain=float(np.median(drawn.gain)),
+        gain_interval=drawn.gain_interval(LEVEL),
+        estimate=Estimate(
+            delta=float(np.median(drawn.gain)), falling=variance - fixed, fixed=fixed, dof=len(each) - len(runs)
+        ),
+    )
+
+
+def _unlearnt(runs: Mapping[int, Sequence[Run]], none: FinishedLine, found: MoreLabels) -> str:
+    """Return a sentence on taggers that learnt nothing, of the smallest such size; "" if all learnt."""
+    for size, each in {**runs, found.sentences: none.finetunes}.items():
+        if n := sum(len(collapsed_seeds(run)) for run in each):
+            taggers = sum(len(run.manifest.config["seeds"]) for run in each)
+            return f"{n} of {count(taggers, 'tagger')} on {size:,} sentences learnt nothing"
+    return ""
