@@ -54,7 +54,7 @@ def _of_sentences(moves: FloatArray) -> float:
     """Return the variance of mean F1 by test sentences, squared points. moves: `(seeds, sentences)` points."""
     seeds, m = moves.shape
     # The spread between seeds contains their interaction with the sentences, which is therefore subtracted.
-    both = float(moves.var(axis=0, ddof=1).sum()) / seeds
+    both = float(moves.var(axis=0, ddof=1).sum() / seeds)
     shift = float((moves.mean(axis=0) ** 2).sum() * m / max(m - 1, 1))
     return max(shift - both, 0.0)
 

@@ -14,11 +14,12 @@ from core.results import FloatArray
 
 DRAWS = 1000
 _FORECASTS = 4000  # draws of a forecast; its intervals are read from the tails, also after a correction for many lines
+_SPREADS = 500  # draws of the variance between runs that these are taken from
 # Below 0.05, a law is a straight line in the logarithm; beyond 3, it is a step. A few sizes cannot distinguish more.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
 # Gain of a doubling as a share of the gain of the doubling before it, 2^-b. 1.41: a square root. 1, a logarithm, is
 # left out, because b = 0 needs a case of its own.
-_RATIOS = np.linspace(0.01, 1.41, 71)
+_RATIOS = np.linspace(0.01, 1.41, 36)
 _BEND = 0.5  # least share of a law's gain that a doubling brings, because F1 of small sets may bend more than any law
 _SHAPES = np.linspace(-0.505, 3, 351)  # about -0.5: a square root; near 0: a logarithm; 3: a step; 0 itself is left out
 
@@ -201,15 +202,15 @@ def forecast(
     width = (shape**2).sum(axis=1)
     slope = (shape * off).sum(axis=1) / width
     error = ((off - slope[:, None] * shape) ** 2).sum(axis=1)
-    runs = dof * spread / rng.chisquare(dof, size=_FORECASTS)  # variance between runs, as the spread leaves it possible
+    runs = dof * spread / rng.chisquare(dof, size=_SPREADS)  # variance between runs, as the spread leaves it possible
     noise = runs / n + apart / 2  # of a mean
     steady = ndtr(slope / np.sqrt(noise[:, None] / width))  # share of slopes that are not below 0
     log_weights = np.log(np.maximum(steady, 1e-300)) - error / (2 * noise[:, None]) - np.log(width) / 2
     weights = np.exp(log_weights - log_weights.max())
     each = weights.sum(axis=1) * noise ** (1 - k / 2)
-    of = rng.choice(_FORECASTS, size=_FORECASTS, p=each / each.sum())
-    cumulated = weights[of].cumsum(axis=1)
-    law = (cumulated < rng.random((_FORECASTS, 1)) * cumulated[:, -1:]).sum(axis=1)
+    of = rng.choice(_SPREADS, size=_FORECASTS, p=each / each.sum())
+    cumulated = weights.cumsum(axis=1)
+    law = (cumulated[of] < rng.random((_FORECASTS, 1)) * cumulated[of, -1:]).sum(axis=1)
     below = 1 - steady[of, law]
     quantile = np.clip(below + (1 - below) * rng.random(_FORECASTS), 1e-12, 1 - 1e-12)
     rise = np.maximum(slope[law] + np.sqrt(noise[of] / width[law]) * ndtri(quantile), 0.0)
