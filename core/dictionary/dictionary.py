@@ -53,6 +53,28 @@ class DictionaryResult:
 
 def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
     """Read the names, look them up in the test sets, and score what is found."""
+    dictionary, ambiguous, common = dictionary_of(config, job)
+    job.context.stage("looking the names up")
+    tests, seconds = [], 0.0
+    for number, mark in enumerate(config.test):
+        gold, began = labelled(job.corpus(mark)), time.monotonic()
+        found = [dictionary.predict(sentence) for sentence in gold]
+        seconds += time.monotonic() - began
+        tests.append(score_found(job.context.run, gold, found, name_of_test_set(number)))
+    return DictionaryResult(
+        names=len(dictionary.types) + len(common),
+        ambiguous=ambiguous,
+        common=len(common),
+        tests=tests,
+        seconds=round(seconds, 2),
+    )
+
+
+def dictionary_of(config: DictionaryConfig, job: Job) -> tuple[Dictionary, int, set[Key]]:
+    """Return the names to look up, the number of names with several types, and the names left out as too common.
+
+    Errors: ConfigError for options that do not fit together; CorpusError if there is no name.
+    """
     if not config.names:
         raise ConfigError("names: no list is given; give a labelled corpus, or a file of names.")
     if bool(config.inside) != bool(config.outside):
@@ -66,16 +88,7 @@ def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
         common = commoner_outside(dictionary, inside, outside)
         kept = {key: type for key, type in types.items() if key not in common}
         dictionary = Dictionary(kept, case_sensitive=config.case_sensitive)
-    job.context.stage("looking the names up")
-    tests, seconds = [], 0.0
-    for number, mark in enumerate(config.test):
-        gold, began = labelled(job.corpus(mark)), time.monotonic()
-        found = [dictionary.predict(sentence) for sentence in gold]
-        seconds += time.monotonic() - began
-        tests.append(score_found(job.context.run, gold, found, name_of_test_set(number)))
-    return DictionaryResult(
-        names=len(types), ambiguous=ambiguous, common=len(common), tests=tests, seconds=round(seconds, 2)
-    )
+    return dictionary, ambiguous, common
 
 
 def resolved(corpora: Sequence[Corpus], *, case_sensitive: bool = False) -> tuple[dict[Key, str], int]:

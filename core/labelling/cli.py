@@ -28,7 +28,7 @@ def label_group() -> None:
 @config_options(KINDS["queue"].config)
 @click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
-@click.option("--suggestions/--no-suggestions", default=True, help="Write the tagger's entities as suggestions.")
+@click.option("--suggestions/--no-suggestions", default=True, help="Write the suggestions too.")
 @json_option
 def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, **values: object) -> None:
     """Queue the sentences of the domain corpus (D_C) whose labels are expected to help most.
@@ -41,11 +41,14 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 
 @label_group.command("draw")
 @config_options(KINDS["draw"].config)
+@click.option("--suggest", hidden=True)  # to say why there is no such option
 @click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option
-def label_draw(output: str | None, tool: str, as_json: bool, **values: object) -> None:
+def label_draw(suggest: str | None, output: str | None, tool: str, as_json: bool, **values: object) -> None:
     """Draw random sentences of the task corpus (T_C) to label for a dev and a test set, without suggestions."""
+    if suggest is not None:
+        KINDS["draw"].config.parse({"suggest": suggest})
     _make("draw", values, output, tool, suggestions=False, as_json=as_json)
 
 

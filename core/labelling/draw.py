@@ -4,10 +4,13 @@ Sentences of the queue suit training only: they were chosen, and their suggestio
 for the task corpus if dev and test sentences are drawn at random and labelled without suggestions.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
+from pydantic import model_validator
 
 from core.config import Config, option
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.importing.audit import Flagging
 from core.importing.result import read_audit
 from core.kind import About, Job, Kind
@@ -16,6 +19,7 @@ from core.selection.result import withheld_flags
 from core.shown import count
 from core.stats.draws import uniform
 
+SUGGESTING = {"model", "names", "suggest"}  # options of `queue` that make suggestions
 DEV_EACH = 4  # every fourth drawn sentence goes into the dev set, the others into the test set
 
 
@@ -26,6 +30,16 @@ class DrawConfig(Config):
     known: tuple[str, ...] = option((), "Labelled corpora, whose sentences are left out.", corpus=True)
     n: int = option(120, "Sentences to label: a quarter for the dev set, the others for the test set.", ge=4, le=2000)
     seed: int = option(0, "Seed of the draw.", ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_suggestions(cls, values: object) -> object:
+        if isinstance(values, Mapping) and (asked := sorted(SUGGESTING & values.keys())):
+            raise ConfigError(
+                f"{asked[0]}: dev and test sentences are labelled without suggestions, because accepted suggestions "
+                "would make the scores too high; leave the option out, or queue sentences for training (`label next`)."
+            )
+        return values
 
 
 def run(config: DrawConfig, job: Job) -> QueueResult:

@@ -3,7 +3,8 @@
 With a tagger, sentences are ordered by similarity to T_C plus the tagger's uncertainty, both standardised. A sentence
 that is similar to earlier ones moves down (maximal marginal relevance). It is left out if an earlier one has the same
 main entity. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
-to the centre of each cluster.
+to the centre of each cluster. Suggestions are what the tagger finds, or what lists of names or a reference line find in
+the queued sentences (`suggest.py`); these do not change the order.
 
 artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
 """
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from core.config import option
 from core.corpora import hygiene
@@ -23,11 +24,11 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.dictionary.dictionary import resolved
 from core.encoders import vectors
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.files import write_atomic
 from core.importing.audit import Flagging
 from core.kind import About, Job, Kind
-from core.labelling import answers
+from core.labelling import answers, suggest
 from core.models.encoder import encoder_options
 from core.paths import home
 from core.results import FloatArray, IntArray
@@ -57,28 +58,50 @@ class QueueConfig(ScoreConfig):
     model: str = option("", "Tagger whose uncertainty counts: a fine-tuning run, or the folder of its model.")
     names: tuple[str, ...] = option(
         (),
-        "Without a tagger: labelled corpora whose names are suggested, such as lists of names or the training set.",
+        "Labelled corpora whose names are suggested instead of the tagger's entities, such as lists of names or the "
+        "training set.",
         corpus=True,
+    )
+    suggest: str = option(
+        "",
+        "Finished run of dictionary, zero-shot or llm. What it finds in the queued sentences is suggested instead of "
+        "the tagger's entities.",
+    )
+    allow_host: str = option(
+        "",
+        "Host of the language model of `suggest`, if it is another computer. The queued sentences are then sent to it.",
     )
     n: int = option(25, "Sentences to label.", unit="sentences", ge=1, le=1000)
     answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the rows of D_C that were answered in an earlier queue; they are not queued again."""
-        return super().settled().model_copy(update={"answered": answered_rows(self.domain)})
+        """Return the options with the rows of D_C that were answered in an earlier queue; they are not queued again.
 
-    @field_validator("model")
+        Errors: those of `suggest.source`.
+        """
+        host = suggest.source(self.suggest, self.allow_host, home())[1] if self.suggest else ""
+        return super().settled().model_copy(update={"answered": answered_rows(self.domain), "allow_host": host})
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.suggest and self.names:
+            raise ConfigError("names, suggest: only one of them can make the suggestions; give one.")
+        if self.allow_host and not self.suggest:
+            raise ConfigError("allow_host: without suggest, no text is sent to another computer; leave the option out.")
+        return self
+
+    @field_validator("model", "suggest")
     @classmethod
-    def _model(cls, model: str) -> str:
-        return model.strip()
+    def _stripped(cls, reference: str) -> str:
+        return reference.strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
     """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
 
-    uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: what the
-    tagger finds, or the names of `names` without one. why: reasons that the labels may be wrong, only in a `review`.
+    uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: the
+    suggestions, none in a `draw`. why: reasons that the labels may be wrong, only in a `review`.
     """
 
     row: int
@@ -91,7 +114,10 @@ class Queued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueResult:
-    """Result of a `queue` run. of: sentences considered. unit: unit of the similarity. types: types of the tagger."""
+    """Result of a `queue` run. of: sentences considered. unit: unit of the similarity.
+
+    types: types of the tagger or of the names; of a reference line, those that it suggests.
+    """
 
     sentences: int
     of: int
@@ -146,21 +172,25 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
         chosen = without_repeats(best[spread].tolist(), sentences, found)[: config.n]
     else:
         chosen = centres(rows[: CLUSTERED * config.n], config.n, seed=config.seed)
-        if config.names:
-            known = Dictionary(resolved([job.corpus(mark) for mark in config.names])[0])
-            found, types = [known.predict(sentence) for sentence in sentences], tuple(sorted({*known.types.values()}))
+    picked, suggested = [sentences[i] for i in chosen], [found[i] for i in chosen]
+    if config.suggest:
+        suggested = suggest.predictions(config.suggest, config.allow_host, picked, job)
+        types = tuple(sorted({entity.type for each in suggested for entity in each.entities}))
+    elif config.names:
+        known = Dictionary(resolved([job.corpus(mark) for mark in config.names])[0])
+        suggested, types = [known.predict(sentence) for sentence in picked], tuple(sorted({*known.types.values()}))
     queued = [
         Queued(
             row=int(pool[i]),
-            id=sentences[i].id,
+            id=sentence.id,
             similarity=float(similar[i]),
             uncertainty=float(doubts[i]),
-            entities=found[i].entities,
+            entities=prediction.entities,
         )
-        for i in chosen
+        for i, sentence, prediction in zip(chosen, picked, suggested, strict=True)
     ]
     write(job.context.run, queued)
-    return QueueResult(sentences=len(queued), of=len(pool), unit=scored.scores.unit, types=tuple(types))
+    return QueueResult(sentences=len(queued), of=len(pool), unit=scored.scores.unit, types=types)
 
 
 def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) -> IntArray:

@@ -1,4 +1,4 @@
-"""Sentences as files of labelling tools: to label, with the tagger's entities as suggestions, or labelled."""
+"""Sentences as files of labelling tools: to label, with suggestions, or labelled."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -17,7 +17,7 @@ from core.corpora.readers import ReadOptions
 from core.errors import ConfigError
 from core.files import read_object, write_atomic
 from core.importing.view import roles
-from core.labelling import answers, queue, tasks
+from core.labelling import answers, queue, suggest, tasks
 from core.labelling.answers import Agreement, Answer, Answers, Progress
 from core.labelling.draw import is_dev
 from core.labelling.queue import Queued
@@ -27,6 +27,7 @@ from core.project_list import LABELLING_FILE
 from core.projects import runs
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
+from core.projects.titles import run_titles
 from core.runs import journal, result
 from core.runs.run import Run
 from core.shown import count
@@ -45,7 +46,7 @@ NEXT = (25, 100)  # further labelled sentences whose gain is estimated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A sentence to label. sentence: its `entities` are suggestions: what the tagger finds, or the current labels."""
+    """A sentence to label. sentence: its `entities` are suggestions, in a review the current labels."""
 
     queued: Queued
     sentence: Sentence
@@ -77,7 +78,7 @@ def to_label(run_id: str) -> list[Task]:
 def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> int:
     """Write the sentences of a queue for a labelling tool, and return their number.
 
-    suggestions: True to write what the tagger finds. Errors: as for `to_label`; PathError.
+    suggestions: True to write the suggestions too; a draw has none. Errors: as for `to_label`; PathError.
     """
     sentences = (task.sentence for task in to_label(run_id))
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
@@ -437,10 +438,36 @@ def effect_of_corrections(run_id: str) -> Effect | None:
 # Options of runs
 
 
-def queue_options(n: int) -> dict[str, object]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggester:
+    """Another source of suggestions than the tagger. name: in words. options: of the queue.
+
+    host: other computer that would read the queued sentences, "" if there is none. warning: sentence about it.
+    """
+
+    name: str
+    options: Mapping[str, object]
+    host: str = ""
+    warning: str = ""
+
+
+def suggesters() -> list[Suggester]:
+    """Return the imported lists of names, then the runs whose predictions can be suggested, both newest first."""
+    lists = [corpus for corpus in library().list() if corpus.origin.get("format") == "names"]
+    found = [Suggester(name=f"Names of {corpus.name}", options={"names": (corpus.fingerprint,)}) for corpus in lists]
+    able = [run for run in runs.listed(*suggest.SOURCES, state="succeeded") if not run.brought_file.exists()]
+    names = run_titles(able)
+    for run in able:
+        server = suggest.server_of(run, str(run.manifest.config.get("allow_host", "")))
+        host, warning = (server.host, server.warning) if server and not server.here else ("", "")
+        found.append(Suggester(name=names[run.id], options={"suggest": run.id}, host=host, warning=warning))
+    return found
+
+
+def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
     """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here.
 
-    Without a tagger, the names of the training set are suggested.
+    suggester: source of the suggestions; None for the tagger, or without one for the names of the training set.
     """
     held = roles()
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
@@ -449,9 +476,9 @@ def queue_options(n: int) -> dict[str, object]:
     own = {run.id for run in runs.own("finetune", state="succeeded")}  # not those of an experiment or of a review
     if tagger := next((run_id for run_id in taggers.here() if run_id in own), None):
         options["model"] = tagger
-    elif "train" in held and library().find(held["train"]).types:
+    elif suggester is None and "train" in held and library().find(held["train"]).types:
         options["names"] = (held["train"],)
-    return {**options, "n": n}
+    return {**options, **(suggester.options if suggester else {}), "n": n}
 
 
 def draw_options(n: int) -> dict[str, object]:

@@ -17,7 +17,7 @@ from core.errors import ConfigError, CorpusError
 from core.kind import About, Job, Kind
 from core.llm.addresses import server_at
 from core.llm.align import aligned
-from core.llm.answers import Answers
+from core.llm.answers import Answer, Answers
 from core.llm.asking import ask_all, in_words
 from core.llm.client import Client, check_reachable
 from core.llm.examples import Nearest
@@ -26,6 +26,8 @@ from core.runs.store import RunStore
 from core.shown import count
 from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, score_found, types_of
 from core.text.sentence import Prediction, Sentence
+
+ASKING = ("llm", "queue")  # kinds of run that ask a model and keep its answers
 
 
 class LlmOptions(Config):
@@ -120,19 +122,56 @@ def check(config: LlmConfig, _: Job) -> None:
 def run(config: LlmConfig, job: Job) -> LlmResult:
     """Ask the model about each test sentence, align its answers, and score them."""
     refuse_download(config.model_dump())  # a run that an experiment starts was not registered
-    server = server_at(config.address, config.allow_host)
+    tests = [labelled(job.corpus(mark)) for mark in config.test]
+    train, types = _taught(config, job)
+    _note(job, train, tests)
+    keys, answers, unanswered = _asked(config, job, train, types, tests, without="count as sentences without entities")
+    return _scored(job, tests, keys, answers, types, unanswered=unanswered)
+
+
+def find(config: LlmConfig, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
+    """Return what the model finds in sentences, asked as in a run with these options.
+
+    A sentence without a usable answer gets no entity. Errors: those of `run`.
+    """
+    train, types = _taught(config, job)
+    [keys], answers, _ = _asked(config, job, train, types, [sentences], without="have no suggestion")
+    return [_read(sentence, answers.get(key), types)[0] for sentence, key in zip(sentences, keys, strict=True)]
+
+
+def _taught(config: LlmConfig, job: Job) -> tuple[list[Sentence], list[str]]:
+    """Return the training sentences and their types, sorted. Errors: CorpusError if they hold no entity."""
     job.context.stage("reading the labelled sentences")
     corpus = job.corpus(config.train)
-    train, tests = labelled(corpus), [labelled(job.corpus(mark)) for mark in config.test]
+    train = labelled(corpus)
     if not (types := sorted(types_of(train))):
         raise CorpusError(f"{corpus.name}: no sentence holds an entity, so there is no type to ask for.")
-    _note(job, server.warning, train, tests)
+    return train, types
+
+
+def _asked(
+    config: LlmConfig,
+    job: Job,
+    train: Sequence[Sentence],
+    types: Sequence[str],
+    parts: Sequence[Sequence[Sentence]],
+    *,
+    without: str,
+) -> tuple[list[list[str]], Answers, Counter[str]]:
+    """Ask the model about the sentences of all parts.
+
+    Return the key of each sentence's request, the answers, and the number of sentences without an answer by reason.
+    without: what a note says of these sentences.
+    """
+    server = server_at(config.address, config.allow_host)
+    if server.warning:
+        job.context.note(server.warning)
     requests = _Requests(config, train, types)
     job.context.stage("choosing the examples")
     sentences = dict[str, Sentence]()  # {key: first sentence with this request}
-    keys = [[_keyed(requests, sentence, sentences, job) for sentence in gold] for gold in tests]
+    keys = [[_keyed(requests, sentence, sentences, job) for sentence in part] for part in parts]
     wanted = Counter(key for part in keys for key in part)
-    others = [run for run in RunStore(job.home).list(KIND.name) if run.id != job.context.run.id]
+    others = [run for run in RunStore(job.home).list(*ASKING) if run.id != job.context.run.id]
     answers = Answers(job.context.run, [run for run in others if not run.brought_file.exists()], wanted)
     job.context.stage(f"asking {config.model}")
     unanswered = ask_all(
@@ -147,9 +186,9 @@ def run(config: LlmConfig, job: Job) -> LlmResult:
     if unanswered:
         job.context.note(
             f"{unanswered.total():,} of {count(wanted.total(), 'sentence')} got no usable answer "
-            f"({in_words(unanswered)}), and count as sentences without entities."
+            f"({in_words(unanswered)}), and {without}."
         )
-    return _scored(job, tests, keys, answers, types, unanswered=unanswered)
+    return keys, answers, unanswered
 
 
 def _keyed(requests: _Requests, sentence: Sentence, sentences: dict[str, Sentence], job: Job) -> str:
@@ -159,10 +198,15 @@ def _keyed(requests: _Requests, sentence: Sentence, sentences: dict[str, Sentenc
     return key
 
 
-def _note(job: Job, warning: str, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
-    """Note where the text goes, which types cannot be found, and which test sentences the examples give away."""
-    if warning:
-        job.context.note(warning)
+def _read(sentence: Sentence, answer: Answer | None, types: Sequence[str]) -> tuple[Prediction, int, Counter[str]]:
+    """Return what an answer finds in a sentence, its number of quotes, and the dropped quotes by reason."""
+    listed = quotes_in(answer.text) or [] if answer else []
+    entities, dropped = aligned(sentence.tokens, listed, types)
+    return Prediction(entities=entities, confidence=(1.0,) * len(entities)), len(listed), dropped
+
+
+def _note(job: Job, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
+    """Note which types cannot be found, and which test sentences the examples give away."""
     if missing := sorted(types_of(*tests) - types_of(train)):
         job.context.note(f"{', '.join(missing)}: not in the training set, so the model is not asked for it.")
     known = {sentence.id for sentence in train}
@@ -187,10 +231,9 @@ def _scored(
         found = []
         for sentence, key in zip(gold, own, strict=True):
             answer = answers.get(key)
-            listed = quotes_in(answer.text) or [] if answer else []
-            entities, left = aligned(sentence.tokens, listed, types)
-            found.append(Prediction(entities=entities, confidence=(1.0,) * len(entities)))
-            quotes, dropped = quotes + len(listed), dropped + left
+            prediction, listed, left = _read(sentence, answer, types)
+            found.append(prediction)
+            quotes, dropped = quotes + listed, dropped + left
             seconds[key] = answer.seconds if answer else 0.0
         scores.append(score_found(job.context.run, gold, found, name_of_test_set(number)))
     return LlmResult(

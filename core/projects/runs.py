@@ -15,6 +15,7 @@ from core.importing.view import roles
 from core.kind import plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
 from core.kinds import KINDS
+from core.llm.llm import ASKING
 from core.paths import home
 from core.projects.home import library, store
 from core.projects.removals import runs_with_roles
@@ -105,7 +106,7 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
 def recipients() -> list[str]:
     """Return the clusters (values of `--on`) and hosts of language models to which running runs send sentences."""
     on = (Where.read(run.path).on for run in at_work())
-    hosts = {run.manifest.config.get("allow_host") for run in listed("llm") if run.state().active}
+    hosts = {run.manifest.config.get("allow_host") for run in listed(*ASKING) if run.state().active}
     return sorted({place for place in on if place.startswith("ray:")} | {host for host in hosts if host})
 
 

@@ -13,7 +13,7 @@ from pydantic import field_validator, model_validator
 
 from core.assisting.skl import parse_map
 from core.config import Config, option
-from core.errors import ConfigError
+from core.errors import ConfigError, ModelError
 from core.kind import About, Job, Kind
 from core.models.fingerprint import fingerprint
 from core.models.unconnected import without_connections
@@ -141,6 +141,25 @@ def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
     for words in _notes(config, result):
         job.context.note(words)
     return result
+
+
+def find(config: ZeroShotConfig, result: ZeroShotResult, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
+    """Return what the model of a finished run finds in other sentences, with the run's types and thresholds.
+
+    The model is loaded without a connection. Errors: ModelError if it was changed after the run; errors of `run`.
+    """
+    from core.zero_shot import ready
+
+    if fingerprint(str(folder := folder_of(config.model))) != config.weights:
+        raise ModelError(f"{config.model}: was changed after the run that tested it; run `zero-shot` again.")
+    labels = Labels.read(config.model, label_names(config.model, folder))
+    types = {type: result.types.get(type, "") for type in labels.types}
+    with on_device(job, "fp32", alone=False) as device, without_connections(config.model):
+        job.context.stage("loading the model")
+        tagger = ready.load(config.model, labels, max_length=config.max_length, device=device)
+        job.context.stage("finding entities")
+        found = tagger.predict(sentences, job.context)
+    return [surer_than(renamed(each, types), result.thresholds) for each in found]
 
 
 def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:

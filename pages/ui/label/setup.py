@@ -7,6 +7,7 @@ from core.labelling import view as labelling
 from core.projects import runs
 from core.shown import duration
 from core.tagging import view as taggers
+from pages.ui.frame import guard
 from pages.ui.project import page_link
 from pages.ui.runs.links import BIAS, CORPORA, attach
 from pages.ui.widgets import plain, pressed
@@ -19,6 +20,10 @@ MEASURES = (
 )
 REVIEWED = "review"  # in the address: corpus to review; in the session: the form is open for it
 NONE = "no other corpus"
+SUGGESTED = (
+    "Entities to start from. You accept or correct each of them; only labels that you accept count. Imported lists of "
+    "names are offered here, and finished runs of a dictionary, a ready model or a language model on your test set."
+)
 
 
 def asked_for_review() -> bool:
@@ -53,25 +58,38 @@ def queue_more(key: str) -> None:
     n = st.number_input(
         "Sentences", 4, 1000, 25 if purpose == TRAIN else 120, key=f"label.n.{purpose == TRAIN}", width=160
     )
-    options = labelling.queue_options(int(n)) if purpose == TRAIN else labelling.draw_options(int(n))
-    _said(options, purpose)
+    options, agreed = _queued(int(n)) if purpose == TRAIN else (labelling.draw_options(int(n)), True)
     label = "Queue sentences" if purpose == TRAIN else "Draw sentences"
-    if pressed(label, "label.start", type="primary", icon=":material/playlist_add:"):
-        attach(runs.start("queue" if purpose == TRAIN else "draw", options), key)
-        st.rerun()
+    if pressed(label, "label.start", type="primary", icon=":material/playlist_add:", disabled=not agreed):
+        with guard():
+            attach(runs.start("queue" if purpose == TRAIN else "draw", options), key)
+            st.rerun()
 
 
-def _said(options: dict[str, object], purpose: str) -> None:
-    """Say which tagger makes the suggestions."""
-    if purpose != TRAIN:
-        return
+def _queued(n: int) -> tuple[dict[str, object], bool]:
+    """Ask for the source of the suggestions. Return the options of the queue, and False if the user must agree first.
+
+    A language model on another computer gets the sentences only if the user agrees to it here.
+    """
+    options, others = labelling.queue_options(n), {each.name: each for each in labelling.suggesters()}
     model = str(options.get("model", ""))
+    tagger = taggers.here().get(model, model)
+    own = f"Tagger {tagger}" if model else "Names of the training set" if "names" in options else "None"
+    chosen = None
+    if others:
+        picked = st.selectbox("Suggestions", [own, *others], key="label.suggest", help=SUGGESTED)
+        chosen = others.get(str(picked))
+        options = labelling.queue_options(n, chosen)
     if model:
-        name = taggers.here().get(model, model)
-        st.caption(f"Suggestions and uncertainty are those of the tagger {plain(name)}.")
+        st.caption(f"{'U' if chosen else 'Suggestions and u'}ncertainty are those of the tagger {plain(tagger)}.")
     else:
-        suggested = " Names of the training set are suggested." if "names" in options else ""
+        suggested = " Names of the training set are suggested." if "names" in options and chosen is None else ""
         st.caption(f"There is no tagger yet, so the queue has typical sentences of the most similar text.{suggested}")
+    if chosen is None or not chosen.host:
+        return options, True
+    st.warning(plain(chosen.warning), icon=":material/lan:")
+    agreed = st.checkbox(plain(f"Send these sentences to {chosen.host}"), key=f"label.allow.{chosen.host}")
+    return {**options, "allow_host": chosen.host}, agreed
 
 
 def _review(key: str) -> None:

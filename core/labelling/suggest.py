@@ -1,0 +1,73 @@
+"""Suggestions of a reference line: what a finished run of `dictionary`, `zero-shot` or `llm` would find in a queue.
+
+The options of that run are used: its lists, types and thresholds, its examples and guidelines. The same rules hold for
+the text as in that run: a ready model is loaded without a connection, and a language model on another computer is asked
+only if the user allows its host again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from core.dictionary.dictionary import DictionaryConfig, dictionary_of
+from core.errors import ConfigError
+from core.kind import Job
+from core.llm import llm
+from core.llm.addresses import Server, server_at
+from core.runs.result import read
+from core.runs.run import Run
+from core.runs.store import RunStore
+from core.text.sentence import Prediction, Sentence
+from core.zero_shot import zero_shot
+
+
+def _by_names(run: Run, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
+    names = dictionary_of(DictionaryConfig.parse(run.manifest.config), job)[0]
+    return [names.predict(sentence) for sentence in sentences]
+
+
+def _by_ready_model(run: Run, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
+    config = zero_shot.ZeroShotConfig.parse(run.manifest.config)
+    return zero_shot.find(config, read(run, zero_shot.ZeroShotResult), sentences, job)
+
+
+def _by_language_model(run: Run, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
+    return llm.find(llm.LlmConfig.parse(run.manifest.config), sentences, job)
+
+
+SOURCES: Mapping[str, Callable[[Run, Sequence[Sentence], Job], list[Prediction]]] = {
+    "dictionary": _by_names,
+    "zero-shot": _by_ready_model,
+    "llm": _by_language_model,
+}
+
+
+def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
+    """Return the run whose predictions are suggested, and the other computer that its model is on, "" if there is none.
+
+    allow_host: the host that the user allows for these sentences. Errors: RunError; ConfigError for a run that cannot
+    suggest, and for a model on a host that is not allowed.
+    """
+    run = RunStore(home).get(run_id)
+    if run.manifest.kind not in SOURCES or run.state().state != "succeeded":
+        kinds = " or ".join(SOURCES)
+        raise ConfigError(f"suggest: {run.id} is not a finished run of {kinds}; run one on your test set first.")
+    if run.brought_file.exists():
+        raise ConfigError(
+            f"suggest: {run.id} came with an imported project, so its options were set elsewhere; check them, and run "
+            f"{run.manifest.kind} here."
+        )
+    server = server_of(run, allow_host)
+    if server is None and allow_host:
+        raise ConfigError(f"allow_host: {run.id} asks no language model, so no text is sent; leave the option out.")
+    return run, "" if server is None or server.here else server.host
+
+
+def server_of(run: Run, allow_host: str) -> Server | None:
+    """Return the server that an `llm` run asks; None for a run of another kind. Errors: those of `server_at`."""
+    return server_at(run.manifest.config["address"], allow_host) if run.manifest.kind == "llm" else None
+
+
+def predictions(run_id: str, allow_host: str, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
+    """Return what a run's source finds in sentences, over their tokens. Errors: those of `source` and of its kind."""
+    run, _ = source(run_id, allow_host, job.home)
+    return SOURCES[run.manifest.kind](run, sentences, job)
