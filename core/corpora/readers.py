@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +13,7 @@ from core.corpora.formats import conll, token_tables
 from core.corpora.formats.detect import FileKind, kind_of, records
 from core.corpora.formats.documents import FIRST_PAGES, is_document
 from core.corpora.formats.folders import Listing, listed
-from core.corpora.formats.ledger import LABELLED, MARKED, TAGGED, Ledger, Problem, ReadOptions, ReadReport
+from core.corpora.formats.ledger import LABELLED, MARKED, NAMES, TAGGED, Ledger, Problem, ReadOptions, ReadReport
 from core.corpora.formats.one_file import names_of, sentences_of
 from core.errors import ConfigError, OptionsError, PathError, ReadError, ResourceError
 from core.paths import user_path
@@ -71,7 +71,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     scheme = proposed_scheme([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
     agreement = _agreement(listing, options, fallback) if kind.format in LABELLED or len(files) > 1 else None
-    shown = tuple(sentence.text for sentence in islice(sentences_of(readable, kind, fallback, ledger), 5))
+    shown = tuple(map(_shown, islice(sentences_of(readable, kind, fallback, ledger), 5), repeat(kind.format)))
     return Preview(
         format=kind.format,
         labelled=kind.format in LABELLED,
@@ -83,10 +83,16 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
         rows=shown,
         problems=() if scheme and not scheme.candidates else tuple(ledger.report.problems),
         n_undecodable=ledger.n_undecodable,
-        marks=None if kind.format in TAGGED else _marks(files, options),
+        marks=None if kind.format in (*TAGGED, NAMES) else _marks(files, options),
         agreement=agreement,
         notes=tuple(ledger.report.notes),
     )
+
+
+def _shown(sentence: Sentence, format: str) -> str:
+    """Return the text of a sentence; of a list of names, each name with its type."""
+    types = [entity.type for entity in sentence.entities or ()] if format == NAMES else []
+    return f"{sentence.text} ({', '.join(types)})" if types else sentence.text
 
 
 def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:

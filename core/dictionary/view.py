@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from core.corpora.formats.ledger import NAMES
 from core.dictionary.lists import read_list
 from core.projects.home import library
 
@@ -11,7 +12,7 @@ def add_list(path: Path, type: str = "") -> str:
 
     Errors: as of `read_list`.
     """
-    names, origin = read_list(path, type), {"file": path.name, "format": "names"}
+    names, origin = read_list(path, type), {"file": path.name, "format": NAMES}
     return library().seal(names, name=path.name, origin=origin, labelled=True).fingerprint
 
 

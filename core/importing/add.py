@@ -60,7 +60,9 @@ class AddConfig(Config):
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
-    format: Format = option("auto", "The file's format; auto recognises it by its name and its beginning.")
+    format: Format = option(
+        "auto", "The file's format; auto recognises it by its name and its beginning, except a list of names (names)."
+    )
     text_column: str = option(
         "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
     )
@@ -74,7 +76,10 @@ class AddConfig(Config):
         "auto", "The label scheme; auto uses the only scheme that fits, and asks if several fit."
     )
     entity_type: str = option(
-        "", "Entity type for tags without a type (only B, I and O); ENTITY if left out.", max_length=60
+        "",
+        "Entity type for tags without a type (only B, I and O), ENTITY if left out; in a list of names, for names "
+        "without a type.",
+        max_length=60,
     )
     tag_column: str = option(
         "", "The tag column, by number from 1 or by name, if a file has several or if it is not recognised."

@@ -11,6 +11,7 @@ from core.cli.options import CORPUS, config_options, given, several, several_pai
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.corpora import remote
 from core.corpora.checks import LEVELS, Check, worst
+from core.corpora.formats.ledger import NAMES
 from core.errors import ConfigError
 from core.importing import intake_view as intake
 from core.importing import uploads
@@ -87,7 +88,8 @@ def _added(run: Run) -> list[str]:
     if len(added.problems) > PROBLEMS:
         lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
     lines += [f"check        {text}" for text in added.of_labels]
-    lines += in_lines([one for one in corpora.check_corpus(added.corpus) if one.level != "green"])
+    if added.format != NAMES:  # the check is about labelled and unlabelled sentences
+        lines += in_lines([one for one in corpora.check_corpus(added.corpus) if one.level != "green"])
     return [*lines, f"fingerprint  {added.corpus}"]
 
 

@@ -21,6 +21,7 @@ from core.corpora.checks import Check
 from core.corpora.columns import kept_names, kept_values, value_names
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import listing
+from core.corpora.formats.ledger import NAMES, Format
 from core.corpora.formats.source import DOCUMENTS
 from core.corpora.hygiene import FLAGS
 from core.corpora.writers import write_corpus
@@ -54,6 +55,11 @@ _AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_
 def listed() -> list[Corpus]:
     """Return all corpora: first imported ones, then those that Winnow made (`Corpus.derived`), both newest first."""
     return sorted(library().list(), key=lambda corpus: corpus.derived)
+
+
+def lists_of_names() -> list[Corpus]:
+    """Return the imported lists of names, newest first."""
+    return [corpus for corpus in listed() if corpus.origin.get("format") == NAMES]
 
 
 def find(reference: str) -> Corpus:
@@ -100,13 +106,22 @@ def preview(
     part: str | None = None,
     text_column: str | None = None,
     tag_column: str = "",
+    format: Format = "auto",
+    entity_type: str = "",
 ) -> readers.Preview:
     """Preview a file: format, text column, label scheme, first rows. A separate process reads its beginning.
 
-    encoding, part, text_column, tag_column: see `ReadOptions`; they override the detected values. Errors: those of
-    `readers.sniff`; ResourceError if the process takes too long, needs too much memory, or dies.
+    The options are those of `ReadOptions`; they override the detected values. Errors: those of `readers.sniff`;
+    ResourceError if the process takes too long, needs too much memory, or dies.
     """
-    options = readers.ReadOptions(encoding=encoding, part=part, text_column=text_column, tag_column=tag_column)
+    options = readers.ReadOptions(
+        encoding=encoding,
+        part=part,
+        text_column=text_column,
+        tag_column=tag_column,
+        format=format,
+        entity_type=entity_type,
+    )
     return previews.preview(path, options)
 
 

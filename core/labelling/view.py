@@ -16,7 +16,7 @@ from core.corpora.formats.ledger import ReadReport
 from core.corpora.readers import ReadOptions
 from core.errors import ConfigError
 from core.files import read_object, write_atomic
-from core.importing.view import roles
+from core.importing.view import lists_of_names, roles
 from core.labelling import answers, queue, suggest, tasks
 from core.labelling.answers import Agreement, Answer, Answers, Progress
 from core.labelling.draw import is_dev
@@ -453,8 +453,10 @@ class Suggester:
 
 def suggesters() -> list[Suggester]:
     """Return the imported lists of names, then the runs whose predictions can be suggested, both newest first."""
-    lists = [corpus for corpus in library().list() if corpus.origin.get("format") == "names"]
-    found = [Suggester(name=f"Names of {corpus.name}", options={"names": (corpus.fingerprint,)}) for corpus in lists]
+    found = [
+        Suggester(name=f"Names of {corpus.name}", options={"names": (corpus.fingerprint,)})
+        for corpus in lists_of_names()
+    ]
     able = [run for run in runs.listed(*suggest.SOURCES, state="succeeded") if not run.brought_file.exists()]
     names = run_titles(able)
     for run in able:

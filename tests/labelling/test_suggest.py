@@ -8,6 +8,7 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.errors import ConfigError, ModelError, ResourceError, RunError, WinnowError
@@ -19,7 +20,8 @@ from core.llm.client import KEY
 from core.projects import removals, runs
 from core.projects.home import store
 from core.runs.run import Run
-from core.zero_shot import zero_shot
+from core.text.sentence import Entity, Prediction
+from core.zero_shot.labels import Labels
 from tests import fake_llm
 from tests.conftest import Command, Seal, sentence
 from tests.fake_llm import FakeLlm, entities, fails
@@ -157,8 +159,8 @@ def test_a_tagger_orders_the_queue_and_another_source_suggests(
     marks: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask(*_: object) -> Any:
-        found = [queue.Prediction(entities=(queue.Entity(start=3, end=4, type="X"),), confidence=(0.9,))] * 9
-        return found, queue.np.arange(9.0), ("X",)
+        found = [Prediction(entities=(Entity(start=3, end=4, type="X"),), confidence=(0.9,))] * 9
+        return found, np.arange(9.0), ("X",)
 
     monkeypatch.setattr(queue, "_ask", ask)
     monkeypatch.setattr(queue, "without_repeats", lambda order, *_: list(order))
@@ -176,7 +178,7 @@ def test_suggestions_are_written_for_tools_and_count_only_if_they_are_accepted(
 ) -> None:
     path = tmp_path / "tasks.jsonl"
     words = ["label", "next", "--task", "task", "--domain", "domain", "--strategy", "random", "--encoder", "tiny"]
-    words += ["--n", "2", "--suggest", dictionary(marks), "--output", path]
+    words += ["--n", "2", "--suggest", dictionary(marks), "--output", str(path)]
     code, printed, said = command(*words, "--json")
     assert code == 0, said
     run_id = json.loads(printed)["run"]
@@ -241,15 +243,15 @@ def test_a_ready_model_that_connects_fails_the_queue(
     marks: dict[str, str], ner: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = zero_shot_run(marks, ner)
-    real = zero_shot.Labels.entities
+    real = Labels.entities
 
-    def talks(self: zero_shot.Labels, probabilities: Any) -> Any:
+    def talks(self: Labels, probabilities: Any) -> Any:
         with socket.socket() as opened:
             opened.settimeout(1)
             opened.connect(("127.0.0.1", 9))
         return real(self, probabilities)
 
-    monkeypatch.setattr(zero_shot.Labels, "entities", talks)
+    monkeypatch.setattr(Labels, "entities", talks)
     with pytest.raises(WinnowError, match="tried to connect"):
         queued(marks, suggest=reference)
 

@@ -16,7 +16,8 @@ from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_list
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
 from core.corpora.formats.folders import COLUMN_SUFFIXES, is_brat
-from core.corpora.formats.ledger import RECORDS, Ledger, ReadOptions, Record
+from core.corpora.formats.ledger import NAMES, RECORDS, Ledger, ReadOptions, Record
+from core.corpora.formats.name_lists import ENDINGS
 from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
 from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
@@ -104,7 +105,7 @@ def _rows(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
 def kind_of(path: Path, options: ReadOptions) -> FileKind:
     """Return the kind of `path`, from its extension, its first block and the options. Errors: ReadError."""
     container = _container(path, options)
-    if container in ("txt", "conll", "brat"):
+    if container in ("txt", "conll", "brat", NAMES):
         return FileKind(container, container, options.encoding)
     if container in _TOOLS:
         whole = container in _WHOLE and not (container == "bioc" and suffix(path) == ".json")
@@ -251,9 +252,13 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
 def _container(path: Path, options: ReadOptions) -> str:
     """Return the container of a file, the syntax in which its sentences are stored.
 
-    It is txt, conll, brat, jsonl, json, csv, tsv, inline, arrow, or the format of a tool or a document.
+    It is txt, conll, brat, names, jsonl, json, csv, tsv, inline, arrow, or the format of a tool or a document.
     """
     choice = options.format
+    if choice == NAMES:
+        if suffix(path) not in ENDINGS:
+            raise OptionsError(path.name, None, f"is no list of names; save it as one of {', '.join(ENDINGS)}.")
+        return NAMES
     if is_document(path):
         return document_format(path)
     if looks_like_arrow(path):

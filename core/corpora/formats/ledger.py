@@ -32,6 +32,7 @@ Format = Literal[
     "bioc",
     "pubtator",
     "gate",
+    "names",
     "pdf",
     "docx",
     "odt",
@@ -43,9 +44,10 @@ Format = Literal[
 RECORDS: frozenset[str] = frozenset(
     {"doccano", "labelstudio", "prodigy", "spacy", "argilla", "lighttag", "rasa", "bioc"}
 )
-LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate"}
+NAMES: Format = "names"  # a list of names, which is read only if the user asks for it
+LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate", NAMES}
 TAGGED = frozenset({"conll", "hf"})  # labelled formats with tokens and tags
-MARKED = LABELLED - TAGGED  # labelled formats with spans of a text
+MARKED = LABELLED - TAGGED - {NAMES}  # labelled formats with spans of a text
 
 Record = tuple[int, Mapping[str, object]]  # (line number, or row number of a Parquet file, from 1; {column: value})
 
@@ -67,7 +69,8 @@ class ReadOptions:
     or have only binary answers. annotator: name of the annotator whose labels are kept if labels differ. alone: leave
     out labels of others; with no annotator, those of known annotators. others: further files and folders to read with
     the first. names: names to report instead of the file names, for the first and the other files. entity_type: type
-    for tags without a type (`B`, `I`); "" for `ENTITY`. tag_column: the tag column, by number from 1 or by name.
+    for tags without a type (`B`, `I`), "" for `ENTITY`; type of the names of a list without a type. tag_column: the tag
+    column, by number from 1 or by name.
     """
 
     format: Format = "auto"

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import cast
 
 from core.corpora.formats import annotated, conll, token_tables, tool_rows, webanno
-from core.corpora.formats.detect import FileKind, named_in, place_in, records, values_in
+from core.corpora.formats.detect import FileKind, named_in, place_in, records, suffix, values_in
 from core.corpora.formats.documents import read_document
-from core.corpora.formats.ledger import TOO_LONG, Ledger, Record
+from core.corpora.formats.ledger import NAMES, TOO_LONG, Ledger, Record
+from core.corpora.formats.name_lists import read_names
+from core.corpora.formats.rows import cells_of_rows
 from core.corpora.formats.sentences import from_text
 from core.corpora.formats.source import MAX_TEXT, lines, open_stream
 from core.text.schemes import Scheme
@@ -114,6 +116,10 @@ def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger
         return read_paragraphs(file, ledger) if ledger.options.unit == "paragraph" else read_lines(file, ledger)
     if kind.format == "conll":
         return conll.read_conll(file, scheme, ledger)
+    if kind.format == NAMES:
+        split = ((line, text.split("\t")) for line, text, _ in _decoded(file, ledger))
+        table = suffix(file) == ".csv"
+        return read_names(cells_of_rows(file, kind.encoding, ledger) if table else split, ledger, table=table)
     if kind.container in ("brat", "whole"):
         return _FILES[kind.format](file, ledger)
     rows = records(file, kind, ledger)

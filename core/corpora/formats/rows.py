@@ -43,22 +43,29 @@ def table(
     columns are named by number, from 1.
     gaps: True to yield an empty row for an empty line, for tables with one token per row.
     """
-    with open_stream(path, encoding, ledger.tick) as stream:
-        rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
-        line, header = next(rows, (0, []))
-        if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in header):
-            names, first = [str(i + 1) for i in range(len(header))], [(line, header)]
-        else:
-            names, first = [cell.strip() for cell in header], []
-        for line, cells in first:
+    rows = cells_of_rows(path, encoding, ledger, separator, gaps=gaps)
+    line, header = next(rows, (0, []))
+    if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in header):
+        names, first = [str(i + 1) for i in range(len(header))], [(line, header)]
+    else:
+        names, first = [cell.strip() for cell in header], []
+    for line, cells in first:
+        yield line, dict(zip(names, cells, strict=True))
+    for line, cells in rows:
+        if not cells:
+            yield line, {}
+        elif len(cells) == len(names):
             yield line, dict(zip(names, cells, strict=True))
-        for line, cells in rows:
-            if not cells:
-                yield line, {}
-            elif len(cells) == len(names):
-                yield line, dict(zip(names, cells, strict=True))
-            else:
-                ledger.reject(line, f"{len(cells)} columns, but the header has {len(names)}", "\t".join(cells))
+        else:
+            ledger.reject(line, f"{len(cells)} columns, but the header has {len(names)}", "\t".join(cells))
+
+
+def cells_of_rows(
+    path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) of each row of a CSV or TSV. separator: None guesses it. gaps: see `table`."""
+    with open_stream(path, encoding, ledger.tick) as stream:
+        yield from _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
 
 
 class _Pushback:

@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 
 from core import terms
+from core.corpora.formats.detect import suffix
+from core.corpora.formats.ledger import NAMES
+from core.corpora.formats.name_lists import ENDINGS
 from core.corpora.proposal import DIVIDE, Row, task_of_train
 from core.errors import EncodingError, InputError, OptionsError, WinnowError
 from core.importing import intake_view as intake
@@ -197,6 +201,7 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
 TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # flags that questions and notes of the importer name
 RUN = "corpora.run"
+SENTENCES, LIST = "Sentences", "A list of names"  # what a text file or a table may hold
 REFUSED = "corpora.refused"  # session key: why the last upload was refused
 _folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js").read_text(encoding="utf-8"))
 
@@ -225,6 +230,9 @@ def _look(path: Path, *, uploaded: bool) -> None:
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
         part = right.selectbox("Part (of a folder with several)", ("", "train", "dev", "test"), key="corpora.part")
+    if suffix(path) in ENDINGS and _holds_names(right):
+        _names(path, encoding, uploaded=uploaded)
+        return
     key = f"corpora.tag_column.{path}"
     tag_column = str(st.session_state.get(key, "")).strip()
     try:
@@ -244,6 +252,44 @@ def _look(path: Path, *, uploaded: bool) -> None:
     if tag_column or any(TAG_COLUMN in note for note in preview.notes):
         _tag_column(key)
     _form(path, preview, {"encoding": encoding, "part": part, "tag_column": tag_column, "move": uploaded})
+
+
+def _holds_names(place: DeltaGenerator) -> bool:
+    """Ask what a text file or a table holds. Return True for a list of names."""
+    return place.selectbox("What is in it", (SENTENCES, LIST), key="corpora.holds") == LIST
+
+
+def _names(path: Path, encoding: str, *, uploaded: bool) -> None:
+    """Preview a list of names, then draw the form that imports it."""
+    st.caption(
+        "One name per line, or a CSV with the columns name and type. Training and Label offer the list: the names are "
+        "looked up in your sentences."
+    )
+    type = st.text_input(
+        "Type of the names",
+        key=f"corpora.entity_type.{path}",
+        placeholder="DRUG",
+        max_chars=LONGEST_NAME,
+        help="Only for names without a type of their own. Use the type's name in your labelled data.",
+    ).strip()
+    try:
+        with st.spinner("Looking at the file"):
+            preview = corpora.preview(path, encoding=encoding, format=NAMES, entity_type=type)
+    except EncodingError as error:
+        st.error(f"{plain(str(error))} {CHOOSE_ENCODING}", title="Another encoding?", icon=":material/error:")
+        return
+    except OptionsError as error:
+        if type or "without a type" not in str(error):
+            raise
+        st.info("Give the type of the names.", icon=":material/label:")
+        return
+    _looks(preview)
+    with st.form("corpora.import"):
+        name = st.text_input("Name", proposed_name(path), key=f"corpora.name.{path}", max_chars=LONGEST_NAME)
+        sent = submitted("Import", "corpora.submit", type="primary", icon=":material/download:")
+    if sent:
+        options = {"path": str(path), "name": name.strip(), "format": NAMES, "entity_type": type}
+        _start(options | {"encoding": encoding, "move": uploaded})
 
 
 def _tag_column(key: str) -> None:
@@ -329,7 +375,8 @@ def _step(key: str, step: str) -> None:
 
 
 def _looks(preview: Any) -> None:
-    what = f"Read as **{plain(preview.format)}**, " + ("labelled" if preview.labelled else "not labelled")
+    called = "a list of names" if preview.format == NAMES else preview.format
+    what = f"Read as **{plain(called)}**, " + ("labelled" if preview.labelled else "not labelled")
     what += f", {count(len(preview.files), 'file')}" * (len(preview.files) > 1)
     st.markdown(what + (". First rows:" if preview.rows else "."))
     _first_sentences(preview.rows)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from core import terms
+from core.corpora.formats.ledger import NAMES
 from core.corpora.proposal import SOURCE
 from core.errors import WinnowError
 from core.experiment import deliver, results
@@ -19,7 +20,7 @@ from core.shown import count, short
 from core.terms import in_words
 from pages.ui import checks as data_check
 from pages.ui.project import later, page_link
-from pages.ui.runs.links import CORPORA
+from pages.ui.runs.links import CORPORA, LABEL, TRAINING
 from pages.ui.widgets import plain, pressed, table
 
 
@@ -54,8 +55,19 @@ def _report(run_id: str, result: AddResult) -> None:
             icon=":material/download:",
             key="corpora.rejects",
         )
+    if result.format == NAMES:
+        _use_names()
+        return
     data_check.show(corpora.check_corpus(result.corpus), "corpora.import", here=CORPORA)
     _give_role(result.corpus)
+
+
+def _use_names() -> None:
+    """Link to the pages that offer a list of names; no role suits it."""
+    with st.container(horizontal=True):
+        label = "Look the names up, or give them to a tagger, in an experiment"
+        page_link(TRAINING, label=label, icon=":material/model_training:", width="content")
+        page_link(LABEL, label="Suggest them to label with", icon=":material/label:", width="content")
 
 
 def _counts(result: AddResult) -> None:

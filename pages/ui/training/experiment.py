@@ -326,7 +326,7 @@ def _further() -> dict[str, Any]:
             dictionary = several(
                 "Lists of names for the variants dictionary, none+dictionary and distant",
                 "training.experiment.dictionary",
-                "Labelled corpora, not the training set; `python -m core dictionary --list FILE=TYPE` imports a list.",
+                "Labelled corpora, not the training set. Corpora imports a text file or a CSV as a list of names.",
                 labelled=True,
             )
         with right:

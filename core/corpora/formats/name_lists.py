@@ -1,0 +1,96 @@
+"""Lists of names with types: text with a name per line, or CSV. Each name becomes a sentence with one entity."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from core.corpora.formats.ledger import Ledger
+from core.errors import OptionsError
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import clean
+
+ENDINGS = (".txt", ".tsv", ".csv")
+MOST_LETTERS = 500  # of a name
+MOST_OF_TYPE = 40  # letters
+_NAME = ("name", "names", "term", "text")  # names of the two columns in the first line
+_TYPE = ("type", "types", "label", "entity", "class")
+
+
+def named(name: str, type: str) -> Sentence | str:
+    """Return a name as a sentence with one entity, or the reason why it cannot be a name."""
+    words = clean(name)
+    if not words or not words.isprintable():
+        return "a name with characters that cannot be printed"
+    if len(words) > MOST_LETTERS:
+        return f"a name of more than {MOST_LETTERS} letters"
+    if words.startswith("="):
+        return "a formula of a spreadsheet, not a name; save the values"
+    tokens = tuple(words.split())
+    entity = Entity(start=0, end=len(tokens), type=type)
+    return Sentence(id=sentence_id(words), tokens=tokens, text=words, entities=(entity,))
+
+
+def check_type(file: str, line: int | None, type: str) -> None:
+    """Check the type of a name. Errors: OptionsError if there is none, or if it is not one word."""
+    if not type:
+        why = "is a name without a type; give the type of such names (--entity-type, or --list FILE=TYPE)."
+        raise OptionsError(file, line, why)
+    if not type.isprintable() or len(type) > MOST_OF_TYPE or any(letter.isspace() for letter in type):
+        why = f"has a type that is not one word of at most {MOST_OF_TYPE} letters; correct the type."
+        raise OptionsError(file, line, why)
+
+
+def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[Sentence]:
+    """Yield the names of a list; a name that was there before with the same type is skipped.
+
+    rows: (line, its cells): a name, or a name and its type. The first row may name the columns; then their order does
+    not matter, and further columns are ignored. table: True for CSV, where a single column may have a name too. Names
+    without a type get the option `entity_type`. Rows with an unusable name are rejected. Errors: OptionsError for other
+    columns, and those of `check_type`.
+    """
+    seen = set[tuple[str, str]]()
+    for line, name, own in _pairs(rows, ledger, table=table):
+        type = own or ledger.options.entity_type
+        sentence = named(name, type)
+        if isinstance(sentence, str):
+            ledger.reject(line, sentence, name)
+            continue
+        check_type(ledger.file, line, type)
+        if (sentence.text, type) in seen:
+            ledger.skip(line, "a name that was there before")
+            continue
+        seen.add((sentence.text, type))
+        ledger.keep(1)
+        ledger.report.sentences += 1
+        yield sentence
+
+
+def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[tuple[int, str, str]]:
+    """Yield (line, name, type or "") of each row that is not empty, without the row that names the columns."""
+    columns: tuple[int, int] | None = None  # of name and type; -1 if there is no type
+    width = 2
+    for line, row in rows:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if columns is None:
+            columns = _columns([cell.lower() for cell in cells], table=table)
+            if columns:
+                width = max(len(cells), 2)
+                continue
+            columns = (0, 1)
+        if len(cells) > width:
+            raise OptionsError(
+                ledger.file,
+                line,
+                f"has {len(cells)} columns, expected at most {width}. Correct the line, or call the columns name and "
+                "type in the first line.",
+            )
+        name, type = (cells[i] if 0 <= i < len(cells) else "" for i in columns)
+        yield line, name, type
+
+
+def _columns(heads: Sequence[str], *, table: bool) -> tuple[int, int] | None:
+    """Return the columns of name and type if the first row names them, else None."""
+    name = next((i for i, head in enumerate(heads) if head in _NAME), -1)
+    type = next((i for i, head in enumerate(heads) if head in _TYPE), -1)
+    alone = table and len(heads) == 1  # in a file without columns, the line "name" is a name
+    return (name, type) if name >= 0 and (type >= 0 or alone or len(heads) > 2) else None
