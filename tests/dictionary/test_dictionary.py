@@ -11,12 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.corpora.formats.name_lists import MOST_LETTERS
 from core.dictionary import lists, pickled
 from core.dictionary.dictionary import resolved
-from core.dictionary.lists import MOST_LETTERS, read_list
+from core.dictionary.lists import read_list
+from core.dictionary.unpacked import unpacked
 from core.errors import ConfigError, CorpusError, PathError, ReadError, ResourceError
+from core.importing.view import lists_of_names
 from core.isolated import Isolated
 from core.projects import runs
+from core.projects.home import library
 from core.tagging import evaluations
 from core.text.names import Dictionary, commoner_outside, count_names
 from core.text.sentence import Entity
@@ -97,6 +101,50 @@ def test_lists_are_read_in_every_format(tmp_path: Path) -> None:
     assert names_of(written("long.txt", b"x" * (MOST_LETTERS + 1) + b"\nBo\n"), "PER") == [("Bo", "PER")]
 
 
+def test_named_columns_of_a_csv_may_have_any_order_and_separator(tmp_path: Path) -> None:
+    path, both = tmp_path / "a.csv", [("Acme; Ltd", "ORG"), ("Bo", "PER")]
+    for text in (
+        'id;Type;Name\n1;ORG;"Acme; Ltd"\n\n2;PER;Bo\n',
+        '"Acme; Ltd"|ORG\nBo|PER\n',
+        'term\tlabel\n"Acme; Ltd"\tORG\nBo\tPER\nBo \tPER\n',
+    ):
+        path.write_text(text)
+        assert names_of(path) == both
+    path.write_text("name\nBo\nAnn\n")
+    assert names_of(path, "PER") == [("Bo", "PER"), ("Ann", "PER")]  # the first line names one column
+    path.write_text("name,PER\nBo,PER\n")
+    assert names_of(path) == [("name", "PER"), ("Bo", "PER")]
+    (tmp_path / "a.txt").write_text("name\nBo\n")
+    assert names_of(tmp_path / "a.txt", "PER") == [("name", "PER"), ("Bo", "PER")]
+
+
+def test_an_imported_list_is_a_corpus_of_names_with_every_refused_row_in_its_report(
+    tmp_path: Path, command: Command, home: Path
+) -> None:
+    rows = b"name;type\nZo\xeb;PER\n=1+1;PER\nBo;\nBo;PER\n" + b"x" * 600 + b";PER\nBad\x07;PER\n"
+    (tmp_path / "people.csv").write_bytes(rows)
+    words = ["corpus", "add", str(tmp_path / "people.csv"), "--format", "names", "--encoding", "cp1252"]
+    code, _, said = command(*words)
+    assert code == 2
+    assert "people.csv line 4: is a name without a type" in said
+    assert library().list() == []  # nothing is half written
+    code, printed, said = command(*words, "--entity-type", "PER", "--json")
+    assert code == 0, said
+    result = json.loads(printed)
+    assert (result["kept"], result["rejected"], result["skipped"], result["format"]) == (2, 3, 1, "names")
+    assert {(p["line"], p["reason"][:9]) for p in result["problems"]} == {
+        (3, "a formula"),
+        (5, "a name th"),
+        (6, "a name of"),
+        (7, "a name wi"),
+    }
+    [corpus] = library().list()
+    assert (corpus.name, corpus.labelled, corpus.types) == ("people", True, {"PER": 2})
+    assert [sentence.text for sentence in next(corpus.batches())] == ["Zo\u00eb", "Bo"]
+    assert lists_of_names() == [corpus]
+    assert "left out" in command(*words, "--entity-type", "PER")[1]
+
+
 class Forged:
     def __reduce__(self) -> tuple[object, ...]:
         return Path.touch, (Path("forged"),)
@@ -106,11 +154,19 @@ FORGED = (  # (file, its bytes, words of the error)
     ("a.txt", b"Oslo\tLOC\nBo\n", r"a\.txt line 2: .*FILE=TYPE"),
     ("a.txt", b"Oslo\ttwo words\n", "line 1"),
     ("a.txt", b"Oslo\tLOC\textra\n", "line 1"),
-    ("a.txt", b"\n \n", "holds no name"),
-    ("a.txt", b"Bo\tPER\n\xff\n", "line 2: is not UTF-8"),
-    ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "is no CSV|holds no name"),
-    ("a.txt.gz", b"no gzip", "cannot be unpacked"),
-    ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "cannot be unpacked"),
+    ("a.txt", b"\n \n", "holds no text"),
+    ("a.txt", b"Bo\tPER\n\xff\n", "line 2: .*is not UTF-8"),
+    ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "more than 500 letters"),
+    ("a.txt", b"x" * 1_100_000, "more than 1,000,000 bytes"),
+    ("a.txt", b"B\0o\tPER\n" + b"\n" * 900, "cannot be printed"),
+    ("a.txt", b"\0" * 900, "NUL bytes"),
+    ("a.csv", b"name,type\n=HYPERLINK(1),PER\n", "line 2: a formula"),
+    ("a.csv", b"1,Bo,PER\n", "line 1: has 3 columns"),
+    ("a.csv", b"name,type\nBo,PER\nAnn,PER,x\n", "line 3: has 3 columns"),
+    ("a.json", b'["Bo"]', "is no list of names"),
+    ("a.xlsx", b"PK\x03\x04", "is no list of names"),
+    ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "data are damaged"),
+    ("a.pkl.gz", b"no gzip", "cannot be unpacked"),
     ("a.pkl", pickle.dumps(Forged()), "no pickle of plain lists"),
     ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "no pickle of plain lists"),
     ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "no pickle of plain lists"),
@@ -154,7 +210,7 @@ def test_names_and_types_that_cannot_be_printed_are_left_out_or_refused(tmp_path
     path.write_bytes(pickle.dumps({"Bo": 1, "A\x00b": 1, "\ud800": 1, "x\x1b[2J": 1}))
     assert names_of(path, "PER") == [("Bo", "PER")]
     for type in ("a\x1bb", "x" * 41):
-        with pytest.raises(ReadError, match="a type of one word"):
+        with pytest.raises(ReadError, match="type that is not one word"):
             read_list(path, type)
     path.write_bytes(pickle.dumps({("Bo",), 7}))
     with pytest.raises(ReadError, match="holds no name"):
@@ -167,9 +223,9 @@ def test_too_large_and_missing_lists_are_refused(tmp_path: Path, monkeypatch: py
     with pytest.raises(PathError, match="no such file"):
         read_list(tmp_path / "none.txt")
     monkeypatch.setattr("core.dictionary.unpacked.MOST_BYTES", 3)
-    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"Oslo\tLOC\n"))
+    (tmp_path / "a.pkl.gz").write_bytes(gzip.compress(pickle.dumps(["Oslo"])))
     with pytest.raises(ReadError, match="is larger than"):
-        read_list(tmp_path / "a.txt.gz")
+        unpacked(tmp_path / "a.pkl.gz")
 
 
 def test_the_command_scores_lists_and_leaves_common_names_out(seal: Seal, tmp_path: Path, command: Command) -> None:

@@ -21,7 +21,7 @@ from core.projects import runs
 from tests import documents
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
 from tests.importing.test_intake import labels
-from tests.pages.drawing import dropped, opened, opened_on, press, texts
+from tests.pages.drawing import TRAINING, dropped, keys, opened, opened_on, press, seen, texts
 from tests.planted import kitchen
 
 FILES = {"mine.conll": labels(120).encode(), "pile.txt": "\n".join(kitchen(300)).encode()}
@@ -231,3 +231,39 @@ def test_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_pa
     assert labels.types == {"PER": 2, "LOC": 1}
     warnings = " ".join(warning.value for warning in app.warning)
     assert "the labels of ana were kept" in warnings
+
+
+def test_a_list_of_names_is_previewed_imported_and_offered_where_names_are_looked_up(home: Path) -> None:
+    app = dropped(**{"drugs <b>.txt": b"Aspirin\nlead <i>\n=1+1\n"})
+    app.selectbox(key="corpora.holds").select("A list of names").run()
+    assert "Give the type of the names." in texts(app)
+    assert "corpora.submit" not in keys(app)
+    next(field for field in app.text_input if field.label == "Type of the names").set_value("DRUG").run()
+    shown = texts(app)
+    assert "Read as **a list of names**, labelled" in shown
+    assert "Aspirin (DRUG)" in shown
+    assert "lead &lt;i&gt; (DRUG)" in shown
+    assert "line 3: a formula of a spreadsheet" in seen(app)
+    press(app, "corpora.submit")
+    [made] = corpora.lists_of_names()
+    assert (made.name, made.types) == ("drugs <b>", {"DRUG": 2})
+    assert not list((home / "uploads").iterdir())
+    assert not [control for control in app.segmented_control if control.label == "Use it as"]
+    assert "Suggest them to label with" in [link.proto.label for link in app.get("page_link")]
+    training = opened(TRAINING, {"training.kind": "experiment"})
+    [lists] = [each for each in training.multiselect if each.key == "training.experiment.dictionary"]
+    assert lists.options == ["drugs <b> (2 sentences)"]
+
+
+def test_a_list_that_cannot_be_read_stays_uploaded_with_the_line_of_the_fault(home: Path) -> None:
+    app = dropped(**{"people.csv": b"name,type\nBo,PER\nAnn,two words\n"})
+    app.selectbox(key="corpora.holds").select("A list of names").run()
+    assert "people.csv line 3: has a type that is not one word" in seen(app)
+    assert "corpora.submit" not in keys(app)
+    app = dropped(**{"people.csv": b"name,type\n" + b"Bo %d,PER\n" * 1 % 1 + b"Zo\xeb,PER\n"})
+    app.selectbox(key="corpora.holds").select("A list of names").run()
+    assert "is not UTF-8" in seen(app)
+    app.selectbox(key="corpora.encoding").select("cp1252").run()
+    assert "Zo\u00eb (PER)" in seen(app)
+    assert not runs.listed("add")
+    assert corpora.listed() == []

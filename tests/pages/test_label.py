@@ -274,3 +274,45 @@ def test_corrected_labels_replace_the_training_set_and_their_effect_is_shown(
     assert effect.difference.lo < effect.difference.delta < effect.difference.hi
     shown = texts(opened(PAGE, run=run))
     assert f"**{effect.difference.delta:+.1f}**, 95% interval {effect.difference.lo:+.1f}" in shown
+
+
+def test_a_list_or_a_finished_line_suggests_instead_of_the_tagger(
+    roles: dict[str, str], seal: Seal, started_runs: StartedRuns
+) -> None:
+    app = opened(PAGE)
+    app.radio(key="label.purpose").set_value(TRAIN).run()
+    assert not [box for box in app.selectbox if box.key == "label.suggest"]  # nothing to choose from
+    test = seal([sentence("tenant 3 pays", [(0, 2, "PARTY")])], "test", labelled=True).fingerprint
+    rows = [sentence("landlord 7", [(0, 2, "PARTY")])]
+    names = library().seal(rows, name="parties <i>", origin={"format": "names"}, labelled=True).fingerprint
+    line = runs.execute("dictionary", {"names": (names,), "test": (test,)}).id
+    app.run()
+    box = app.selectbox(key="label.suggest")
+    assert box.options == ["None", "Names of parties <i>", "Look the names of parties <i> up in test"]
+    for option, options in (
+        (box.options[1], {"names": (names,)}),
+        (box.options[2], {"suggest": line}),
+        (box.options[0], {}),
+    ):
+        app.selectbox(key="label.suggest").select(option).run()
+        press(app, "label.start")
+        assert started_runs[-1] == ("queue", {**roles, **options, "n": 25})
+    app.radio(key="label.purpose").set_value(MEASURE).run()
+    assert not [box for box in app.selectbox if box.key == "label.suggest"]  # dev and test get no suggestions
+    assert "<b><i>" not in texts(app)
+
+
+def test_sentences_go_to_another_computer_only_after_the_user_agrees(
+    roles: dict[str, str], started_runs: StartedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = "Sentences leave this computer: they go to gpu_box, not encrypted."
+    far = labelling.Suggester(name="Ask m", options={"suggest": "r"}, host="gpu_box", warning=warning)
+    monkeypatch.setattr(labelling, "suggesters", lambda: [far])
+    app = opened(PAGE)
+    app.radio(key="label.purpose").set_value(TRAIN).run()
+    app.selectbox(key="label.suggest").select("Ask m").run()
+    assert plain(warning) in [each.value for each in app.warning]
+    assert app.button(key="label.start").disabled
+    app.checkbox(key="label.allow.gpu_box").check().run()
+    press(app, "label.start")
+    assert started_runs == [("queue", {**roles, "suggest": "r", "n": 25, "allow_host": "gpu_box"})]

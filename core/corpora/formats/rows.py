@@ -31,6 +31,7 @@ _HTML = frozenset(
 )
 _TOO_LONG = "x" * (MAX_TEXT + 1)
 _BATCH = 1024  # rows that are converted to Python values at a time; progress is reported after each batch
+_QUOTED = re.compile('"[^"]*"')
 _TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, which is the name of a column
 
 
@@ -156,8 +157,8 @@ def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "close
 
 
 def guess_separator(header: str) -> str:
-    """Return the most frequent separator in the header: tab, comma, semicolon or bar."""
-    return max("\t,;|", key=header.count)
+    """Return the most frequent separator in the header outside of quotes: tab, comma, semicolon or bar."""
+    return max("\t,;|", key=_QUOTED.sub("", header).count)
 
 
 def looks_inline(head: str) -> bool:
