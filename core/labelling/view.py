@@ -27,7 +27,7 @@ from core.project_list import LABELLING_FILE
 from core.projects import runs
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
-from core.projects.titles import run_titles
+from core.projects.titles import outcome, run_titles
 from core.runs import journal, result
 from core.runs.run import Run
 from core.shown import count
@@ -440,13 +440,14 @@ def effect_of_corrections(run_id: str) -> Effect | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggester:
-    """Another source of suggestions than the tagger. name: in words. options: of the queue.
+    """Another source of suggestions than the tagger. name, about: in words. options: of the queue.
 
     host: other computer that would read the queued sentences, "" if there is none. warning: sentence about it.
     """
 
     name: str
     options: Mapping[str, object]
+    about: str = ""
     host: str = ""
     warning: str = ""
 
@@ -462,7 +463,9 @@ def suggesters() -> list[Suggester]:
     for run in able:
         server = suggest.server_of(run, str(run.manifest.config.get("allow_host", "")))
         host, warning = (server.host, server.warning) if server and not server.here else ("", "")
-        found.append(Suggester(name=names[run.id], options={"suggest": run.id}, host=host, warning=warning))
+        options = {"suggest": run.id}
+        about = outcome(run)
+        found.append(Suggester(name=names[run.id], options=options, about=about, host=host, warning=warning))
     return found
 
 

@@ -80,6 +80,8 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
         picked = st.selectbox("Suggestions", [own, *others], key="label.suggest", help=SUGGESTED)
         chosen = others.get(str(picked))
         options = labelling.queue_options(n, chosen)
+        if chosen and chosen.about:
+            st.caption(f"{plain(chosen.about)}.")
     if model:
         st.caption(f"{'U' if chosen else 'Suggestions and u'}ncertainty are those of the tagger {plain(tagger)}.")
     else:

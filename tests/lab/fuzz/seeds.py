@@ -204,6 +204,10 @@ SEEDS: Mapping[str, Sequence[Seed]] = {
     ],
     "pubtator": [_one("articles.txt", _PUBTATOR)],
     "gate": [_one("note.xml", _GATE)],
+    "names": [
+        _one("names.csv", 'name;type\n"Acme; Ltd";ORG\nAnn Lee;PER\n', format="names"),
+        _one("names.txt", "Ann Lee\nOslo\tLOC\n", format="names", entity_type="PER"),
+    ],
     "brat": [Seed({"note.txt": TEXT.encode(), "note.ann": _BRAT.encode()}, "")],
     "hf": [
         _one("features.parquet", parquet(_FEATURED)),
