@@ -15,7 +15,7 @@ from core.models.networks import ON_ENCODER
 from core.runs import durations, result
 from core.runs.store import Run, RunStore, is_run_id
 
-LEARNT_FROM = ("train", "assisting", "first", "dictionary", "names")  # inputs whose labels a line uses
+LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # inputs whose labels a line uses
 NAMES = "names"  # format of an imported list of names, which has no labelled sentences
 
 

@@ -7,11 +7,12 @@ are listed beside the leaderboard of an experiment with the same test set (`resu
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.dictionary import dictionary
 from core.dictionary.dictionary import DictionaryResult
@@ -25,16 +26,41 @@ from core.paths import home
 from core.runs import result
 from core.runs.store import Run, RunStore
 from core.shown import count, listed
+from core.tagging.calibrate import CalibrateResult
 from core.zero_shot import zero_shot
 from core.zero_shot.folders import folder_of
 from core.zero_shot.zero_shot import ZeroShotResult
 
-if TYPE_CHECKING:
-    from core.experiment.config import ExperimentConfig
-    from core.experiment.cost import Seconds
-
 READ_NAMES, LOOK_UP = 3e-6, 1e-5  # seconds per token of the lists; of the test sets, with the scoring
 ANSWER = 2.0  # seconds per sentence of a language model that has not answered here yet
+
+
+class Asked(Protocol):
+    """Options of an experiment that reference lines read."""
+
+    train: str
+    dev: str
+    test: str
+    also_test: tuple[str, ...]
+    dictionary: tuple[str, ...]
+    type_map: tuple[str, ...]
+    llm: dict[str, object]
+
+
+class Timed(Protocol):
+    """What the seconds of a reference line depend on; see `cost.Seconds`."""
+
+    measured: CalibrateResult
+    corpora: Mapping[str, Corpus]
+    also_test: Sequence[Corpus]
+    dictionary: Sequence[Corpus]
+    basis: dict[str, None]
+
+    @property
+    def config(self) -> Asked: ...
+
+    @property
+    def tested_tokens(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +82,15 @@ class ReferenceKind:
     summary: Callable[[str], str]
     named: Callable[[str], str]
     noun: str
-    options: Callable[[str, "ExperimentConfig"], Options]
-    seconds: Callable[[str, "Seconds"], float]
+    options: Callable[[str, Asked], Options]
+    seconds: Callable[[str, Timed], float]
     doing: str
     check: Callable[[Any, Job], None] = lambda options, job: None
     about: Callable[[Run, Library], str]
     downloads: Callable[[Run], str] = lambda _: ""
 
 
-def _dictionary_seconds(_: str, seconds: "Seconds") -> float:
+def _dictionary_seconds(_: str, seconds: Timed) -> float:
     names = seconds.dictionary or [seconds.corpora["train"]]
     return READ_NAMES * sum(corpus.n_tokens for corpus in names) + LOOK_UP * seconds.tested_tokens
 
@@ -79,11 +105,11 @@ def _folder(value: str) -> str:
     return str(Path(os.path.expanduser(value)).absolute())
 
 
-def _zero_shot_options(value: str, config: "ExperimentConfig") -> Options:
+def _zero_shot_options(value: str, config: Asked) -> Options:
     return {"model": value, "dev": config.dev, "type_map": config.type_map, "skip_unknown": True}
 
 
-def _zero_shot_seconds(value: str, seconds: "Seconds") -> float:
+def _zero_shot_seconds(value: str, seconds: Timed) -> float:
     """Return the seconds to tag dev and test sets: those of the experiment's encoder, times the relative size."""
     measured = seconds.measured
     parameters = sum(file.stat().st_size for file in weights(folder_of(value))) / 4
@@ -120,14 +146,14 @@ def _model_at(value: str) -> str:
         raise ConfigError(f"arms: llm: {error}") from error
 
 
-def _llm_options(value: str, config: "ExperimentConfig") -> Options:
+def _llm_options(value: str, config: Asked) -> Options:
     model, address = _asked(value)
     here = parsed(address).here
     allowed = {name: option for name, option in config.llm.items() if not here or name != "allow_host"}
     return {"model": model, "address": address, "train": config.train, **allowed}
 
 
-def _llm_seconds(value: str, seconds: "Seconds") -> float:
+def _llm_seconds(value: str, seconds: Timed) -> float:
     """Return the seconds to ask about all test sentences, at the pace of the last run that asked the same model."""
     model, _ = _asked(value)
     sentences = sum(len(corpus) for corpus in (seconds.corpora["test"], *seconds.also_test))
@@ -178,6 +204,7 @@ KINDS: Mapping[str, ReferenceKind] = {
             doing="tagging with the ready model",
             check=zero_shot.check,
             about=_zero_shot_about,
+            downloads=lambda run: f"the model {Path(run.manifest.config['model']).name}",
         ),
         ReferenceKind(
             kind=llm.KIND,
@@ -191,11 +218,12 @@ KINDS: Mapping[str, ReferenceKind] = {
             doing="asking the language model",
             check=llm.check,
             about=_llm_about,
+            downloads=lambda run: f"the language model {run.manifest.config['model']}",
         ),
     )
 }
 
 
-def options_of(kind: str, value: str, config: "ExperimentConfig") -> Options:
+def options_of(kind: str, value: str, config: Asked) -> Options:
     """Return the options of a reference line's run for an experiment, or one of its halves."""
     return {"test": (config.test, *config.also_test), **KINDS[kind].options(value, config)}
