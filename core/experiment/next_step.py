@@ -7,6 +7,7 @@ from typing import Literal
 
 from core.experiment import foresight, results
 from core.experiment import view as experiments
+from core.experiment.cheapest import MOST_TIMES
 from core.experiment.config import ExperimentConfig
 from core.experiment.result import ArmRow
 from core.experiment.words import line_name
@@ -59,7 +60,7 @@ def deciding_options(run_id: str) -> Options:
     Errors: RunError, ConfigError.
     """
     way = results.board(run_id).cheapest
-    if way is None or way.lines or not way.times or results.removed_inputs(run_id):
+    if way is None or way.lines or not 1 < way.times <= MOST_TIMES or results.removed_inputs(run_id):
         return {}
     given = runs.get(run_id).manifest.config
     changed = foresight.with_times(ExperimentConfig.parse(dict(given)), way.times)

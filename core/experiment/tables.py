@@ -361,7 +361,7 @@ def takes(row: ArmRow) -> dict[str, str]:
     return {
         "machine": duration(row.seconds),
         "person": duration(row.person_seconds) if row.person_seconds else "none",
-        "labels": f"{row.labels:,}",
+        "labels": "" if row.labels is None else f"{row.labels:,}",
         "downloads": row.downloads or NOTHING_TO_FETCH,
     }
 

@@ -16,7 +16,7 @@ from core.bias import view as bias
 from core.corpora.library import Library
 from core.dictionary.lists import read_list
 from core.errors import WinnowError
-from core.experiment import deliver, results
+from core.experiment import deliver, next_step, results
 from core.experiment.cli import read_plan
 from core.explore import regions
 from core.explore import view as maps
@@ -235,7 +235,7 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
         bias.measured,
     ),
     "finetune": (results.tuned, results.macro_f1),
-    "experiment": (results.board, results.missing, deliver.report, deliver.board_csv),
+    "experiment": (results.board, results.missing, next_step.next_steps, deliver.report, deliver.board_csv),
     "map": (lambda run_id: read(runs.get(run_id), MapResult), of_map, regions.kept_region),
     "skl": (lambda run_id: read(runs.get(run_id), SklResult), assisting.get, assisting.drift),
     "similarity": (lambda run_id: read(runs.get(run_id), SimilarityResult), similarity.rows),
