@@ -90,8 +90,8 @@ def _label_command(run_id: str) -> str:
 
 def _decide(run_id: str, options: Options) -> NextStep:
     seconds = _seconds(run_id, tuple(run.id for run in runs.listed(state="succeeded")))
-    takes = f", {duration(seconds)}" if seconds else ""
-    words = f"Decide it ({len(ExperimentConfig.parse(options).seeds):,} replicates{takes})"
+    takes = f" ({duration(seconds)})" if seconds else ""
+    words = f"Decide it with {len(ExperimentConfig.parse(options).seeds):,} replicates{takes}"
     return NextStep(goal="experiment", words=words, run=run_id, command=command("experiment", options))
 
 

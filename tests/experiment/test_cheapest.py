@@ -177,7 +177,7 @@ def test_the_command_line_prints_the_command_that_would_decide(
     open_ = Cheapest(line="", words="Which way is the cheapest is not known.", times=2)
     monkeypatch.setattr("core.experiment.kind.cheapest", lambda board, store: open_)
     run_experiment({**OPTIONS, "arms": ("none", "dictionary")})
-    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Decide it (4 replicates")]
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Decide it with 4 replicates")]
     command = line.partition(": ")[2]
     assert command.startswith("python -m core experiment --task task --domain domain --train train --dev dev")
     assert [f"--seed {seed}" in command for seed in (1, 2, 3, 4, 5)] == [True] * 4 + [False]

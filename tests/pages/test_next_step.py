@@ -14,6 +14,7 @@ from core.experiment.config import ExperimentConfig
 from core.experiment.result import Cheapest, ExperimentResult
 from core.importing import view as corpora
 from core.projects import preferences, runs
+from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import sentence
 from tests.experiment.test_experiment import fill
@@ -119,9 +120,9 @@ def test_the_button_tells_the_planned_time_and_opens_the_form(
     assert seconds > 0
     app = opened(RESULTS, run=run.id)
     assert OPEN.words in seen(app)
-    assert app.button(key="results.next.0").label == step.words
-    assert step.words.startswith("Decide it (4 replicates, ")
-    assert step.command.endswith("--seed 1 --seed 2 --seed 3 --seed 4") or "--seed 4" in step.command
+    assert app.button(key="results.next.0").label == plain(step.words)
+    assert step.words.startswith("Decide it with 4 replicates (")
+    assert [f"--seed {seed}" in step.command for seed in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
     press(app, "results.next.0")
     assert app.text_input(key="training.experiment.seeds").value == "1, 2, 3, 4"
     assert list(app.multiselect(key="training.experiment.arms").value) == ["none", "dictionary"]
@@ -137,7 +138,7 @@ def test_a_named_line_leads_to_its_tagger_to_label_or_to_both(home: Path, monkey
     named = Cheapest(line="classifier 10", words="The cheapest way is classifier 10.")
     answered(run.id, named, monkeypatch)
     app = opened(RESULTS, run=run.id)
-    assert app.button(key="results.next.0").label == "Use the tagger of classifier 10"
+    assert app.button(key="results.next.0").label == plain("Use the tagger of classifier 10")
     press(app, "results.next.0")
     assert app.query_params["run"] == line.finetune_run
     [step] = next_step.next_steps(run.id)
@@ -153,7 +154,7 @@ def test_a_named_line_leads_to_its_tagger_to_label_or_to_both(home: Path, monkey
     monkeypatch.setattr(results, "board", lambda run: split)
     app = opened(RESULTS, run=run.id)
     labels = [app.button(key=f"results.next.{number}").label for number in range(2)]
-    assert labels == ["Label more sentences", "Label with what dictionary finds"]
+    assert labels == ["Label more sentences", plain("Label with what dictionary finds")]
     assert "label next" in next_step.next_steps(run.id)[0].command
     press(app, "results.next.1")
     assert app.title[0].value == "Label"

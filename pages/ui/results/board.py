@@ -169,7 +169,7 @@ def _next(run_id: str) -> None:
     icons = {"tagger": "smart_toy", "label": "label", "suggest": "label", "experiment": "query_stats"}
     with st.container(horizontal=True):
         for number, step in enumerate(next_steps(run_id)):
-            if pressed(step.words, f"results.next.{number}", icon=f":material/{icons[step.goal]}:"):
+            if pressed(plain(step.words), f"results.next.{number}", icon=f":material/{icons[step.goal]}:"):
                 if step.goal == "experiment":
                     switch_page(TRAINING, {AGAIN: step.run})
                 switch_page(*((TRAINING, {"run": step.run}) if step.goal == "tagger" else (LABEL,)))
