@@ -28,7 +28,7 @@ from core.experiment.cost import Clock, at_once, calibration_options, cost
 from core.experiment.foresight import foretold
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
 from core.experiment.ledger import earlier_analyses
-from core.experiment.more_labels import estimates
+from core.experiment.more_labels import estimates, not_estimated
 from core.experiment.reference import KINDS
 from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write_halves
 from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
@@ -58,6 +58,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
     if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
         job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
+    for words in not_estimated(config, len(job.corpus(config.train))):
+        job.context.note(words)
     forecast = foretold(config, job.context.run, job.home)
     stages, made, test = _make_runs(config, job)
     finished = [line for line in made if not line.cell.arm.more]

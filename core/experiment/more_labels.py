@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from core.corpora.corpus import Corpus
-from core.experiment.arms import NONE
+from core.experiment.arms import NONE, find
 from core.experiment.config import ExperimentConfig
 from core.experiment.leaderboard import FinishedLine
 from core.experiment.result import MoreLabels, evaluations_of_replicate
@@ -43,6 +43,13 @@ def estimates(
     if measured is None:
         return found
     return [replace(one, person_seconds=one.more * measured, measured=True) for one in found]
+
+
+def not_estimated(config: ExperimentConfig, sentences: int) -> list[str]:
+    """Return a sentence on each estimate that is known to be impossible before the start. sentences: size of L_C."""
+    asked = [arm for arm in map(find, config.arms) if arm.more]
+    reasons = {arm.name: lacking(sentences, arm.more, len(config.seeds)) for arm in asked}
+    return [f"{name} will not be estimated: {why}." for name, why in reasons.items() if why]
 
 
 def seconds_per_sentence(store: RunStore) -> float | None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from core import cards
 from core.errors import ConfigError, RunError
+from core.experiment import more_labels
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost, calibration_options
 from core.experiment.cost import cost as cost_of
@@ -75,6 +76,12 @@ def calibrations(options: Mapping[str, object], kind: str = "experiment") -> lis
     each = config.experiments if isinstance(config, StudyConfig) else [config]
     asked = [one for one in each if isinstance(one, ExperimentConfig)]
     return [calibration_options(one, encoder) for one in asked for encoder in ("", *one.encoders)]
+
+
+def not_estimated(options: Mapping[str, object]) -> list[str]:
+    """Return a sentence on each estimate of more labels that is known to be impossible. Errors: CorpusError."""
+    config = ExperimentConfig.parse(dict(options))
+    return more_labels.not_estimated(config, len(library().find(config.train)))
 
 
 def calibrated(run_id: str) -> CalibrateResult:

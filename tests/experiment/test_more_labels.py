@@ -118,7 +118,13 @@ def test_parts_are_costed_once_and_a_second_estimate_reuses_them(corpora: Librar
 
 
 def test_what_cannot_be_estimated_says_why_and_trains_nothing_for_it(corpora: Library, untrained: None) -> None:
-    run = runs.execute("experiment", {**ASKED, "arms": ("none", "labels:+49")})
+    told: list[str] = []
+    asked = {**ASKED, "arms": ("none", "labels:+49")}
+    run = runs.execute("experiment", asked, lambda event: told.append(str(event.data.get("text"))))
+    before = "labels:+49 will not be estimated: 49 more sentences are more than the training set has (48), which is too"
+    assert experiments.not_estimated(asked) == [f"{before} far ahead."]
+    assert f"{before} far ahead." in told
+    assert experiments.not_estimated(ASKED) == []
     line = line_of(run.id, "labels:+49")
     assert (line.f1, line.gain, line.runs, line.hours) == (None, None, {}, 0)
     why = "Not estimated: 49 more sentences are more than the training set has (48), which is too far ahead."

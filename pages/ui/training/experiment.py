@@ -99,7 +99,7 @@ def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str
         "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
         "RATE": ["20%"],
         "SIZE": ["1000"],
-        "+N": ["+100"],
+        "+N": ["+25", "+50", "+100"],
     }
     shapes = (shape.split(":") for shape in ARM_SHAPES)
     named = [f"{head}:{value}" for head, kind in shapes for value in values.get(kind, ())]
@@ -275,6 +275,8 @@ def options() -> dict[str, Any] | None:
     except ConfigError as error:
         st.info(plain(str(error)))
         return None
+    for words in view.not_estimated(asked):
+        st.info(plain(words))
     return asked
 
 
