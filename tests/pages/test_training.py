@@ -30,6 +30,7 @@ from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.shown import in_points
 from core.stats.calibration import Abstaining, Calibration
+from core.stats.more_labels import LEAST
 from core.tagging import evaluations, watched
 from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
@@ -409,6 +410,16 @@ def test_experiment_on_sources_needs_no_task_corpus(parts: Parts, started: Start
     assert (config.cap_tokens, config.difficulty_encoder, config.holdout) == ((500,), "tiny", (parts["train"],))
     assert config.strategies == {"knn": {"neighbours": 10}}
     assert [str(cell) for cell in config.cells] == ["none", "states", "vectors:my-domain", "lm:my-domain"]
+
+
+def test_experiment_says_before_the_start_that_more_labels_cannot_be_estimated(parts: Parts, started: Started) -> None:
+    app = opened(PAGE, {**EXPERIMENT, ARMS: ["none", "labels:+25"]})
+    n = len(corpora.find(parts["train"]))
+    assert n < LEAST
+    words = f"labels:+25 will not be estimated: the training set has {n} sentences; an estimate needs {LEAST}."
+    assert any(info.value == plain(words) for info in app.info)
+    start(app)
+    assert "labels:+25" in started[0][1]["arms"]
 
 
 def test_start_button_is_missing_without_the_corpora_that_a_run_needs(seal: Seal) -> None:
