@@ -21,6 +21,7 @@ from core.labelling import answers
 from core.labelling.answers import Answer
 from core.projects import runs
 from core.projects.home import library, store
+from core.runs.store import is_run_id
 from core.stats.more_labels import expected
 from core.stats.power_law import Forecast
 from tests.conftest import sentence
@@ -35,8 +36,9 @@ SKILL = {12: 0.5, 24: 0.65, 48: 0.79}  # share of the entities that a tagger on 
 
 
 def growing(config: Any, job: Any) -> Any:
-    """Return a result that grows with the training set."""
-    number = round(3333 * (SKILL[len(job.corpus(config.train))] - 0.5))
+    """Return a result that grows with the training set, and is far worse after a pre-training."""
+    skill = 0.5 if is_run_id(config.init) else SKILL[len(job.corpus(config.train))]
+    number = round(3333 * (skill - 0.5))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.untrained.zlib", SimpleNamespace(crc32=lambda _: number))
         return finetune(config, job)
@@ -115,6 +117,23 @@ def test_parts_are_costed_once_and_a_second_estimate_reuses_them(corpora: Librar
     assert far.f1
     assert near.f1 < far.f1
     assert len(store().list("finetune")) == 1 + 6
+
+
+def test_an_early_end_leaves_an_estimate_of_the_seeds_so_far(corpora: Library, untrained: None) -> None:
+    asked = {
+        **ASKED,
+        "arms": ("none", "tapt", "labels:+24"),
+        "task": "task",
+        "seeds": tuple(range(1, 9)),
+        "looks": (4, 8),
+    }
+    board = results.board(runs.execute("experiment", asked).id)
+    assert board.planned
+    assert (board.planned.ended, board.planned.replicates) == ("worse", 4)
+    [line] = board.more_labels
+    assert line.seeds == 4
+    assert line.f1
+    assert [runs.get(one).manifest.config["seeds"] for one in line.runs[12]] == [[1], [2], [3], [4]]
 
 
 def test_what_cannot_be_estimated_says_why_and_trains_nothing_for_it(corpora: Library, untrained: None) -> None:
