@@ -16,7 +16,7 @@ from core.projects import runs
 from core.projects import view as projects
 from core.projects.home import kept_per_home
 from core.shown import duration
-from core.shown_command import command, command_of
+from core.shown_command import command
 
 # tagger: use the line's tagger. label: label more sentences. suggest: label with what a reference line finds.
 # experiment: repeat the experiment with more replicates.
@@ -73,7 +73,7 @@ def _use(row: ArmRow, name: str, run_id: str) -> NextStep:
     found = runs.get(row.finetune_run)
     if row.reference:
         words = f"Label with what {name} finds"
-        return NextStep(goal="suggest", words=words, run=found.id, command=command_of(found) or "")
+        return NextStep(goal="suggest", words=words, run=found.id, command=_label_command(run_id, suggest=found.id))
     line = ["python", "-m", "core", *projects.option(), "predict", "new.txt", "--model", found.id]
     return NextStep(goal="tagger", words=f"Use the tagger of {name}", run=found.id, command=shlex.join(line))
 
@@ -82,10 +82,10 @@ def _label(run_id: str) -> NextStep:
     return NextStep(goal="label", words="Label more sentences", run=run_id, command=_label_command(run_id))
 
 
-def _label_command(run_id: str) -> str:
+def _label_command(run_id: str, **options: str) -> str:
     given: Mapping[str, object] = runs.get(run_id).manifest.config
     texts = {role: given[role] for role in ("task", "domain", "train", "dev") if given.get(role)}
-    return command("queue", texts) if {"task", "domain"} <= texts.keys() else ""
+    return command("queue", {**texts, **options}) if {"task", "domain"} <= texts.keys() else ""
 
 
 def _decide(run_id: str, options: Options) -> NextStep:

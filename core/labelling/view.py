@@ -469,6 +469,11 @@ def suggesters() -> list[Suggester]:
     return found
 
 
+def suggester_of(run_id: str) -> str:
+    """Return the name under which a run's predictions can be suggested; "" if they cannot."""
+    return next((each.name for each in suggesters() if each.options.get("suggest") == run_id), "")
+
+
 def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
     """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here.
 

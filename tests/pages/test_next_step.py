@@ -13,6 +13,7 @@ from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
 from core.experiment.result import Cheapest, ExperimentResult
 from core.importing import view as corpora
+from core.labelling import view as labelling
 from core.projects import preferences, runs
 from pages.ui.widgets import plain
 from tests import finished
@@ -161,3 +162,16 @@ def test_a_named_line_leads_to_its_tagger_to_label_or_to_both(home: Path, monkey
 
     answered(run.id, Cheapest(line="", words="Nothing is known."), monkeypatch)
     assert "results.next.0" not in keys(opened(RESULTS, run=run.id))
+
+
+def test_a_named_reference_line_suggests_on_label(made: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = {role: made[role] for role in ("task", "domain", "train", "dev", "test")}
+    run = runs.execute("experiment", {**splits, "arms": ("none", "dictionary"), "dictionary": (made["names"],)})
+    answered(run.id, Cheapest(line="dictionary", words="The cheapest way is dictionary."), monkeypatch)
+    line = next(row for row in results.board(run.id).leaderboard if row.reference)
+    app = opened(RESULTS, run=run.id)
+    press(app, "results.next.0")
+    assert app.title[0].value == "Label"
+    assert app.session_state["label.suggest"] == labelling.suggester_of(line.finetune_run) != ""
+    [step] = next_step.next_steps(run.id)
+    assert f"--suggest {line.finetune_run}" in step.command

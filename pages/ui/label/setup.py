@@ -9,7 +9,7 @@ from core.shown import duration
 from core.tagging import view as taggers
 from pages.ui.frame import guard
 from pages.ui.project import page_link
-from pages.ui.runs.links import BIAS, CORPORA, attach
+from pages.ui.runs.links import BIAS, CORPORA, SUGGEST, attach
 from pages.ui.widgets import plain, pressed
 
 TRAIN, MEASURE = "Training set: where a label helps most", "Dev and test set: random, without suggestions"
@@ -77,7 +77,7 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
     own = f"Tagger {tagger}" if model else "Names of the training set" if "names" in options else "None"
     chosen = None
     if others:
-        picked = st.selectbox("Suggestions", [own, *others], key="label.suggest", help=SUGGESTED)
+        picked = st.selectbox("Suggestions", [own, *others], key=SUGGEST, help=SUGGESTED)
         chosen = others.get(str(picked))
         options = labelling.queue_options(n, chosen)
         if chosen and chosen.about:

@@ -27,13 +27,14 @@ from core.experiment.tables import (
     takes,
 )
 from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
+from core.labelling import view as labelling
 from core.projects import runs
 from core.projects.home_steps import is_asked_again
 from core.shown import duration
 from core.tagging.result import failed_seeds
 from pages.ui.home_steps import ASKED, HOME
 from pages.ui.project import page_link, switch_page
-from pages.ui.runs.links import AGAIN, LABEL, TRAINING
+from pages.ui.runs.links import AGAIN, LABEL, SUGGEST, TRAINING
 from pages.ui.widgets import answer, certainty, chart, finding, plain, pressed, table
 
 ONCE = (
@@ -172,6 +173,8 @@ def _next(run_id: str) -> None:
             if pressed(plain(step.words), f"results.next.{number}", icon=f":material/{icons[step.goal]}:"):
                 if step.goal == "experiment":
                     switch_page(TRAINING, {AGAIN: step.run})
+                if step.goal == "suggest" and (name := labelling.suggester_of(step.run)):
+                    st.session_state[SUGGEST] = name
                 switch_page(*((TRAINING, {"run": step.run}) if step.goal == "tagger" else (LABEL,)))
 
 
