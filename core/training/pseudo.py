@@ -26,7 +26,7 @@ from core.models.tagger import Tagger
 from core.reporter import Reporter
 from core.text.names import Dictionary
 from core.text.sentence import Entity, Partial, Sentence
-from core.training.finetune import MOST, Epochs, Options, StageReporter, finetune, fit_temperature, score
+from core.training.finetune import MOST, Epochs, Options, StageReporter, finetune, score
 from core.training.first import First
 from core.training.rows import judges
 from core.training.settings import MATCHED, RELABELLED, ROUNDS, WEIGHTS, Settings
@@ -101,12 +101,12 @@ class Stages:
         return score(tagger, judges(self.dev, MOST), self.types, self.report).f1()
 
     def label(self, tagger: Tagger, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Return the sentences with the labels of which a teacher is sure, by confidences that are calibrated on dev.
+        """Return the sentences with the labels of which a teacher is sure.
 
         Entities count from a posterior of `SURE` on. The tag of any other token that is in an entity with a probability
         of `POSSIBLE` or more is unknown.
         """
-        fit_temperature(tagger, self.dev, self.report)
+        tagger.crf.temperature = 1.0  # calibrated on dev, the tagger of few labels is sure of almost nothing
         predictions, named = tagger.predict(sentences, self.report), tagger.named(sentences, self.report)
         found: list[Sentence] = []
         for sentence, prediction, shares in zip(sentences, predictions, named, strict=True):

@@ -88,7 +88,7 @@ def test_teacher_labels_what_it_is_sure_of_and_leaves_the_rest_open(monkeypatch:
     rows = [sentence("Acme Ltd pays Bo in Rome today", []), sentence("Nothing here", [])]
     found = (Entity(start=0, end=2, type="PER"), Entity(start=3, end=4, type="PER"))
     tagger = network()
-    monkeypatch.setattr(pseudo, "fit_temperature", lambda *_: 1.0)
+    tagger.crf.temperature = 3.0
     predictions = [
         type("P", (), {"entities": found, "confidence": (0.9, 0.89)}),
         type("P", (), {"entities": (), "confidence": ()}),
@@ -97,6 +97,7 @@ def test_teacher_labels_what_it_is_sure_of_and_leaves_the_rest_open(monkeypatch:
     monkeypatch.setattr(tagger, "predict", lambda *_: predictions)
     monkeypatch.setattr(tagger, "named", lambda *_: shares)
     first, second = stages(Path("unused")).label(tagger, rows)
+    assert tagger.crf.temperature == 1.0
     assert isinstance(first, Partial)
     assert first.entities == found[:1]
     assert first.unknown == {3, 5}
