@@ -1,11 +1,11 @@
 """Which line of an experiment gains most per minute, in a sentence: the cheapest way to the next point.
 
 Each line has an interval of its gain over `none`, corrected for the number of lines (Bonferroni), and two costs beyond
-those of `none`: minutes of the machine, and minutes of a person. They are never added, because nobody here knows what a
-user's minute is worth. In one kind of minutes, a line is the cheapest if its interval is above 0, and if its cost per
-point at the lower end is below the cost per point of every other line at its upper end. A line is named as the cheapest
-if that holds for the machine, and if for a person it costs no more per point than any other line (nothing is no more
-than nothing). If the two kinds name different lines, both are named with their kind.
+those of `none`: minutes of the machine, and minutes of a person. They are never added, because only the user knows
+what a minute of work is worth. In one kind of minutes, a line is the cheapest if its interval is above 0, and if its
+cost per point at the lower end is below the cost per point of every other line at its upper end. A line is named as
+the cheapest if that holds for the machine, and if for a person it costs no more per point than any other line (0 is no
+more than 0). If the two kinds name different lines, both are named with their kind.
 
 If all gains and costs are equal, a line is therefore named in at most 5% of cases: all statements, of both kinds, hold
 whenever all intervals hold.

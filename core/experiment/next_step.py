@@ -1,4 +1,4 @@
-"""What follows from the sentence on the cheapest way: use the named line, or start the experiment that decides."""
+"""Next steps after the sentence on the cheapest way: use the named line, or start the experiment that decides."""
 
 import shlex
 from collections.abc import Mapping, Sequence

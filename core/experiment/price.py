@@ -1,6 +1,6 @@
-"""What a line of the leaderboard takes, once: seconds of the machine, labelled sentences, and downloads.
+"""Cost of one use of a leaderboard line: seconds of the machine, labelled sentences, and downloads.
 
-Minutes of a person are a property of the arm: lines that share all labels ask nobody for further work.
+Minutes of a person are a property of the arm, because a line that only uses the given labels needs no further work.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ NAMES = "names"  # format of an imported list of names, which has no labelled se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a line takes, once.
+    """Cost of one use of a line.
 
     seconds: of computing, for one tagger and everything that it needs. labels: number of labelled sentences, without
     dev and test. downloads: what had to be fetched, in words; "" for nothing.

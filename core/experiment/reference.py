@@ -48,7 +48,7 @@ class Asked(Protocol):
 
 
 class Timed(Protocol):
-    """What the seconds of a reference line depend on; see `cost.Seconds`."""
+    """Inputs of the seconds of a reference line; `cost.Seconds` has them."""
 
     measured: CalibrateResult
     corpora: Mapping[str, Corpus]

@@ -340,7 +340,7 @@ def estimate_cells(line: MoreLabels) -> dict[str, str]:
 
 
 def estimate_word(line: MoreLabels) -> str:
-    """Return what stands in place of a verdict."""
+    """Return the word for an estimate, which has no verdict."""
     return "not estimated" if line.f1 is None else "estimate"
 
 

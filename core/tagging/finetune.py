@@ -15,7 +15,7 @@ from core.assisting.skl import parse_map, renamed
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
 from core.dictionary.dictionary import resolved
-from core.errors import CorpusError, Unfinished
+from core.errors import Cancelled, CorpusError, Unfinished
 from core.files import sync_all
 from core.importing.audit import learnable
 from core.importing.data_checks import red_items
@@ -244,7 +244,11 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
         _warn(config, job, splits, tagger)
     epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
     if splits.unlabelled and not splits.distant:
-        epochs = _self_train(config, job, splits, tagger, epochs, seed=seed)
+        try:
+            epochs = _self_train(config, job, splits, tagger, epochs, seed=seed)
+        except Cancelled:
+            _keep_stopped(job, tagger, epochs, seed=seed, seeds=seeds)
+            raise
     seconds = epochs.seconds + (first.seconds if first else 0.0)
     job.context.stage(f"calibrating, seed {seed}")
     scale = fit_names(tagger, splits.dev, splits.all_types, job.context)
@@ -398,14 +402,8 @@ def _train(
     merge = save_memory(config, tagger, seed)
 
     def stopped(epochs: "Epochs") -> None:
-        """Keep the best tagger so far when the user stops the run, unless a seed has finished with one."""
-        with seeds.settling():
-            if not seeds.finished() and not seeds.place:
-                merge()
-                seeds.keep(tagger)
-                model = models.folder(job.context.run)
-                text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
-                job.context.note(text, passing=True)
+        merge()
+        _keep_stopped(job, tagger, epochs, seed=seed, seeds=seeds)
 
     train = lpft if config.stages == "lpft" else finetune
     epochs = train(
@@ -427,6 +425,16 @@ def _train(
     )
     merge()
     return epochs
+
+
+def _keep_stopped(job: Job, tagger: "Tagger", epochs: "Epochs", *, seed: int, seeds: "Seeds") -> None:
+    """Keep the best tagger so far when the user stops the run, unless a seed has finished with one."""
+    with seeds.settling():
+        if not seeds.finished() and not seeds.place:
+            seeds.keep(tagger)
+            model = models.folder(job.context.run)
+            text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
+            job.context.note(text, passing=True)
 
 
 def model_folder(reference: str, job: Job) -> str:

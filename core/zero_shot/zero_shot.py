@@ -71,7 +71,7 @@ class ZeroShotResult:
     """Result of a `zero-shot` run.
 
     types: {type of the model: type of the user}. dropped: the model's other types, and labels that are no entity tags.
-    unknown: types of the test and dev sets that no type of the model stands for. thresholds: {type of the user:
+    unknown: types of the test and dev sets that no type of the model is mapped to. thresholds: {type of the user:
     confidence from which its entities are kept}. chosen: types whose threshold was chosen on the dev set. tests: scores
     on each test set. seconds: time to tag all test sets.
     """

@@ -1,4 +1,4 @@
-"""What a line of the leaderboard takes: the machine's time, labelled sentences, and downloads."""
+"""Cost of a leaderboard line: the machine's time, labelled sentences, and downloads."""
 
 import csv
 import io

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from core.corpora.library import Library
-from core.errors import ConfigError, CorpusError
+from core.errors import Cancelled, ConfigError, CorpusError
 from core.kind import plan
 from core.kinds import KINDS
 from core.paths import home as home_of
 from core.runs import Run
+from core.runs.store import RunStore
 from core.tagging import evaluations
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed, _finetune
@@ -116,3 +117,17 @@ def test_run_resumes_with_the_same_predictions(parts: dict[str, Any], monkeypatc
         executed("finetune", options)
     monkeypatch.setattr(evaluations, "write_outcome", real)
     assert found(executed("finetune", options)) == found(calm)
+
+
+def test_a_run_that_is_stopped_in_a_student_keeps_the_teacher(
+    parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise Cancelled("stop")
+
+    monkeypatch.setattr(pseudo.Stages, "train", stop)
+    with pytest.raises(Cancelled):
+        executed("finetune", parts["data"])
+    [run] = RunStore(home_of()).list("finetune")
+    assert (run.artifacts / "model" / "model.safetensors").exists()
+    assert "seed 1, is kept in" in " ".join(run.state().notes)

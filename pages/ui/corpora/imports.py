@@ -201,7 +201,7 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
 TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # flags that questions and notes of the importer name
 RUN = "corpora.run"
-SENTENCES, LIST = "Sentences", "A list of names"  # what a text file or a table may hold
+SENTENCES, LIST = "Sentences", "A list of names"  # contents of a text file or a table
 REFUSED = "corpora.refused"  # session key: why the last upload was refused
 _folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js").read_text(encoding="utf-8"))
 

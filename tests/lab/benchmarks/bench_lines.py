@@ -1,4 +1,4 @@
-"""What would the hour have bought? All lines that need no download, side by side on one ground.
+"""Compare all lines that need no download on one ground, as one experiment.
 
     python -m tests.lab.benchmarks.bench_lines GROUND [--arms none transfer ...] [--seeds 1 2 3 4 5] [--plan-only] [--packages DIR]
         --home DIR
