@@ -216,14 +216,25 @@ class Plan:
             key=self.key,
         )
 
+    def finished_in(self, store: RunStore) -> Run | None:
+        """Return the finished run of this plan, or None."""
+        return store.finished(self.key, self.config.model_dump(mode="json"))
+
+    def run_in(self, store: RunStore) -> Run | None:
+        """Return the run of this plan, a finished one if there is one, or None."""
+        return self.finished_in(store) or store.unfinished(self.key, self.config.model_dump(mode="json"))
+
 
 def plan(kind: Kind, config: Config, home: Path) -> Plan:
-    """Return the plan of a run: its config with fingerprints of corpora, and its key."""
+    """Return the plan of a run: its config with fingerprints of corpora, and its key.
+
+    The key leaves out options at their default, so that runs stay valid if their kind gets a new option.
+    """
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
     key = run_key(
         kind.name,
-        relative_to_home(config.model_dump(mode="json"), home),
+        relative_to_home(config.model_dump(mode="json", exclude_defaults=True), home),
         inputs,
         seed=seed,
         code_version=RESULTS_VERSION,
@@ -247,7 +258,7 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
         return ()
     red = kind.red_items(kind.name, config.model_dump(), Library(store.home))
     final = [check for check in red if check.final]
-    if not red or (run_anyway and not final) or (kind.reuse and store.finished(plan(kind, config, store.home).key)):
+    if not red or (run_anyway and not final) or (kind.reuse and plan(kind, config, store.home).finished_in(store)):
         return red
     items = " ".join(check.sentence for check in (final or red))
     cure = f"{(final or red)[0].cure[:1].lower()}{(final or red)[0].cure[1:]}"
@@ -267,7 +278,7 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
     wanted = plan(kind, config, store.home)
     with store.critical():
         resolve(wanted.config, Library(store.home))  # a corpus may have been removed meanwhile
-        run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if kind.reuse else None
+        run = wanted.run_in(store) if kind.reuse else None
         run = run or store.create(**wanted.manifest())
     if red and run.state().state != "succeeded":
         text = " ".join(check.sentence for check in red)

@@ -410,7 +410,7 @@ class Lookup(Job):
             wanted = plan(known, known.config.parse(options), self.home)
         except ModelError as error:  # the encoder has not been fetched yet
             raise NotYet from error
-        run = RunStore(self.home).finished(wanted.key)
+        run = wanted.finished_in(RunStore(self.home))
         if run is None:
             raise NotYet
         return run

@@ -104,7 +104,7 @@ def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
     wanted = plan(KINDS["experiment"], config, home())
     assert isinstance(wanted.config, ExperimentConfig)
     whole = cost_of(wanted.config, measured.pop(""), home(), KINDS, measured, labels=labels)
-    return whole.ended() if store().finished(wanted.key) and not labels else whole
+    return whole.ended() if wanted.finished_in(store()) and not labels else whole
 
 
 def seconds_on(options: Mapping[str, object], labels: int) -> float:
@@ -186,7 +186,7 @@ def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
     """Return the speed measured on the experiment's corpora, else on as many of them as possible."""
     kind = KINDS["calibrate"]
     wanted = kind.config.parse(calibration_options(config, encoder))
-    if run := store().finished(plan(kind, wanted, home()).key):
+    if run := plan(kind, wanted, home()).finished_in(store()):
         return result.read(run, CalibrateResult)
     alike = {name: getattr(wanted, name) for name in ("encoder", "network", "hidden")}
     texts = [library().find(name).fingerprint for name in (config.task, config.train, config.domain) if name]
@@ -235,7 +235,7 @@ def study_cost(options: Mapping[str, object]) -> Cost:
     measured = [timed(each) for each in wanted.config.experiments]
     costs = study_costs(wanted.config, measured, home(), KINDS)
     whole = cost_of_all(costs, task_names(config, library()), config.stops)
-    return whole.ended() if store().finished(wanted.key) else whole
+    return whole.ended() if wanted.finished_in(store()) else whole
 
 
 def study_foresight(options: Mapping[str, object]) -> StudyForesight:

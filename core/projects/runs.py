@@ -81,7 +81,7 @@ def held_by_another(run_id: str) -> str:
 def finished(kind: str, options: Mapping[str, object]) -> Run | None:
     """Return the finished run that `start(kind, options)` would reuse, or None."""
     known = KINDS[kind]
-    return store().finished(plan(known, known.config.parse(dict(options)), home()).key)
+    return plan(known, known.config.parse(dict(options)), home()).finished_in(store())
 
 
 def places() -> tuple[str, ...]:
@@ -99,8 +99,7 @@ def place(run_id: str) -> Where:
 def begun(kind: str, options: Mapping[str, object]) -> Run | None:
     """Return the run, finished or not, that `start(kind, options)` would reuse or resume, or None."""
     known = KINDS[kind]
-    key = plan(known, known.config.parse(dict(options)), home()).key
-    return store().finished(key) or store().unfinished(key)
+    return plan(known, known.config.parse(dict(options)), home()).run_in(store())
 
 
 def recipients() -> list[str]:

@@ -36,11 +36,11 @@ def find_or_create(
     """Return the run with `key`: a finished one (a note names it), else an unfinished one, else a new child run."""
     store = RunStore(context.run.home)
     with store.critical():
-        if run := store.finished(key):
+        if run := store.finished(key, config):
             context.emit("note", {"text": f"{kind}: reusing {run.id}", "reused": run.id})
             context.child(run)
             return run
-        return store.unfinished(key) or store.create(
+        return store.unfinished(key, config) or store.create(
             kind, config, inputs, seed=seed, versions=versions, key=key, parent=context.run.id
         )
 

@@ -35,6 +35,15 @@ def is_run_id(text: str) -> bool:
     return bool(_RUN_ID.fullmatch(text))
 
 
+def _same(stored: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
+    """Return True if the options that both have are equal. The others were added or removed in a later version."""
+    pairs = [(stored[name], wanted[name]) for name in stored.keys() & wanted.keys()]
+    return all(
+        _same(one, other) if isinstance(one, Mapping) and isinstance(other, Mapping) else one == other
+        for one, other in pairs
+    )
+
+
 class RunStore:
     """All runs of a project. Keep one store per process, because its `Run` objects cache the events that they read.
 
@@ -114,16 +123,16 @@ class RunStore:
         manifests = [file for file in named if self._find(file.parent.name) is None]
         return [*manifests, *(run.events_file for run in self.list() if run.spoilt())]
 
-    def finished(self, key: str) -> Run | None:
-        """Return the newest run with `key` that has succeeded."""
-        return next((run for run in self._with_key(key) if run.state().state == "succeeded"), None)
+    def finished(self, key: str, config: Mapping[str, object]) -> Run | None:
+        """Return the newest run with `key` and `config` that has succeeded."""
+        return next((run for run in self._with_key(key, config) if run.state().state == "succeeded"), None)
 
-    def unfinished(self, key: str) -> Run | None:
-        """Return the newest run with `key` that has not succeeded, active or not.
+    def unfinished(self, key: str, config: Mapping[str, object]) -> Run | None:
+        """Return the newest run with `key` and `config` that has not succeeded, active or not.
 
         Imported runs are left out, because in a forged project a run's options may differ from those in its key.
         """
-        own = (run for run in self._with_key(key) if not run.brought_file.exists())
+        own = (run for run in self._with_key(key, config) if not run.brought_file.exists())
         return next((run for run in own if run.state().state != "succeeded"), None)
 
     def remove(self, run_id: str) -> None:
@@ -145,8 +154,12 @@ class RunStore:
         """Return a lock that keeps other processes from finding or creating a run: `with store.critical(): ...`."""
         return locked(self.home / "locks" / "store.lock", patience=30)
 
-    def _with_key(self, key: str) -> Runs:
-        return [run for run in self.list() if run.manifest.key == key]
+    def _with_key(self, key: str, config: Mapping[str, object]) -> Runs:
+        """Return runs with this key that had the same options.
+
+        A key may leave out options at their default. If an older version had another default, the options differ.
+        """
+        return [run for run in self.list() if run.manifest.key == key and _same(run.manifest.config, config)]
 
     def _find(self, run_id: str) -> Run | None:
         """Return a run by id, or None if it does not exist or another process has removed it."""

@@ -13,8 +13,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
+from core.encoders.embed import EmbedConfig
 from core.errors import ConfigError
 from core.experiment import arms, leaderboard, results, tables
 from core.experiment import steps as stages_module
@@ -588,6 +590,21 @@ def test_keys_and_manifests_hold_every_option_of_runs_and_strategies() -> None:
     configs = [*(recipe.config for recipe in KINDS.values()), *(strategy.Options for strategy in STRATEGIES.values())]
     fields = [(config, name, field) for config in configs for name, field in config.model_fields.items()]
     assert [(config, name) for config, name, field in fields if field.exclude or field.exclude_if] == []
+
+
+def test_a_new_option_changes_a_key_only_if_it_is_set(home: Path) -> None:
+    fill(home)
+    kind = KINDS["embed"]
+
+    class Newer(EmbedConfig):
+        windows: int = option(3, "An option that a later version adds.")
+
+    def key(config: type[Config], **more: object) -> str:
+        return plan(kind, config.parse({"corpus": "task", **more}), home).key
+
+    assert key(Newer) == key(Newer, windows=3) == key(EmbedConfig)
+    assert key(Newer, windows=4) != key(Newer)
+    assert key(EmbedConfig, encoder="minilm") != key(EmbedConfig)
 
 
 def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

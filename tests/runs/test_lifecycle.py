@@ -76,7 +76,7 @@ def kinds(run: Run) -> list[str]:
 
 def test_a_worker_gives_the_same_result_and_leaves_no_zombie(store: RunStore, undisturbed: dict[str, bytes]) -> None:
     run, offset, seen = create(store), 0, list[str]()
-    assert (run.state().state, store.finished("k"), store.unfinished("k")) == ("queued", None, run)
+    assert (run.state().state, store.finished("k", {}), store.unfinished("k", {})) == ("queued", None, run)
     worker, reader = Worker.read(start(run).launched_file), RunStore(store.home).get(run.id)
     assert worker is not None
     assert worker.pid in psutil.pids()
@@ -91,7 +91,7 @@ def test_a_worker_gives_the_same_result_and_leaves_no_zombie(store: RunStore, un
     assert reader.result()["n"] == 12000  # the result is on disk before the event
     assert seen.count("succeeded") == 1
     assert outcome(run) == undisturbed
-    assert (store.finished("k"), store.unfinished("k")) == (run, None)
+    assert (store.finished("k", {}), store.unfinished("k", {})) == (run, None)
     state = run.state()
     assert (state.metrics, state.done, state.total) == ({}, 24, 24)
     with pytest.raises(RunError, match="succeeded already"):

@@ -96,16 +96,16 @@ def test_a_run_removed_by_another_process_leaves_disk_list_and_memory(store: Run
 
 def test_a_finished_run_is_found_by_its_key_and_not_repeated(store: RunStore) -> None:
     first, second, _ = create(store), create(store), create(store, key="other")
-    assert (store.finished("k"), store.unfinished("k")) == (None, second)
+    assert (store.finished("k", {}), store.unfinished("k", {})) == (None, second)
     with pytest.raises(RunError, match="has no result, it is queued"):
         second.result()
     execute(second, lambda context: {"pair": (1, 2)})
-    assert (store.finished("k"), store.unfinished("k")) == (second, first)
+    assert (store.finished("k", {}), store.unfinished("k", {})) == (second, first)
     assert execute(second, lambda context: {"pair": 1 / 0}) == second.result() == {"pair": [1, 2]}
     assert [event.kind for event in second.events()[0]] == ["started", "succeeded"]
     execute(first, lambda context: {"x": 1})
-    assert (store.finished("k"), store.unfinished("k")) == (second, None)
-    assert store.finished("none") is None
+    assert (store.finished("k", {}), store.unfinished("k", {})) == (second, None)
+    assert store.finished("none", {}) is None
 
 
 def test_log_tail_returns_the_last_lines(store: RunStore) -> None:
@@ -117,6 +117,17 @@ def test_log_tail_returns_the_last_lines(store: RunStore) -> None:
 
 
 # --- keys ---
+
+
+def test_a_run_with_another_default_of_an_older_version_is_not_reused(store: RunStore) -> None:
+    """A key leaves out defaults, so a changed default alone does not change it. Options unknown to one are equal."""
+    run = create(store)  # {"ä": [1, None]}
+    execute(run, lambda context: {})
+    assert store.finished("k", {"ä": [1, None], "new": 3}) == run
+    assert store.finished("k", {"ä": [2, None]}) is None
+    nested = store.create("select", {"stage": {"epochs": 2}}, {}, versions={}, key="n")
+    assert store.unfinished("n", {"stage": {"epochs": 2, "new": True}}) == nested
+    assert store.unfinished("n", {"stage": {"epochs": 3}}) is None
 
 
 def test_a_key_changes_with_everything_a_result_depends_on() -> None:

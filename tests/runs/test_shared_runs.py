@@ -60,7 +60,7 @@ def test_a_parent_shows_the_progress_of_its_child_and_fails_with_it(store: RunSt
     assert (state.stage, state.done, state.total) == ("b1: embedding", 7, 9)
     assert (dict(state.metrics), state.notes) == ({"b1/loss": 2.0}, ("b1: a note",))
     assert state.error == "the child's sentence."
-    unfinished = store.unfinished("c")
+    unfinished = store.unfinished("c", {})
     assert unfinished is not None
     assert unfinished.state().state == "failed"
 
