@@ -604,7 +604,7 @@ def test_a_new_option_changes_a_key_only_if_it_is_set(home: Path) -> None:
 
     assert key(Newer) == key(Newer, windows=3) == key(EmbedConfig)
     assert key(Newer, windows=4) != key(Newer)
-    assert key(EmbedConfig, encoder="minilm") != key(EmbedConfig)
+    assert key(EmbedConfig, encoder="tiny") != key(EmbedConfig)
 
 
 def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
