@@ -123,8 +123,8 @@ class FrozenStates:
 class BiLstm(nn.Module):
     """A bidirectional LSTM, `(b, l, d)` to `(b, l, 2h)`.
 
-    The second of two LSTMs reads reversed sentences. This is exact without packing, which is several times slower on
-    a CPU.
+    The second of two LSTMs reads reversed sentences. The outputs at words are then exact without packed sequences,
+    which are several times slower on a CPU.
     """
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -135,7 +135,10 @@ class BiLstm(nn.Module):
             nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[hidden : 2 * hidden])
 
     def forward(self, inputs: Tensor, turned: Tensor) -> Tensor:
-        """Return the outputs of both directions. turned: `(b, l)` index that reverses each sentence, but no padding."""
+        """Return the outputs of both directions.
+
+        turned: `(b, l)` index that reverses the words of each sentence and leaves the padding in place.
+        """
         ahead, behind = self.ahead(inputs)[0], self.behind(_at(inputs, turned))[0]
         return torch.cat([ahead, _at(behind, turned)], 2)
 
@@ -207,7 +210,10 @@ class BiLstmTagger(Tagger):
         self._words = [vocabulary.lookup() for vocabulary in vocabularies]
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
-            raise ModelError(f"{layout.states}: its states are added at the second BiLSTM; choose one with two.")
+            raise ModelError(
+                f"{layout.states}: its states are added to the second BiLSTM's input, but this network has only one; "
+                "choose the network bilstm."
+            )
         self.mix = (
             nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
         )  # the softmax of zeros weighs all layers equally

@@ -75,8 +75,8 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def loss(self, emissions: Tensor, tags: Tensor, mask: Tensor, unknown: Tensor | None = None) -> Tensor:
         """Return the negative log-likelihood of each sentence, `(b,)`.
 
-        unknown: `(b, l)`, True at words that may have any tag: the likelihood is that of all sequences with the tags of
-        the other words (Tsuboi et al. 2008). None: no such word. A `memm` must have none.
+        unknown: `(b, l)`, True at words that may have any tag; None if there are none. The likelihood is then the sum
+        over all sequences that agree with `tags` at the other words (Tsuboi et al. 2008). Must be None for a `memm`.
         """
         if self.head == "softmax":
             chosen = emissions.log_softmax(-1).gather(-1, tags[..., None])[..., 0]

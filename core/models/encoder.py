@@ -64,10 +64,10 @@ STRETCH = 1.1  # the longest sentence of a batch is at most this many times the 
 
 
 class Cut(NamedTuple):
-    """Texts as rows of pieces. A text that needs several windows has more rows after those of all texts.
+    """Texts as rows of pieces: one row per text, then the further windows of texts that are longer than a window.
 
-    special: 1 for each piece that is not pooled (special pieces, and pieces of an earlier window). further: {row of a
-    text: rows of its further windows}.
+    special: 1 for each piece that is not pooled (special pieces, and pieces of an earlier window), else 0. further:
+    {row of a text: rows of its further windows}.
     """
 
     ids: list[list[int]]
@@ -217,7 +217,7 @@ class Encoder:
             return self._pool(*to_device([torch.from_numpy(tokens), mask, torch.from_numpy(keep)], self.model.device))
 
     def _pool(self, tokens: "torch.Tensor", attend: "torch.Tensor | None", keep: "torch.Tensor") -> "torch.Tensor":
-        """Return raw vectors `(b, d)` of pieces `(b, l)`, summed in float32. keep: 1 at the pieces that count."""
+        """Return raw vectors `(b, d)` of pieces `(b, l)`, summed in float32. keep: 1 at the pieces that are pooled."""
         deeper = self.pooling == "last4" or self.layer != -1
         out = self.model(input_ids=tokens, attention_mask=attend, output_hidden_states=deeper)
         if self.pooling == "last4":
@@ -245,15 +245,15 @@ def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cu
 
 
 def _read_by(window: TextWindow, pieces: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the window's pieces, and 1 for each piece that does not count."""
+    """Return the window's pieces, and for each piece 0 if this window pools it, else 1."""
     n = len(window.places)
     return [pieces[place] for place in window.places], [int(i not in window.new) for i in range(n)]
 
 
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Yield the rows of each batch: of similar length, at most `budget` pieces or one sentence.
+    """Yield batches of rows of similar length, as indices into `lengths`.
 
-    Rows of length 0 are left out.
+    A batch has at most `budget` pieces with padding, or a single row. Rows of length 0 are left out.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]

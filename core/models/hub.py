@@ -284,5 +284,5 @@ def tiny_model(auto_class: "type[_BaseAutoModelClass]", kw: dict[str, object]) -
         **kw,
     )
     model = auto_class.from_config(config, **loading).eval()
-    # Converted after the draw: older transformers draw in that precision, which gives other weights.
+    # Convert after the draw, because older versions of transformers draw in `dtype` and so get other weights.
     return model.to(dtype) if dtype else model

@@ -82,7 +82,7 @@ def fit_tables(
     """Return one table per order, from unigrams up, and its closed-form discounts (None: `FALLBACK` was used).
 
     words: `(t,)`, the sentences one after another, each as `<s> ... </s>`. n_words: number of ids in use.
-    vocabulary_size: inverse of the uniform term.
+    vocabulary_size: V; unigrams interpolate with the uniform probability 1/V.
     """
     levels = list(_count(words, n_words=n_words, order=order, report=report))
     _adjust(levels, word_bits(n_words))

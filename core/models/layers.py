@@ -125,7 +125,8 @@ class _Pair:
 
     def __init__(self, layer: nn.Linear, rank: int, generator: torch.Generator) -> None:
         self.layer, weight = layer, layer.weight
-        spread = 1 / math.sqrt(layer.in_features)  # as in the authors' code; their paper has a Gaussian of any width
+        # As in the authors' code. Their paper draws A from a Gaussian and does not give its width.
+        spread = 1 / math.sqrt(layer.in_features)
         a = torch.empty(rank, layer.in_features).uniform_(-spread, spread, generator=generator)
         self.a, self.b = nn.Parameter(a.to(weight)), nn.Parameter(weight.new_zeros(layer.out_features, rank))
         layer.register_parameter("lora_a", self.a)

@@ -105,7 +105,7 @@ def _mix(x: IntArray) -> IntArray:
 
 
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
-    """Move isolated chosen pieces next to each other, as in CrossNER's spans; the number of chosen pieces stays."""
+    """Move isolated chosen pieces next to each other, as in CrossNER's spans. Their number does not change."""
     joined = chosen.copy()
     waiting = -1  # index of an isolated chosen piece that may move next to a later one in its row; -1 for none
     for piece in np.flatnonzero(chosen).tolist():

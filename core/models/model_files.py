@@ -54,7 +54,7 @@ def fingerprint_of(folder: Path) -> str:
 def state(folder: Path) -> list[tuple[object, ...]]:
     """Return a value that changes if a folder or one of its files is changed or replaced, even if the change is undone.
 
-    The system's time of change (ctime) cannot be set back by any account.
+    It contains the time of change (ctime), which no user can set back.
     """
     states: list[tuple[object, ...]] = []
     for path in (folder, *files(folder)):

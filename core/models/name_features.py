@@ -21,7 +21,7 @@ from core.text.schemes import encode
 from core.text.sentence import Sentence
 
 FILE = "names.json"
-STRENGTH = 2.0  # pseudo-count of the prior in `fit`: words that a dictionary tag is seen on before it counts as much
+STRENGTH = 2.0  # weight of the prior in `fit`, as a number of words that have the dictionary's tag
 
 
 class NameFeatures(nn.Module):

@@ -80,8 +80,8 @@ class KneserNey:
 
         The tokens `<s>`, `</s>` and `<unk>` are skipped, as by `lmplz --skip_symbols`. An empty sentence counts as
         `<s> </s>`. vocabulary_size: size V of a vocabulary shared with other models, counting `<unk>` and `</s>` but
-        not `<s>`; each word has at least the uniform share 1/V. Default: the corpus's own. Errors: CorpusError if
-        there is no token, ConfigError for a wrong order or if V is below the corpus's own.
+        not `<s>`; unigrams interpolate with the uniform probability 1/V. Default: the corpus's own size. Errors:
+        CorpusError if there is no token, ConfigError for a wrong order or if V is below the corpus's own size.
         """
         if order < 1:
             raise ConfigError(f"order: {order} is not an n-gram length; give 1 or more, for example 5.")
@@ -181,7 +181,10 @@ def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tu
 
 
 def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[str, int], Ids, Ids]:
-    """Return the vocabulary in order of appearance, token ids `(t,)` and sentence lengths `(n,)`, reserved skipped."""
+    """Return the vocabulary in order of appearance, token ids `(t,)` and sentence lengths `(n,)`.
+
+    Tokens that are spelled like a reserved one are left out.
+    """
     growing: defaultdict[str, int] = defaultdict(None, RESERVED)
     growing.default_factory = growing.__len__
     ids, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int32)]

@@ -32,7 +32,10 @@ def refuse_misfit(name: str, folder: Path) -> None:
 
 
 def misfit(name: str, folder: Path) -> str:
-    """Return the message of `refuse_misfit`; "" if the sizes fit. In the app's server, another process reads."""
+    """Return the message of `refuse_misfit`; "" if the sizes fit.
+
+    In the app's server, a separate process reads the files.
+    """
     try:
         if is_serving():
             _asked(name, folder, _states(folder, *_TOKENIZER, "config.json", "model.safetensors"))

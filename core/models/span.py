@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is not an entity, and the factor of its loss
-HIDDEN, LENGTH, SHAPE = 150, 50, 100  # widths of a representation and of its features of length and of word shapes
+HIDDEN, LENGTH, SHAPE = 150, 50, 100  # widths of a span's representation, length features and word shape features
 SHAPES, BUCKETS = 5, 6
 
 
@@ -47,7 +47,7 @@ def numbers(n: int) -> Mapping[Place, int]:
 def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
     """Return the most probable entity spans with their class numbers, without spans that overlap a more probable one.
 
-    scores: `(n, MOST, t + 1)` log-probabilities of the span that begins at a word; index 0 is one word long.
+    scores: `(n, MOST, t + 1)` log-probabilities of each span's classes, by its first word and its length minus 1.
     """
     n = len(scores)
     kinds = scores.argmax(-1)
@@ -115,7 +115,7 @@ class SpanTagger(PieceTagger):
         return {**super().features(sentences), "spans": self._spans(asked)}
 
     def _spans(self, asked: Iterable[tuple[int, Sentence, Sequence[Place]]]) -> Features:
-        """Return the features of spans. asked: row, sentence, and places in the sentence."""
+        """Return the features of spans. asked: row of each sentence, the sentence, and the places of its spans."""
         names, columns, shapes = ("row", "first", "last", "words", "pieces"), [], []
         for row, sentence, at in asked:
             n = len(sentence.tokens)

@@ -67,7 +67,7 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
 
 
 def _unknown(sentences: Sequence[Sentence], length: int) -> Tensor:
-    """Return `(b, l)`, True at words of which the tag is unknown. length: words of the longest sentence."""
+    """Return `(b, l)`, True at words whose tag is unknown. length: number of words of the longest sentence."""
     unknown = torch.zeros((len(sentences), length), dtype=torch.bool)
     for row, sentence in enumerate(sentences):
         if isinstance(sentence, Partial):
@@ -240,9 +240,10 @@ class Tagger(nn.Module):
         return shares
 
     def beliefs(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[tuple[float, ...]]:
-        """Return the probability of each entity that the sentences are labelled with, by place; NaN for unknown types.
+        """Return the probabilities of each sentence's labelled entities, sorted by place.
 
-        It is the entity's exact posterior under the chain at its temperature.
+        A probability is the entity's exact posterior under the chain at its temperature; NaN if the tagger does not
+        know the entity's type.
         """
         labels = [sorted(sentence.entities or ()) for sentence in sentences]
         known = [tuple(entity for entity in own if entity.type in self.types) for own in labels]
@@ -378,9 +379,10 @@ class PieceTagger(Tagger):
         self.pieces = Pieces(tokenizer, reading.max_length)
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """Return `ids` and `attention` `(w, p)`, `padded` (attention has a 0), and `places` `(4, words)`.
+        """Return `ids` and `attention` `(w, p)`, `padded`, `places` `(4, words)` and the number of `pieces`.
 
-        places: for every word its (sentence, word), and the (window, piece) that its state is taken from.
+        padded: True if `attention` contains a 0. places: for every word its (sentence, word), and the (window, piece)
+        that its state is taken from.
         """
         windows = [
             (row, window)

@@ -37,9 +37,9 @@ _IOB2 = str.maketrans("ES", "IB")
 
 
 class EncoderTagger(PieceTagger):
-    """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
+    """A Hugging Face token-classification model and a chain (SOURCES.md, Taggers).
 
-    model: model whose logits are the emissions; its last layer and the chain compute in float32 with any `Reading`.
+    The emissions of a word are the logits of its first piece. The last layer and the chain always compute in float32.
     mixed: read a mix of the layers instead of the last. names (attribute): scores of a dictionary, added to the logits;
     None: no dictionary.
     """

@@ -50,8 +50,8 @@ def _share(rows: Sequence[Sequence[int]], unknown: int | None) -> float:
 class Coverage:
     """Coverage of a text by an encoder's vocabulary.
 
-    unknown: share of unknown pieces, 0 to 1. pieces: per character that is not white space; more than 1 if letters
-    are cut into bytes.
+    unknown: share of unknown pieces, 0 to 1. pieces: number of pieces per character, without white space; more than 1
+    if letters are cut into bytes.
     """
 
     unknown: float

@@ -1,8 +1,8 @@
 """Features of a word for a recurrent tagger: its vector and its letters.
 
-A word's vector is looked up as written, then lower-cased. If our rule tokenised the text of the vectors, the rule then
-cuts the word, and the longest of the resulting words is looked up. Vectors of words in the training corpora are
-trained. Other pretrained vectors stay fixed, because no gradient would reach them.
+A word's vector is looked up as written, then lower-cased. If neither is found, and the text of the vectors was
+tokenised by our rule, the word is cut by this rule and its longest part is looked up. Vectors of words in the training
+corpora are trained. Other pretrained vectors stay fixed, because no gradient would reach them.
 """
 
 from collections import Counter
@@ -137,8 +137,8 @@ class WordVectors(nn.Module):
 class CharCnn(nn.Module):
     """Maps letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, then the maximum over the word.
 
-    There is one window per letter; it begins at the letter, or half its width before. No window begins after the word's
-    end, so padding does not change the features.
+    There is one window per letter, and the letter is in its middle. Windows around the padding are left out, so padding
+    does not change the features.
     """
 
     def __init__(self, n_letters: int, size: int, filters: int, widths: Sequence[int], dropout: float) -> None:

@@ -169,7 +169,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     texts = [sentence.text for sentence in sample]
     examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
     masking = Masking.of(lm.tokenizer)
-    # A rate of 0 takes as long and does not change the model.
+    # Steps with a learning rate of 0 take as long as others, but do not change the model.
     optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
     lm.model.train()
     stretch = STRETCH if device.type == "cpu" else math.inf

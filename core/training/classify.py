@@ -133,7 +133,10 @@ def _parts(inputs: Sequence[Ids], labels: IntArray, rows: Sequence[int], n: int)
 def _gradients(
     classifier: Classifier, parts_of: Callable[[int], list[Part]], parallel: Threads | None, step: int, times: int
 ) -> Tensor:
-    """Add a batch's gradients, computed in `times` as many parts as usual; return its mean loss in nats."""
+    """Add a batch's gradients and return its mean loss in nats.
+
+    times: cut the batch into `times` times as many parts as usual. step: number of the step, which seeds dropout.
+    """
     parts = parts_of(times * (PARTS if parallel else 1))
     n = sum(len(inputs) for inputs, _ in parts)
 

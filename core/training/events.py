@@ -40,8 +40,8 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     """Reports a Trainer's metrics, and its progress in optimizer steps.
 
     The metrics are `loss`, `learning_rate`, `tokens_per_second` and everything logged as `dev_...`; on a GPU also
-    `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: number that is added to the name of every metric.
-    checkpoint_seconds: time between two checkpoints; inf: write one only when cancelled. saved: called with every
+    `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: appended to the name of every metric, as in `loss@1`.
+    checkpoint_seconds: time between two checkpoints; inf: write one only if the user cancels. saved: called with every
     complete checkpoint, e.g. `RunContext.checkpoint`.
 
     If `report.check()` raises, training stops after this step, a checkpoint is written, and `Cancelled` is raised
@@ -138,7 +138,10 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
             raise self._cancelled
 
     def _listen(self, args: TrainingArguments, control: TrainerControl, *wishes: bool) -> list[bool]:
-        """Return the first process's `wishes` to all processes, and stop the training if the user cancelled."""
+        """Stop the training if the user cancelled, and return the first process's `wishes` in every process.
+
+        wishes: True for each thing that this process would do now, such as log or save.
+        """
         try:
             self.report.check()
         except Cancelled as cancelled:
@@ -154,7 +157,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         (then, pieces), now = self._from, time.monotonic()
         self._count_from(state)
         self._logged = now
-        # An average since the start would hide that other programs have slowed the machine down.
+        # An average since the start would hide a recent slowdown, e.g. by other programs.
         seen = state.num_input_tokens_seen - pieces
         return {"tokens_per_second": seen / (now - then)} if seen and now > then else {}
 
@@ -209,7 +212,7 @@ def _is_metric(name: str) -> bool:
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
-    """Return the first process's `wishes` to every process, because all must leave the loop at the same step."""
+    """Return the first process's `wishes` in every process, because all must leave the loop at the same step."""
     if args.world_size == 1:
         return wishes
     import torch

@@ -48,7 +48,7 @@ from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
 Watch = Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]
-MOST = 1000  # dev sentences to fit the temperature, or the scale of a dictionary; enough for a single number
+MOST = 1000  # most dev sentences used to fit the temperature or a dictionary's scale; enough to fit one number
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # factors of a dictionary's scores
 
 
@@ -125,9 +125,10 @@ class Finetuning(Durable):
         listen(self, events)
 
     def _collate(self, examples: Sequence[Sequence[Row]]) -> Features:
-        """Return `rows`, their `parts`, and `labels`: one value per word that counts in the loss's divisor.
+        """Return the batch's `rows`, the same rows cut into `parts`, and `labels`.
 
-        The Trainer counts the labels over all parts of a step.
+        `labels` has one value per word. The Trainer counts these values in all batches of a step, and the loss is
+        divided by this count.
         """
         rows = [row for example in examples for row in example]
         return {"rows": rows, "parts": self._cut(rows, self._n_parts), "labels": torch.zeros(words_of(rows))}
@@ -142,7 +143,7 @@ class Finetuning(Durable):
             return super().train(*args, **kw)
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
-        """Create the schedule. With `decay`, the rate is a function of the epochs so far, so a resume restores it."""
+        """Create the schedule. With `decay`, it computes the rate from the epochs so far, also after a resume."""
         if self.settings.decay == 1:
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
@@ -175,7 +176,7 @@ class Finetuning(Durable):
             loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
             return self.threads.gradients(loss, cut, dropout_seed)
 
-        # With accumulation, a batch adds to earlier gradients. It could not be repeated in smaller parts.
+        # With accumulation, a retry in smaller parts would delete the gradients of the step's earlier batches.
         alone = self.args.gradient_accumulation_steps == self.args.world_size == 1
         return self._smaller.step(gradients, len(inputs["rows"]) if alone else 1)
 
@@ -357,7 +358,8 @@ def fit_names(tagger: Tagger, dev: Sequence[Sentence], types: Sequence[str], rep
     """Scale the scores of the tagger's dictionary by the factor of `SCALES` with the highest dev F1, and return it.
 
     A tagger trained on few sentences trusts itself more than the dictionary, because it knows its training sentences
-    by heart. Of equal factors, the one nearest to 1 is used. 1 for a tagger without a dictionary.
+    by heart. If several factors give the same F1, the one nearest to 1 is used. Return 1.0 if the tagger has no
+    dictionary.
     """
     names = getattr(tagger, "names", None)
     if not isinstance(names, NameFeatures):
@@ -412,7 +414,7 @@ def finetune(
     sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`). assisting_weight:
     factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
     for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
-    with every checkpoint. watch: called after each epoch with its number, the dev sentences and what is found in them.
+    with every checkpoint. watch: called after each epoch with its number, the dev sentences and their predictions.
     stopped: called if the user cancels after at least one epoch. Errors: Cancelled,
     ResourceError if memory runs out.
     """

@@ -27,7 +27,7 @@ from core.training.finetune import StageReporter, finetune
 from core.training.rows import Copies
 from core.training.settings import Settings
 
-FILE, CURVES = "first.safetensors", "first"  # CURVES: the metrics of this stage begin with it
+FILE, CURVES = "first.safetensors", "first"  # CURVES: folder of this stage and prefix of its metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

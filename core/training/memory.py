@@ -85,10 +85,11 @@ class Smaller:
             )
 
     def step(self, work: Callable[[int], Result], most: int) -> Result:
-        """Return `work(times)`: add the gradients of a step, cut into `times` as many parts as usual; return its loss.
+        """Return `work(times)`, and try again in smaller parts if memory runs out.
 
-        If memory runs out, this step and all later ones are cut into twice as many parts. most: largest possible
-        `times`. Errors: the error of `work` if the step cannot be cut further.
+        `work` adds the gradients of a step that is cut into `times` times as many parts as usual. If memory runs out,
+        this step and all later ones are cut into twice as many parts. most: largest possible `times`. Errors: the error
+        of `work` if the step cannot be cut further.
         """
         while True:
             times = min(self.times, most)

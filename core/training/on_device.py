@@ -73,7 +73,7 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     free = _dealt(cards.usable()) if dealt else cards.usable()
     if not free:
         device = pick_device()
-        if device.type == "cuda":  # the driver cannot be asked for its GPUs
+        if device.type == "cuda":  # torch finds a GPU, but the driver does not list it
             stack.enter_context(device_lock(job.home, devices.lock_of(device), job.context))
         else:
             cards.check()

@@ -58,7 +58,7 @@ class Piles:
 
 
 class Pretraining(Durable):
-    """Trainer whose step is a list of micro-batches of similar length. Their gradients add up to those of one batch."""
+    """Trainer whose step consists of micro-batches. The sum of their gradients is the gradient of the whole batch."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Pretraining(Durable):
         longest = int(steps.examples.lengths.max(initial=0))
         work = f"mlm, {settings.batch_size} rows of at most {longest} pieces in {settings.accumulation} parts"
         self._smaller = Smaller(lm.model, work, lm.model.device, report)
-        # Evaluation batches need no gradients, so they are larger than a step's. Do not report if they are cut.
+        # Evaluation needs no gradients, so its batches may be larger. Silent: a smaller batch needs no note in the log.
         self.reading = Smaller(lm.model, f"mlm, reading {steps.pieces} pieces", lm.model.device, Silent())
         self.reading_most = steps.pieces if steps.world == 1 else 1
         super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
@@ -158,7 +158,7 @@ class Pretraining(Durable):
         self._pause()
         losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
         losses = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
-        # The losses before the first step do not belong to the curve from which patience counts epochs.
+        # Do not log the losses before the first step, because `curve` must have one loss per epoch.
         if self.state.global_step:
             self.log(dict(losses))
             self.callback_handler.on_evaluate(self.args, self.state, self.control, losses)
@@ -198,8 +198,8 @@ class Pretraining(Durable):
         if was and now and now > was * FORGETTING and not self.warned:
             self.warned = True
             self.report.note(
-                f"The loss on general text rose from {was:.2f} to {now:.2f}: the encoder begins to forget what it knew;"
-                " fewer epochs or a lower learning rate keep more of it."
+                f"The loss on general text rose from {was:.2f} to {now:.2f}: the encoder gets worse on text outside of "
+                "your task. Train fewer epochs or lower the learning rate."
             )
 
     @property
@@ -239,7 +239,7 @@ class Pretraining(Durable):
             return
         note = f"The loss on held-out sentences of the task corpus was lowest after epoch {best} of {len(self.curve)}"
         if not self.settings.patience:
-            self.report.note(f"{note}; the last epoch is kept, and patience would keep the best one.")
+            self.report.note(f"{note}, but the last epoch is kept. Set patience to keep the best one.")
             return
         self.report.note(f"{note}, which is kept.")
         if not self.steps.rank:
@@ -294,7 +294,7 @@ def _arguments(folder: Path, settings: Settings, rate: float, device: torch.devi
 
 
 PIECES = {"cpu": 2048, "cuda": 32_768}  # pieces per micro-batch: fastest on two cores, and enough to fill a GPU
-HEAD_STEPS, HEAD_RATE = 400, 1e-3  # limit on the steps that fit the head (besides one epoch), and their learning rate
+HEAD_STEPS, HEAD_RATE = 400, 1e-3  # most steps to fit the head, never more than one epoch, and their learning rate
 PROBES, PROBE_SECONDS = 64, 30.0  # sentences for the pseudo-perplexity, and its time limit in seconds
 
 

@@ -1,9 +1,9 @@
-"""Train taggers on sentences without labels too, by pseudo-labels (SOURCES.md, Pseudo-labels).
+"""Train taggers also on unlabelled sentences, with pseudo-labels (SOURCES.md, Pseudo-labels).
 
-A teacher labels the sentences. Students are trained on what it is sure of; tokens of which it is not sure may have any
-tag (`text.sentence.Partial`). In self-training the first teacher was trained on L_C. In distant supervision it was
-trained on the names of lists that were found in the sentences. A student whose dev F1 is not above its teacher's is not
-used. The folder of a seed has
+A teacher labels the sentences, and students are trained on its confident labels. The loss accepts any tag for the
+other tokens that may belong to an entity (`text.sentence.Partial`). In self-training the first teacher was trained on
+L_C. In distant supervision it was trained on sentences that contain names from the user's lists. A student is not used
+unless its dev F1 is higher than its teacher's. The folder of a seed has
 
 NAME/               checkpoints of a stage; removed when it has ended
 NAME.safetensors    weights of the stage's tagger, whose presence shows that the stage has ended
@@ -31,13 +31,14 @@ from core.training.first import First
 from core.training.rows import judges
 from core.training.settings import MATCHED, RELABELLED, ROUNDS, WEIGHTS, Settings
 
-SURE, POSSIBLE = 0.9, 0.3  # least posterior of an entity to count; of a token in any entity for its tag to be unknown
+SURE = 0.9  # least posterior of an entity that becomes a pseudo-label
+POSSIBLE = 0.3  # least probability that a token is in an entity, for its tag to be unknown instead of O
 Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stage:
-    """A finished training. weights: state of the tagger, on the CPU. f1: on up to `MOST` dev sentences, percent."""
+    """A finished training. weights: the tagger's, on the CPU. f1: dev F1 on at most `MOST` sentences, percent."""
 
     weights: Mapping[str, Tensor]
     epochs: Epochs
@@ -49,8 +50,8 @@ class Stages:
     """Trains the stages of one seed.
 
     made: makes a tagger from a stage's weights, or from the encoder if they are None, and a function to call after its
-    training (`tagging.network.save_memory`). dev, types: those of L_C. folder: the seed's folder. options: as for
-    `finetune`.
+    training (`tagging.network.save_memory`). dev, types: dev set and entity types of L_C. folder: the seed's folder.
+    options: options of `finetune`.
     """
 
     made: Made
@@ -69,10 +70,10 @@ class Stages:
         begin: Mapping[str, Tensor] | None = None,
         **options: Unpack[Options],
     ) -> Stage:
-        """Train a stage, or read it if it has ended. Its curves begin with its name.
+        """Train a stage, or read it if it has ended.
 
-        If the training is interrupted, the next call continues it, with the same result. begin: weights to start from.
-        Errors: Cancelled, ResourceError.
+        If the training is interrupted, the next call continues it, with the same result. name: prefix of the stage's
+        metrics. begin: weights to start from. Errors: Cancelled, ResourceError.
         """
         if (done := self.folder / f"{name}.safetensors").exists():
             return _read(done)
@@ -101,12 +102,13 @@ class Stages:
         return score(tagger, judges(self.dev, MOST), self.types, self.report).f1()
 
     def label(self, tagger: Tagger, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Return the sentences with the labels of which a teacher is sure.
+        """Return the sentences with a teacher's confident labels.
 
-        Entities count from a posterior of `SURE` on. The tag of any other token that is in an entity with a probability
-        of `POSSIBLE` or more is unknown.
+        An entity is labelled if its posterior is at least `SURE`. Any other token has an unknown tag if the probability
+        that it is in an entity is at least `POSSIBLE`, and the tag O otherwise.
         """
-        tagger.crf.temperature = 1.0  # calibrated on dev, the tagger of few labels is sure of almost nothing
+        # With a temperature fitted on dev, a tagger trained on few labels would give hardly any confident entity.
+        tagger.crf.temperature = 1.0
         predictions, named = tagger.predict(sentences, self.report), tagger.named(sentences, self.report)
         found: list[Sentence] = []
         for sentence, prediction, shares in zip(sentences, predictions, named, strict=True):
@@ -125,10 +127,11 @@ def self_train(
     unlabelled: Sequence[Sentence],
     settings: Settings,
 ) -> Epochs:
-    """Improve a tagger of L_C by `unlabelled` sentences in place; return the epochs of the kept training.
+    """Improve a tagger of L_C in place by pseudo-labels of `unlabelled`; return the epochs of the kept training.
 
-    Each student starts from the encoder and is trained on a batch of `train` and one of pseudo-labels per step, for
-    half as many epochs as L_C alone. epochs: of the tagger's own training. Errors: Cancelled, ResourceError.
+    Each student starts from the encoder. Each step has a batch of `train` and a batch of pseudo-labelled sentences. The
+    student is trained for half as many epochs as a tagger of L_C alone. epochs: record of the tagger's training on L_C.
+    Errors: Cancelled, ResourceError.
     """
     settings = settings.planned(len(train))
     settings = replace(settings, epochs=-(-settings.epochs // 2), max_steps=0)
@@ -138,7 +141,9 @@ def self_train(
         labelled = stages.label(tagger, unlabelled)
         n = sum(len(sentence.entities or ()) for sentence in labelled)
         if not n:
-            stages.report.note(f"seed {stages.seed}: the tagger is sure of no entity, so there are no pseudo-labels.")
+            stages.report.note(
+                f"seed {stages.seed}: no entity has a confidence of {SURE:g}, so nothing is pseudo-labelled."
+            )
             break
         students = dict[float, Stage]()
         for weight in weights:
@@ -150,8 +155,8 @@ def self_train(
         weight, student = max(students.items(), key=lambda item: item[1].f1)
         better = student.f1 > best
         stages.report.note(
-            f"seed {stages.seed}: {n:,} pseudo-labels of entities, with weight {weight:g}: dev F1 {best:.1f} without "
-            f"them, {student.f1:.1f} with them. {'They help.' if better else 'They hurt, and are not used.'}"
+            f"seed {stages.seed}: {n:,} entities have pseudo-labels. With loss weight {weight:g}, dev F1 is {best:.1f} "
+            f"without them and {student.f1:.1f} with them. They {'help' if better else 'do not help and are not used'}."
         )
         if not better:
             break
@@ -163,12 +168,12 @@ def self_train(
 def train_distant(
     stages: Stages, types: Sequence[str], dictionary: Dictionary, unlabelled: Sequence[Sentence], settings: Settings
 ) -> First:
-    """Train a tagger on the names of a dictionary that `unlabelled` sentences contain, then on its own pseudo-labels.
+    """Train a tagger on the dictionary's names in `unlabelled` sentences, then on its own pseudo-labels.
 
-    The two stages and the early end by dev F1 follow Liang et al. 2020 (BOND), with two differences: only tokens of
-    which the teacher is sure have labels (hard, not soft), and name-like tokens that match no name have an unknown tag
-    in the first stage. types: types of the tagger. settings: for that number of sentences. Errors: Cancelled,
-    ResourceError.
+    The two stages and the early end by dev F1 follow Liang et al. 2020 (BOND), with two differences. Only the teacher's
+    confident tokens have labels, which are hard instead of soft. In the first stage, name-like tokens that match no
+    name have an unknown tag. types: types of the tagger. settings: settings for the number of unlabelled sentences.
+    Errors: Cancelled, ResourceError.
     """
     stage = stages.train("distant", matched(dictionary, unlabelled), _early(settings, MATCHED))
     seconds = stage.epochs.seconds
@@ -178,8 +183,8 @@ def train_distant(
         student = stages.train(f"student{number}", labelled, _early(settings, RELABELLED), stage.weights)
         seconds += student.epochs.seconds
         stages.report.note(
-            f"seed {stages.seed}: dev F1 {stage.f1:.1f} {'after one round' if number > 1 else 'by the names alone'}, "
-            f"{student.f1:.1f} after the pseudo-labels of that tagger."
+            f"seed {stages.seed}: dev F1 {stage.f1:.1f} {'after one round' if number > 1 else 'with the names alone'}, "
+            f"{student.f1:.1f} after training on that tagger's pseudo-labels."
         )
         if student.f1 <= stage.f1:
             break
@@ -201,7 +206,7 @@ def matched(dictionary: Dictionary, sentences: Iterable[Sentence]) -> list[Sente
 
 
 def _name_like(tokens: Sequence[str]) -> Iterator[int]:
-    """Yield the places of tokens with a capital, except one that begins the sentence."""
+    """Yield the indices of tokens with a capital letter; the first letter of the sentence does not count."""
     for place, token in enumerate(tokens):
         if any(letter.isupper() for letter in (token if place else token[1:])):
             yield place

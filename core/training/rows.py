@@ -92,9 +92,10 @@ class Alternating(OneCorpus):
 
 
 class Contrasted(OneCorpus):
-    """Wraps `rows` and adds copies to their primary sentences, new ones each epoch. A key: a key of `rows`, and a draw.
+    """Wraps `rows` and adds a copy to each primary sentence, drawn again in each epoch.
 
-    The batches equal those of `rows` under the same seed, so that trainings with and without copies are comparable.
+    A key is a key of `rows` and the random number that draws the copies. The batches equal those of `rows` under the
+    same seed, so that trainings with and without copies are comparable.
     """
 
     def __init__(self, rows: OneCorpus, copies: Copies) -> None:

@@ -22,8 +22,8 @@ MANY = 5000  # training sentences; Table 8 of Ma et al. 2023 has other epochs an
 QUICK_STEPS = 1500  # `quick` ends with the epoch that reaches this number of optimizer steps
 # Pseudo-labels (`training.pseudo`):
 ROUNDS = 2
-WEIGHTS = (0.2, 1.0)  # of the loss on them in self-training; the first round chooses one by dev F1
-MATCHED, RELABELLED = 3, 2  # epochs on the names of lists, and on a teacher's labels
+WEIGHTS = (0.2, 1.0)  # factors of the pseudo-labels' loss in self-training; the first round chooses one by dev F1
+MATCHED, RELABELLED = 3, 2  # epochs on the names found by the user's lists, and on a teacher's labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class Settings:
     SGD instead of AdamW, and multiply its rate by this after each epoch whose dev F1 fell. Training then ends when the
     rate falls below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and the
     assisting corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last:
-    keep the weights of the last epoch instead of the best; the patience is the same. parts: number of parts of a step
-    on a CPU, one thread each.
+    keep the weights of the last epoch instead of the best; patience still applies. parts: number of parts of a step on
+    a CPU, one thread each.
     """
 
     epochs: int
@@ -246,7 +246,7 @@ class TaggerSettings(Config):
         "Epoch whose weights are kept: the best on dev, or the last. None: the preset's choice, which is the best, "
         "except in paper-bias; experiments with the preset quick keep the last, whose F1 depends less on the seed.",
     )
-    epochs: int | None = option(None, "Most epochs to train. None, here and below: the preset's value.", ge=1, le=1000)
+    epochs: int | None = option(None, "Maximum number of epochs. None: the preset's value.", ge=1, le=1000)
     batch_size: int | None = option(None, "Batch per optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
         None, "Least number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
@@ -277,8 +277,8 @@ class TaggerSettings(Config):
     )
     class_weights: Literal["none", "root", "inverse"] = option(
         "none",
-        "Weight of a training sentence by its entity types. none: all equal. inverse: a type weighs the inverse of its "
-        "share of the mentions. root: the square root of this inverse.",
+        "Weight of a training sentence by its entity types. none: all equal. inverse: a type's weight is 1 divided by "
+        "its share of the mentions. root: the square root of this value.",
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
@@ -333,7 +333,7 @@ WIDE = 1024  # encoders of at least this width get the settings of RoBERTa-large
 # Numbers of mentions that separate the corpora of Table 7: WNUT and Twitter have fewer than LARGE; CoNLL, ACE and Bio
 # have more than FULL.
 LARGE, FULL = 8_000, 20_000
-SEEN, MOST, LEAST = 5_000, 12, 2  # of `quick`: contexts to read in total; maximum and minimum number of epochs
+SEEN, MOST, LEAST = 5_000, 12, 2  # for `quick`: contexts to read in all epochs; maximum and minimum number of epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -174,7 +174,7 @@ def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = ST
 MEGA = 50  # number of steps whose sentences are sorted by length together
 
 Draw = Callable[[int], IntArray]  # epoch -> the rows it reads
-Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, masked pieces, True if to predict, row ends
+Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, the same after masking, True to predict, row ends
 Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # arguments of `MaskedLM.loss`
 
 
@@ -264,7 +264,10 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 def step_of(
     examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _OneProcess"
 ) -> Step:
-    """Return the micro-batches of process `like.rank`, one of `like.world`. slots: places of `rows` in the epoch."""
+    """Return the micro-batches that process `like.rank` of `like.world` computes in a step.
+
+    rows: rows of the step. slots: place of each row in the epoch.
+    """
     lengths = examples.lengths_of(rows)
     at = examples.at(rows)
     line = np.repeat(np.arange(len(rows)), lengths)

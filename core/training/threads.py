@@ -71,7 +71,7 @@ def attention(  # noqa: PLR0917  as transformers calls it
     scaling: float | None = None,
     **kw: object,
 ) -> tuple[Tensor, None]:
-    """Scaled dot-product attention, `(b, heads, l, d)` -> `(b, l, heads, d)`; uses torch's kernel without dropout."""
+    """Scaled dot-product attention, `(b, heads, l, d)` -> `(b, l, heads, d)`, with dropout by `drop`."""
     # With dropout, torch's kernel would use the global generator, and draws would depend on the order of the threads.
     if not dropout:
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)

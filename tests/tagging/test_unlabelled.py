@@ -61,7 +61,7 @@ def test_names_of_lists_are_learnt_first(parts: dict[str, Any], monkeypatch: pyt
     monkeypatch.setattr(pseudo, "train_distant", spy)
     run = executed("finetune", {**parts["data"], "distant": parts["names"]})
     assert types == {"LOC", "PER"}  # the training set has no VERB
-    assert "by the names alone" in " ".join(run.state().notes)
+    assert "with the names alone" in " ".join(run.state().notes)
 
 
 @pytest.mark.parametrize(

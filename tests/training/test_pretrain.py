@@ -236,7 +236,9 @@ def test_training_cancelled_in_an_epoch_resumes_exactly(tmp_path: Path) -> None:
     fast, last = replace(SETTINGS, epochs=4, learning_rate=0.3), model()
     found = pretrain(last, piles(last), fast, folder=tmp_path / "last", report=recorder)
     assert len(found.dev_loss) == 4  # without patience, the last epoch is kept and a note names a better epoch
-    assert any("patience would keep the best one" in note for note in recorder.notes) == (np.argmin(found.dev_loss) < 3)
+    assert any("Set patience to keep the best one" in note for note in recorder.notes) == (
+        np.argmin(found.dev_loss) < 3
+    )
     assert not (tmp_path / "last" / "best.safetensors").exists()
 
 

@@ -142,14 +142,14 @@ def test_bad_teacher_is_said_to_hurt_and_changes_nothing(tmp_path: Path, monkeyp
     assert largest_difference(tagger, alone) == 0.0
     assert epochs.dev_f1 == own.dev_f1
     [note] = report.notes
-    assert note.endswith("They hurt, and are not used.")
+    assert note.endswith("They do not help and are not used.")
 
 
 def test_teacher_that_is_sure_of_nothing_has_no_students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stages, "label", lambda self, tagger, rows: [Partial.of(row, (), ()) for row in rows])
     report = Recorder()
     self_trained(tmp_path, report)
-    assert report.notes == ["seed 1: the tagger is sure of no entity, so there are no pseudo-labels."]
+    assert report.notes == ["seed 1: no entity has a confidence of 0.9, so nothing was added."]
     assert not list(tmp_path.glob("student*"))
 
 
@@ -161,7 +161,7 @@ def test_distant_supervision_learns_the_names_without_a_label(tmp_path: Path) ->
     tagger, _ = made(first.weights)
     f1 = stages(tmp_path).f1
     assert f1(tagger) > f1(network())
-    assert "by the names alone" in report.notes[0]
+    assert "with the names alone" in report.notes[0]
     assert first.seconds > 0
 
 
