@@ -26,18 +26,18 @@ from transformers import pipeline
 tag = pipeline("token-classification", model="this folder", aggregation_strategy="first")
 ```
 
-needs no remote code. It decodes each word alone ({argmax}) and ignores the tagger's CRF (`crf.transitions`,
-`crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`);
-transformers reports that these three are unused. Only the first piece of a word was trained. `first` reads this piece,
-`simple` every piece. This command predicts as for the scores under `constrained`, and with `--no-constrained` as for
-those under `viterbi`:
+This pipeline needs no remote code. It decodes each word alone ({argmax}) and ignores the tagger's CRF
+(`crf.transitions`, `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json`
+under `winnow`). transformers therefore reports these three as unused. Only the first piece of each word was trained.
+`first` reads this piece, `simple` every piece. The following command decodes as in the column `constrained`, or with
+`--no-constrained` as in the column `viterbi`:
 
 ```
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
-It cuts raw text into words like the training set (`cut` of `winnow` in `config.json`; by default runs of letters and
-single marks); the pipeline cuts it by the tokenizer's own rule.
+This command cuts raw text into words like the training set (`cut` of `winnow` in `config.json`; by default runs of
+letters and single punctuation marks). The pipeline uses the tokenizer's own rule.
 """
 
 _MIXED = """
@@ -63,7 +63,7 @@ LEFT_OUT = (
     "that it started from. Anyone with this folder can read them. Words seen once were left out and are read as the "
     "unknown word, so this copy may score a little lower than reported above."
 )
-WORTH_A_WORD = 2.0  # points of F1
+WORTH_A_WORD = 2.0  # smallest loss, in points of F1, that `by_others` warns about
 _HEADINGS = ("seed", "kept epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
 _USE_WINNOW = """
 ## Use
@@ -88,8 +88,8 @@ them, so its scores are lower.
 _SPANS = f"""
 ## Spans
 
-Every run of up to {MOST} words has one type or none. Of overlapping spans the one with the highest confidence is kept;
-longer entities cannot be found. {{}}
+The tagger gives every run of up to {MOST} words one type or none. Of overlapping spans, only the one with the highest
+confidence is kept. Longer entities cannot be found. {{}}
 """
 _NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans does not have
 
@@ -120,7 +120,7 @@ def card(
     ]
     on_encoder = config.network in ON_ENCODER
     kept_epoch = "last" if config.training(len(job.corpus(config.train))).last else "best"
-    begun = f"fine-tuned from `{config.init}`" if on_encoder else f"({config.network}) trained from nothing"
+    begun = f"fine-tuned from `{config.init}`" if on_encoder else f"({config.network}) trained from random weights"
     about = (
         f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
         f"{len(outcomes)} on dev, with the weights of its {kept_epoch} epoch."
@@ -169,7 +169,7 @@ def _how_scored(config: FinetuneConfig) -> str:
 
 
 def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
-    """Return a warning if software that ignores the CRF scores far lower with this tagger, else "".
+    """Return a warning if the tagger scores far lower in software that ignores the CRF, else "".
 
     decodings: dev micro F1 by decoding, percent. last_layer: dev micro F1 without the mix of layers; None if layers are
     not mixed.
@@ -179,15 +179,15 @@ def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *
     if best - alone < WORTH_A_WORD:
         return ""
     if best - argmax < WORTH_A_WORD:
-        why = "it leaves out the mix of layers."
+        why = "the pipeline leaves out the mix of layers."
     else:
         why = (
             "a tagger trained within BIOES relies on its CRF, which the pipeline ignores. For use without Winnow, "
             "train it with `--no-constrained` or `--head softmax`."
         )
-    how = "with each word decoded alone" if context else "by the pipeline above"
+    how = "if each word is decoded alone" if context else "with the pipeline above"
     return (
-        f"\n**Other software scores far lower with this tagger**: on dev F1 is {alone:.1f} {how} and {best:.1f} by "
+        f"\n**This tagger scores far lower in other software**: dev F1 is {alone:.1f} {how} and {best:.1f} with "
         f"`predict`, because {why}\n"
     )
 
@@ -204,7 +204,7 @@ def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     return (
         "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger, at a temperature of "
         f"{kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in `config.json`). `predict "
-        f"--min-confidence` leaves out entities with a lower one.{among} Other software reports confidences without "
+        f"--min-confidence X` leaves out entities below X.{among} Other software reports confidences without "
         "this temperature.\n"
     )
 

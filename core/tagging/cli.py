@@ -85,7 +85,7 @@ def _held_out(typed: object) -> object:
 @click.option(
     "--without-rare-words",
     is_flag=True,
-    help="In that copy, leave out words that occur once in the training set: bilstm and charcnn list every word.",
+    help="In that copy, leave out words that occur once in the training set. bilstm and charcnn store every word.",
 )
 @list_option("--dictionary")
 @run_anyway_option

@@ -83,14 +83,14 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     states: str = option("", "bilstm: an encoder whose frozen layers are mixed and fed to the second BiLSTM.")
     dictionary: tuple[str, ...] = option(
         (),
-        "encoder: lists of names, as labelled corpora. The tagger learns how far to trust a name that is found in a "
-        "sentence. Do not give the labels of the training set.",
+        "encoder: lists of names, as labelled corpora. The tagger learns how far to trust a listed name in a sentence. "
+        "Do not give the training set as a list.",
         corpus=True,
     )
     first: str = option(
         "",
-        "encoder, span: another labelled corpus to train on first, without its sentences that are also in dev or test. "
-        "Its encoder is then trained on the training set, with the output scores of types that both have.",
+        "encoder, span: another labelled corpus to train on first. Its sentences that are also in dev or test are left "
+        "out. Training on the training set then continues with this encoder and the output scores of shared types.",
         corpus=True,
     )
     first_epochs: int = option(2, "Epochs on `first`; the weights of the last one are kept.", ge=1, le=100)
@@ -99,9 +99,9 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     )
     unlabelled: str = option(
         "",
-        "encoder: sentences without labels to learn from too, such as a selection, without those that are also in dev "
-        "or test. The tagger of the training set labels them, and another one learns from the entities that it is sure "
-        "of (self-training). It is used if its dev F1 is higher.",
+        "encoder: unlabelled sentences for self-training, such as a selection. Sentences that are also in dev or test "
+        "are left out. A tagger of the training set labels them, and a second tagger also learns from its confident "
+        "entities. The second tagger is used if its dev F1 is higher.",
         corpus=True,
     )
     distant: tuple[str, ...] = option(
@@ -149,7 +149,7 @@ def check_network(config: FinetuneConfig) -> None:
     check_stages(config.stages, config.network)
     check_settings(config)
     if config.type_map and not config.first:
-        raise ConfigError("type_map: renames types of the corpus `first`, and there is none; give it, or no type_map.")
+        raise ConfigError("type_map: renames types of the corpus `first`, which is missing; add it, or drop type_map.")
     if config.first and config.network not in ON_ENCODER:
         raise ConfigError(
             f"first: an encoder carries over from one corpus to the other, and {config.network} has none; choose the "
@@ -172,7 +172,7 @@ def _check_unlabelled(config: FinetuneConfig) -> None:
         return
     if config.network != "encoder" or config.head == "memm":
         raise ConfigError(
-            "unlabelled: needs the network encoder with the head crf or softmax, whose loss can leave tags open; "
+            "unlabelled: needs the network encoder with the head crf or softmax, whose loss accepts unknown tags; "
             "choose these, or leave unlabelled out."
         )
     if config.assisting or config.first:

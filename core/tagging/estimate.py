@@ -211,7 +211,7 @@ def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """Labelled text. pieces: number that a tagger reads."""
+    """Size of a text. pieces: number of pieces that a tagger reads in one pass."""
 
     sentences: int
     pieces: float
@@ -238,16 +238,16 @@ def tagger(
 
 
 def first(speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read) -> float:
-    """Estimate the seconds of training on another corpus first, once per seed. settings: from `Settings.brief`."""
+    """Estimate the seconds of training on another corpus first, for all seeds. settings: from `Settings.brief`."""
     return seeds * (speed.load + settings.epochs * _epoch(speed, settings, train, dev))
 
 
 def pseudo(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, unlabelled: Read, dev: Read, distant: bool
 ) -> float:
-    """Estimate the seconds of learning from pseudo-labels, once per seed, if no round is left out.
+    """Estimate the seconds of learning from pseudo-labels for all seeds, if every round runs.
 
-    settings: of L_C from `planned`; with `distant`, for the unlabelled sentences.
+    settings: settings of the training set from `planned`; with `distant`, settings of the unlabelled sentences.
     """
     labelling = ROUNDS * 2 * unlabelled.pieces * speed.b * FORWARD  # two passes
     if distant:

@@ -275,9 +275,9 @@ def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
 
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
-    """Read the tables of all seeds on a test set, by its index; a single one of a run without seeds.
+    """Read one table per seed with the scores on a test set; one table for a run without seeds.
 
-    Errors: CorpusError if files are missing.
+    number: index of the test set. Errors: CorpusError if files are missing.
     """
     seeds = run.manifest.config.get("seeds", (None,))
     paths = [_table(run, file_suffix(name_of_test_set(number), seed)) for seed in seeds]
@@ -292,9 +292,10 @@ def read_table(run: Run, suffix: str) -> Evaluation:
 
 
 def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[Entity, ...]]:
-    """Read the entities that a tagger predicted, by sentence of a test set. Errors: CorpusError as in `read`.
+    """Read the entities that a tagger predicted, one tuple per sentence of a test set.
 
-    seed: None for an `evaluate` run, which has one tagger.
+    seed: None for an `evaluate` run, which has one tagger. number: index of the test set. Errors: CorpusError if the
+    file is missing.
     """
     path = _predictions(run, file_suffix(name_of_test_set(number), seed))
     if not path.exists():
@@ -394,7 +395,7 @@ def score_split(
 
 
 def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction], name: str) -> OverSeeds:
-    """Score the entities that were found in a test set without a tagger, and write them like those of one.
+    """Score entities that were found in a test set without a tagger, and write the same files as for a tagger.
 
     name: see `name_of_test_set`.
     """
@@ -417,15 +418,15 @@ def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction],
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
     """Return the micro F1 that a tagger with mixed layers reaches if it is loaded without Winnow.
 
-    Without Winnow, only the last layer is used, and each word is decoded alone. For a tagger that does not mix layers,
-    return None: its `argmax` score is this number already.
+    Without Winnow, only the last layer is used, and each word is decoded alone. Return None for a tagger that does not
+    mix layers, because its `argmax` score is the same number.
     """
     from core.models.tagger import prediction_of
     from core.models.taggers import EncoderTagger
 
     if not isinstance(tagger, EncoderTagger) or tagger.mix is None:
         return None
-    job.context.stage("evaluating by the last layer")
+    job.context.stage("evaluating with the last layer alone")
     with tagger.mix.off():
         tags = tagger.tag(gold, job.context)
     return evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1()

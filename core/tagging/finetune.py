@@ -92,8 +92,8 @@ class Splits:
     types: types in the training set, the only ones that a tagger can learn. all_types: types in any split; all of them
     are scored. weights: factor of each training sentence in the loss. cut: rule by which the training set was
     tokenised. too_long: numbers of entities that a span tagger cannot find; None for other networks. first: sentences
-    of another corpus to train on first. unlabelled: sentences without labels to learn from too. distant: names to find
-    in them; None for self-training.
+    of another corpus to train on first. unlabelled: sentences to train on with pseudo-labels. distant: names to find in
+    the unlabelled sentences; None for self-training.
     """
 
     train: list[Sentence]
@@ -205,7 +205,7 @@ def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence
     both, rest = sorted(own & set(types)), sorted(own - set(types))
     with_scores = f"the output scores of {listed(both)} carry over" if both else "no output score carries over"
     alone = f"; {listed(rest)} only {'teaches' if len(rest) == 1 else 'teach'} the encoder" if rest else ""
-    job.context.note(f"From {corpus.name}, which is trained on first, {with_scores}{alone}.")
+    job.context.note(f"The first training is on {corpus.name}: {with_scores}{alone}.")
     return sentences
 
 
@@ -253,7 +253,7 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
     job.context.stage(f"calibrating, seed {seed}")
     scale = fit_names(tagger, splits.dev, splits.all_types, job.context)
     if config.dictionary:
-        job.context.note(f"seed {seed}: the dictionary's scores count {scale:g} times, chosen on the dev set.")
+        job.context.note(f"seed {seed}: the dictionary's scores are multiplied by {scale:g}, the best factor on dev.")
     fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.name_of_test_set, range(len(splits.tests)))]
     results = [

@@ -46,7 +46,7 @@ def thinned(values: FloatArray, most: int) -> IntArray:
     """Return the positions of the values `(n,)` to draw: both ends, and the extremes of every stretch.
 
     most: maximum number of positions, at least 8. The length of a stretch is a power of two, and stretches start at its
-    multiples, so that drawn points stay while a curve grows.
+    multiples, so that drawn points do not move while a curve grows.
     """
     n = len(values)
     if n <= most:
@@ -84,8 +84,8 @@ def curves(
 ) -> "altair.LayerChart | altair.FacetChart":
     """Draw lines over optimizer steps or epochs.
 
-    x: what `steps` of the lines counts. y: name of the values, for the tooltip. dots: mark every point. dark: the
-    page's theme is dark.
+    x: unit of the lines' `steps`, STEPS or EPOCHS. y: name of the values, for the tooltip. dots: mark every point.
+    dark: True if the page's theme is dark.
     """
     import altair as alt
 

@@ -109,7 +109,8 @@ class TagWork:
         report.stage("loading the tagger")
         tagger = load_tagger(Path(self.model))
         tagger.crf.constrained = self.constrained
-        raw = not self.corpus.labelled and self.corpus.tokens == "words"  # other corpora were tokenised on purpose
+        # Keep the tokens of labelled corpora, and those that the user's file contained.
+        raw = not self.corpus.labelled and self.corpus.tokens == "words"
 
         def compute(rows: _Neighbourhood, report: Reporter) -> Any:
             own = slice(rows.start - rows.first, rows.start - rows.first + rows.n)

@@ -25,7 +25,7 @@ from core.text.sentence import Entity, Sentence
 from core.training import saved_models as models
 
 MODEL = "its model"
-MENTIONS = 10  # of a type in the test set; with fewer, the share that is found says little
+MENTIONS = 10  # least mentions of a type that `weakest` considers; the share found of fewer is too uncertain
 FAILED = 0.5  # share of the best seed's F1 below which a tagger did not learn (Dodge et al. 2020)
 
 
@@ -138,7 +138,7 @@ def _evaluations(runs: Sequence[Run]) -> list[Evaluation]:
 
 
 def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
-    """Return the interval of F1 by type: the stored one for a single run, else computed over all runs."""
+    """Return the 95% interval of F1 by type: the stored one for a single run, else one computed over all runs."""
     stored = [test.intervals for run in runs if (test := read(run).test)]
     if len(runs) == 1 or not all(stored):
         return stored[0] if len(runs) == 1 and stored else {}
@@ -281,9 +281,9 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 
 
 def failed_seeds(run: Run) -> list[int]:
-    """Return seeds whose tagger has less than half the best test F1, or learnt nothing.
+    """Return seeds whose tagger has less than half the best test F1, or is no better than chance on dev.
 
-    Means include them (SOURCES.md, Seeds).
+    Means over seeds include them (SOURCES.md, Seeds).
     """
     test = read(run).test
     scores, collapsed = test.micro_f1 if test else (), collapsed_seeds(run)
@@ -311,7 +311,7 @@ def config_differences(a: Run, b: Run) -> list[OptionDifference]:
 
 
 def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
-    """Return the settings in which two finished runs differ, except what they start from."""
+    """Return the settings in which two finished runs differ, except the encoder that they start from."""
     settings_a, settings_b = _settings(a), _settings(b)
     return [
         OptionDifference(option=name, a=settings_a.get(name), b=settings_b.get(name))
@@ -330,7 +330,7 @@ def _settings(run: Run) -> Mapping[str, object]:
 
 
 def missing(run: Run, library: Library) -> list[str]:
-    """Return, in words, missing inputs and results of a run, without which it cannot be repeated."""
+    """Return in words the missing corpora of a run, without which it cannot be repeated, and its model if missing."""
     gone = []
     for role, fingerprint in run.manifest.inputs.items():
         try:

@@ -207,7 +207,7 @@ def test_bilstm_with_vectors_and_states_reloads(base: dict[str, Any], seal: Seal
     assert "Rome." not in learnt.words  # tokenised by our rule
     assert evaluated(run, base["train"]) == run.result()["test"]["micro_f1"]
     card = card_of(run)
-    assert "(bilstm) trained from nothing" in card
+    assert "(bilstm) trained from random weights" in card
     assert "transformers import pipeline" not in card
     assert run.manifest.config["weights"]  # hash of the encoder that gives the states
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
@@ -427,14 +427,17 @@ def scores(argmax: float, constrained: float) -> dict[str, float]:
 
 def test_card_warns_if_other_software_scores_far_lower() -> None:
     words = by_others(scores(14.2, 59.3))
-    assert "on dev F1 is 14.2 by the pipeline above and 59.3 by `predict`" in words
+    assert "dev F1 is 14.2 with the pipeline above and 59.3 with `predict`" in words
     assert "--no-constrained" in words
     assert by_others(scores(58.0, 59.3)) == by_others(scores(57.0, 59.3), 58.1) == ""
     words = by_others(scores(58.0, 59.3), 31.5)
-    assert "on dev F1 is 31.5 by the pipeline above and 59.3 by `predict`, because it leaves out the mix" in words
+    assert (
+        "dev F1 is 31.5 with the pipeline above and 59.3 with `predict`, because the pipeline leaves out the mix"
+        in words
+    )
     assert "--no-constrained" not in words
     words = by_others(scores(14.2, 59.3), 9.0)
-    assert "on dev F1 is 9.0 by the pipeline above" in words
+    assert "dev F1 is 9.0 with the pipeline above" in words
     assert "--no-constrained" in words
     words = by_others(scores(14.2, 59.3), context=8)
-    assert "on dev F1 is 14.2 with each word decoded alone and 59.3 by `predict`" in words
+    assert "dev F1 is 14.2 if each word is decoded alone and 59.3 with `predict`" in words

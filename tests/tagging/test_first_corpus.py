@@ -206,7 +206,7 @@ def test_first_corpus_that_cannot_be_learnt_from_is_refused(parts: dict[str, Any
         tuned(parts, first=parts["dev"])
     with pytest.raises(ConfigError, match="type_map: 'person' is not OLD=NEW"):
         tuned(parts, type_map=("person",))
-    with pytest.raises(ConfigError, match="type_map: renames types of the corpus `first`, and there is none"):
+    with pytest.raises(ConfigError, match="type_map: renames types of the corpus `first`, which is missing"):
         tuned(parts, first="", type_map=("person=PER",))
     text = seal(["Nobody labelled this text ."], "text").fingerprint
     with pytest.raises(CorpusError, match="text: is not labelled"):
