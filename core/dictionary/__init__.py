@@ -1,1 +1,1 @@
-"""Dictionaries: lists of names with types, and what is found in a test set by looking names up."""
+"""Dictionaries: look lists of typed names up in test sets, and score the matches."""

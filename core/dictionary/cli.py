@@ -18,7 +18,7 @@ from core.tagging.evaluations import OverSeeds
 
 
 def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
-    """Return a command's option for lists of names. option: that which they are added to. flags: default `--list`."""
+    """Return an option for lists of names. option: the option that they extend. flags: its names, default `--list`."""
     return click.option(
         *(flags or ("--list",)),
         "lists",
@@ -41,7 +41,7 @@ def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) 
 @list_option("--names")
 @json_option
 def dictionary(lists: Sequence[str], as_json: bool, **values: object) -> None:
-    """Look names up in test sets, and score what is found: how far lists of names lead without a label."""
+    """Look names up in test sets and score the matches, to see how well lists of names work without labels."""
     options = given(with_lists(values, "names", lists), KINDS["dictionary"].config)
     run = runs.execute("dictionary", options, progress)
     finish(run, as_json, plain=lambda _: _lines(run))
@@ -52,7 +52,7 @@ def _lines(run: Run) -> list[str]:
     lines = [f"run         {run.id}", f"names       {result.names:,}, {result.ambiguous:,} of them with several types"]
     lines.append(f"seconds     {result.seconds:.1f} to look them up in all test sets")
     if result.common:
-        lines.append(f"left out    {count(result.common, 'name')}, commoner outside of the domain")
+        lines.append(f"left out    {count(result.common, 'name')}, more common outside of the domain")
     return [*lines, *test_lines(run, result.tests)]
 
 

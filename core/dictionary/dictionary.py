@@ -1,6 +1,6 @@
 """`dictionary`: look the names of lists up in test sets, and score what is found. Nothing is trained.
 
-The result shows how far names alone lead, without a label (SOURCES.md, Dictionary). Artifacts as of `evaluate`, one
+The result shows how well lists of names work without labels (SOURCES.md, Dictionary). Artifacts: as for `evaluate`, one
 split per test set.
 """
 
@@ -40,8 +40,8 @@ class DictionaryResult:
     """Result of a `dictionary` run.
 
     names: number of different names. ambiguous: names with several types, of which the most frequent is used. common:
-    names that were left out because they are commoner outside of the domain. tests: scores on each test set. seconds:
-    time to look the names up in all test sets.
+    number of names that were left out because they are more common outside of the domain. tests: scores on each test
+    set. seconds: time to look the names up in all test sets.
     """
 
     names: int

@@ -10,13 +10,13 @@ from core.projects.home import library
 def add_list(path: Path, type: str = "") -> str:
     """Store a list of names as a labelled corpus, and return its fingerprint. type: type of names without one.
 
-    Errors: as of `read_list`.
+    Errors: those of `read_list`.
     """
     names, origin = read_list(path, type), {"file": path.name, "format": NAMES}
     return library().seal(names, name=path.name, origin=origin, labelled=True).fingerprint
 
 
 def add_typed(typed: str) -> str:
-    """Do the same for a list as typed on the command line: FILE or FILE=TYPE."""
+    """Store a list that the user typed as FILE or FILE=TYPE on the command line; see `add_list`."""
     path, sign, type = typed.rpartition("=")
     return add_list(Path(path), type.strip()) if sign and not Path(typed).exists() else add_list(Path(typed))

@@ -19,22 +19,21 @@ FILE = "answers.jsonl"
 KINDS = ("queue", "draw", "review")
 Action = Literal["label", "skip", "flag", "reopen"]
 ACTIONS: dict[str, Action] = {name: name for name in get_args(Action)}
-READ_IN = 1.5  # seconds; a sentence that was accepted faster, as suggested, was hardly read
-LONGEST = 40  # letters of a type, and of an annotator's name
+READ_IN = 1.5  # seconds; a suggestion that was accepted faster was probably not read
+LONGEST = 40  # most letters of a type, and of an annotator's name
 SETTLED = "settled"  # annotator of the answers that settle a difference
-MOST_SECONDS = 3600.0  # of one answer
+MOST_SECONDS = 3600.0  # longest time of one answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """One answer.
 
-    action: `label`: the entities are right, also if there are none; `skip`; `flag`: the sentence needs a second look;
-    `reopen`: the sentence has no answer any more. place: number of the sentence in the queue, from 0.
-    seconds: time that it took. client, number: id of the browser tab, and number of the answer in that tab, so that no
-    answer is stored twice.
-    annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a difference.
-    time: seconds since 1970. by: the account.
+    action: `label`: the entities are right, also if there are none; `skip`: the person skipped it; `flag`: the sentence
+    needs a second look; `reopen`: delete the earlier answer. place: number of the sentence in the queue, from 0. seconds: time
+    that the answer took. client, number: id of the browser tab, and number of the answer in that tab, so that no answer
+    is stored twice. annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a
+    difference. time: seconds since 1970. by: account that stored the answer.
     """
 
     action: Action
@@ -174,9 +173,10 @@ def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Numbers of answered sentences of a queue. seconds: time of all answers and corrections. types: {type: entities}.
+    """Numbers of sentences of a queue, by answer. of: all sentences of the queue.
 
-    unread: sentences that were accepted as suggested in less than `READ_IN` seconds.
+    seconds: time of all answers and corrections. types: {type: number of entities}. unread: sentences whose suggestion
+    was accepted in less than `READ_IN` seconds.
     """
 
     of: int
@@ -224,7 +224,7 @@ def is_spoilt(folder: Path) -> bool:
 
 
 def add(folder: Path, given: Sequence[Answer]) -> None:
-    """Append the answers that the log does not hold yet. Hold `journal.changing` while calling it."""
+    """Append the answers that the log does not hold yet. The caller must hold `journal.changing`."""
     last = read(folder).stored()
     for answer in given:
         if answer.number > last.get(answer.client, -1):

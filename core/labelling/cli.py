@@ -41,7 +41,7 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 
 @label_group.command("draw")
 @config_options(KINDS["draw"].config)
-@click.option("--suggest", hidden=True)  # to say why there is no such option
+@click.option("--suggest", hidden=True)  # accepted only to explain why a draw has no suggestions
 @click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option
@@ -81,7 +81,7 @@ def _make(
 @click.option(
     "--annotator",
     default="",
-    help="Who labelled FILE, if several people label the sentences of RUN. Without it, all annotators of FILE.",
+    help="Name of the person who labelled FILE, if several people label RUN. By default, all annotators in FILE.",
 )
 @json_option
 def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:

@@ -46,9 +46,10 @@ from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import fold
 from core.training.on_device import on_device
 
-POOL, LEAST = 40, 1000  # the most similar sentences that are considered: this many per wanted one, at least LEAST
-CLUSTERED = 10  # without a tagger: the most similar sentences that are clustered, per wanted one
-TRADE = 0.7  # weight of the score in the order; the rest is the weight of being different
+# Number of most similar sentences that are considered: POOL times the length of the queue, but at least LEAST.
+POOL, LEAST = 40, 1000
+CLUSTERED = 10  # without a tagger: sentences that are clustered, as a multiple of the length of the queue
+TRADE = 0.7  # weight of the score in the order; 0.3 is the weight of being unlike earlier sentences
 FILE = "queue.jsonl"
 
 
@@ -116,7 +117,7 @@ class Queued:
 class QueueResult:
     """Result of a `queue` run. of: sentences considered. unit: unit of the similarity.
 
-    types: types of the tagger or of the names; of a reference line, those that it suggests.
+    types: types of the tagger or of the names; with a reference line (`suggest`), the types of its suggestions.
     """
 
     sentences: int
@@ -194,9 +195,9 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
 
 
 def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) -> IntArray:
-    """Return the first `n` rows of D_C that are no copies of training sentences (rules as for test leaks).
+    """Return the first `n` rows of D_C that do not repeat a training sentence, by the rules for test leaks.
 
-    Only the rows that are needed are compared. An audit of all of D_C would take a minute per million rows, after each
+    Only as many rows as needed are compared. An audit of all of D_C would take a minute per million rows after each
     change of the training set.
     """
     kept: IntArray = rows[:0]

@@ -1,1 +1,1 @@
-"""Language models that the user runs: asked to tag test sets after a few examples."""
+"""Ask a language model that the user runs to tag sentences, with a few labelled examples in the prompt."""

@@ -21,8 +21,9 @@ _NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")  # last part of a name that sys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server of language models. address: as normalised. host: in lower case, without brackets. path: of the API.
+    """A server of language models.
 
+    address: normalised address. tls: True for https. host: in lower case, without brackets. path: path of the API.
     here: IP addresses of this computer to connect to, in order; () for another host.
     """
 
@@ -61,7 +62,7 @@ def server_at(address: str, allow_host: str = "") -> Server:
     """
     server = parsed(address)
     if allow_host and _plain(allow_host) != server.host:
-        raise ConfigError(f"allow_host: is not the host of the address, which is {server.host}; give both alike.")
+        raise ConfigError(f"allow_host: differs from the address's host, {server.host}; give this host in both.")
     if not server.here and not allow_host:
         raise ConfigError(
             f"address: {server.host} is not this computer, so sentences would leave it; give 127.0.0.1, ::1 or "
@@ -113,7 +114,7 @@ def _here(host: str, *, bracketed: bool) -> tuple[str, ...]:
             return ()
     except AddressValueError as error:
         raise ConfigError(
-            "address: its host is a number that is no IP address in full; write it like 127.0.0.1 or [::1]."
+            "address: its host is an incomplete or invalid IP address; write it like 127.0.0.1 or [::1]."
         ) from error
     return (str(ip),) if ip.is_loopback else ()
 

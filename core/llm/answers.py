@@ -2,8 +2,8 @@
 
 chunks/answers.jsonl    {"key": sha256 of the request, "text": the answer, "seconds": ...}, one usable answer per line
 
-A request holds the model and the prompt, but no address. A run also takes the answers of the project's other runs.
-They are deleted with the runs that asked for them, and so with the corpora of these runs.
+A request holds the model and the prompt, but no address. A run also reuses the answers of the project's other runs.
+An answer is deleted with the run that asked for it, and so with the corpora of this run.
 """
 
 import json
@@ -27,9 +27,9 @@ class Answer:
 
 
 class Answers:
-    """The usable answers of a run, by key. run: the run that asks. others: runs that may have asked the same.
+    """The usable answers of a run, by key.
 
-    wanted: keys of the requests of this run.
+    run: the run that asks. others: runs that may have sent the same requests. wanted: keys of the requests of this run.
     """
 
     def __init__(self, run: Run, others: Iterable[Run], wanted: Collection[str]) -> None:
@@ -45,7 +45,7 @@ class Answers:
         return self._known.get(key)
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         append_line(self._file, _line(answer))
         self._known[answer.key] = answer
 

@@ -11,8 +11,8 @@ from core.llm.client import Client
 from core.llm.prompt import REMINDER, quotes_in
 from core.reporter import Reporter
 
-BACKOFF = 1.0  # seconds before the first repetition after a problem of the server; four times as long before each next
-FIRST = 5  # requests of which at least one must succeed
+BACKOFF = 1.0  # seconds until the first retry after a problem of the server; each further retry waits 4 times as long
+FIRST = 5  # of this many first requests, at least one must succeed
 NO_LIST = "no JSON list"
 _POLL = 0.1  # seconds between two checks for a cancellation
 Body = Callable[[str, str], bytes]  # (key, hint for the prompt) -> body of the request

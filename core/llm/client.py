@@ -20,7 +20,7 @@ KEY = "WINNOW_LLM_KEY"  # environment variable with the key of the server, if it
 MOST_BYTES = 1 << 22  # of a response; an answer of 32,000 tokens has about 200 kB
 TIME_OUT, LOST, TOO_LARGE, NO_ANSWER = "no answer in time", "connection lost", "too large", "no chat completion"
 _PATIENCE = 10.0  # seconds to wait for a connection before an experiment starts
-_AGAIN = (408, 425, 429)  # states of HTTP that may pass, besides 500 and more
+_AGAIN = (408, 425, 429)  # HTTP status codes of problems that may pass, besides 500 and above
 _SENDABLE = re.compile("[!-~]+")
 
 
@@ -39,7 +39,7 @@ class Reply:
 class Client:
     """Sends requests to a server. Several threads may use it. timeout: seconds for a whole request.
 
-    closed: set when no more requests are sent.
+    closed: event that is set once no more requests are sent.
     """
 
     def __init__(self, server: Server, timeout: float) -> None:
@@ -96,7 +96,7 @@ class Client:
             connection.stop()
 
     def _refuse(self, status: int) -> None:
-        """Raise ModelError for a state that every request would get."""
+        """Raise ModelError for an HTTP status that every request would get."""
         problems = {
             401: f"refuses access; set the key in the environment variable {KEY}",
             403: f"refuses access; check the key in the environment variable {KEY}",
@@ -125,7 +125,7 @@ def _nothing_at(server: Server) -> ResourceError:
 
 
 class _Connection(HTTPConnection):
-    """A connection that another thread can end with `stop`. stopped: True once it did.
+    """A connection that another thread can end with `stop`. stopped: True after a call of `stop`.
 
     http.client follows no redirect and reads no proxy from the environment.
     """

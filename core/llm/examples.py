@@ -1,4 +1,4 @@
-"""Training sentences that share words with a sentence, to be shown to a model (SOURCES.md, Language models)."""
+"""Choose training sentences that share words with a sentence, as examples in a prompt (SOURCES.md, Language models)."""
 
 from collections.abc import Sequence
 from math import log, sqrt
@@ -27,9 +27,9 @@ class Nearest:
         self._length: FloatArray = np.sqrt(np.where(squares > 0, squares, 1.0))
 
     def of(self, sentence: Sentence, k: int) -> list[int]:
-        """Return the rows of the k nearest sentences, the nearest first. Of equally near ones, the lower row is first.
+        """Return the rows of the k nearest sentences, the nearest first; after a tie, the lower row first.
 
-        Words that no sentence has change no order, so they are left out of the sentence's vector.
+        Words that occur in none of the sentences do not change the order, so the vector of `sentence` leaves them out.
         """
         dot = np.zeros(len(self._length))
         known = [word for word in _words(sentence) if word in self._rows]

@@ -1,7 +1,7 @@
 """`llm`: ask a language model that the user runs to tag test sets, and score what it finds. Nothing is trained.
 
-The result shows how far the model leads with a few examples from the training set (SOURCES.md, Language models).
-Artifacts as of `evaluate`, one split per test set.
+The result shows how well the model works with a few examples from the training set (SOURCES.md, Language models).
+Artifacts: as for `evaluate`, one split per test set.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ ASKING = ("llm", "queue")  # kinds of run that ask a model and keep its answers
 
 
 class LlmOptions(Config):
-    """Options that an experiment may set too: the allowed host, the examples, and how patiently the server is asked."""
+    """Options that an experiment may set too: the allowed host, the examples, and the limits of requests."""
 
     allow_host: str = option(
         "", "Host of the address, if it is another computer. All sentences are then sent to that computer."
@@ -71,7 +71,7 @@ class LlmConfig(LlmOptions):
         return self
 
     def settled(self) -> Self:
-        """Write address and host in one form, so that equal runs have one key."""
+        """Return the options with normalised address and host, so that equal runs have the same key."""
         server = server_at(self.address, self.allow_host)
         return self.model_copy(update={"address": server.address, "allow_host": "" if server.here else server.host})
 
@@ -102,7 +102,7 @@ class _Requests:
         self._nearest, self._begin = Nearest(train), beginning(types, config.guidelines)
 
     def body(self, sentence: Sentence, hint: str = "") -> bytes:
-        """Return the request about a sentence. hint: last words before it."""
+        """Return the request about a sentence. hint: text of the prompt just before the sentence."""
         rows = self._nearest.of(sentence, self._config.examples)
         # The nearest example comes last, beside the sentence.
         examples = [self._train[row] for row in reversed(rows)]
@@ -161,7 +161,7 @@ def _asked(
     """Ask the model about the sentences of all parts.
 
     Return the key of each sentence's request, the answers, and the number of sentences without an answer by reason.
-    without: what a note says of these sentences.
+    without: end of the note on sentences without an answer, such as "have no suggestion".
     """
     server = server_at(config.address, config.allow_host)
     if server.warning:
@@ -206,13 +206,13 @@ def _read(sentence: Sentence, answer: Answer | None, types: Sequence[str]) -> tu
 
 
 def _note(job: Job, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
-    """Note which types cannot be found, and which test sentences the examples give away."""
+    """Note the types that the model cannot find, and the number of test sentences that are also training sentences."""
     if missing := sorted(types_of(*tests) - types_of(train)):
-        job.context.note(f"{', '.join(missing)}: not in the training set, so the model is not asked for it.")
+        job.context.note(f"{', '.join(missing)}: not in the training set, so the prompt does not name this type.")
     known = {sentence.id for sentence in train}
     if shared := sum(sentence.id in known for gold in tests for sentence in gold):
         job.context.note(
-            f"{count(shared, 'test sentence')} also in the training set: the examples show the right answer."
+            f"{count(shared, 'test sentence')} also in the training set: examples in the prompt show the right answer."
         )
 
 
@@ -225,7 +225,7 @@ def _scored(
     *,
     unanswered: Mapping[str, int],
 ) -> LlmResult:
-    """Align the answers and score them. keys: of each test sentence's request."""
+    """Align the answers and score them. keys: key of each test sentence's request, one list per test set."""
     scores, quotes, dropped, seconds = list[OverSeeds](), 0, Counter[str](), dict[str, float]()
     for number, (gold, own) in enumerate(zip(tests, keys, strict=True)):
         found = []

@@ -22,16 +22,17 @@ def beginning(types: Sequence[str], guidelines: str) -> str:
 
 
 def prompt(begin: str, examples: Sequence[Sentence], sentence: Sentence, hint: str = "") -> str:
-    """Return the whole prompt. examples: labelled sentences, in the order in which they are shown. hint: last words.
+    """Return the whole prompt.
 
-    A sentence is a JSON string, so no text in it can end it and begin another part of the prompt.
+    Each sentence is written as a JSON string, so that its text cannot end the string and begin another part of the
+    prompt. examples: labelled sentences, in the order in which they are shown. hint: text just before `sentence`.
     """
     shown = "".join(f"{_asked(example)} {_answer(example)}\n\n" for example in examples)
     return f"{begin}{shown}{hint}{_asked(sentence)}"
 
 
 def request(model: str, prompt: str, most_tokens: int) -> bytes:
-    """Return the body of a chat completion with settings under which a model answers alike each time."""
+    """Return the body of a chat completion, with settings that make the model's answers reproducible."""
     body = {
         "model": model,
         "messages": [{"role": "user", "content": prompt}],

@@ -39,10 +39,10 @@ _FITTED = (
 
 
 class PretrainOptions(MlmSettings):
-    """Options that all variants of an experiment share: settings, held-out splits, and text to measure losses on."""
+    """Options that all variants of an experiment share: settings, held-out splits, and text to measure losses with."""
 
     holdout: tuple[str, ...] = option(
-        (), "Labelled splits: their sentences and near duplicates are not read.", corpus=True
+        (), "Labelled splits. Their sentences and near duplicates are left out of the training.", corpus=True
     )
     heldout_task: str = option(
         "",

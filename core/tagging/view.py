@@ -134,7 +134,7 @@ class WatchedEpoch:
 
 
 def watched_epoch(run_id: str) -> WatchedEpoch | None:
-    """Return the watched dev sentences of a `finetune` run; None before its first epoch, and if its text is gone."""
+    """Return the watched dev sentences of a `finetune` run; None before its first epoch, or if its dev set is gone."""
     with suppress(RunError, CorpusError):
         run = store().get(run_id)
         if run.manifest.kind == "finetune" and (now := watched.read(run)):
@@ -192,9 +192,10 @@ def root_encoder(init: str) -> str:
 
 
 def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
-    """Return `(kind, options)` with half the micro-batch and twice the accumulation: same steps, about half the memory.
+    """Return `(kind, options)` to run a training again in about half the memory, with the same optimizer steps.
 
-    None if a micro-batch is one sentence already, or if nothing has started to train.
+    The options have twice the accumulation, and so half the micro-batch. None if a micro-batch is one sentence already,
+    or if no training of the run has started.
     """
     run = store().get(run_id)
     begun = trainings(run_id)
@@ -208,7 +209,7 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
     if run.manifest.kind == kind:
         return kind, options | {"accumulation": parts}
     parent = begun[-1].manifest.parent
-    if parent and store().get(parent).manifest.kind == "score":  # B1 or B2, which strategies train
+    if parent and store().get(parent).manifest.kind == "score":  # a strategy trains this model (B1, B2) to score with
         learnt = [name for name in options["arms"] if name in STRATEGIES and STRATEGIES[name].models]
         own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
         return run.manifest.kind, options | {"strategies": options["strategies"] | own}

@@ -27,7 +27,7 @@ class Watched:
 
 
 def writer(folder: Path) -> Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]:
-    """Return a function that stores what was found after an epoch, for the first dev sentences that have entities.
+    """Return a function that stores the entities found after an epoch in the first dev sentences with gold entities.
 
     folder: folder of the seed's checkpoints.
     """
@@ -42,7 +42,7 @@ def writer(folder: Path) -> Callable[[int, Sequence[Sentence], Sequence[Predicti
 
 
 def read(run: Run) -> Watched | None:
-    """Return what the newest seed of a `finetune` run found; None if none is trained now, or if the file is damaged."""
+    """Return what the newest seed of a `finetune` run found; None if no seed is in training or the file is damaged."""
     seeds = {seed: run.checkpoints / f"seed-{seed}" / FILE for seed in run.manifest.config["seeds"]}
     times = {seed: file.stat().st_mtime for seed, file in seeds.items() if file.exists()}
     seed = max(times, key=times.__getitem__, default=None)

@@ -1,1 +1,1 @@
-"""Ready models: how well a token classifier of others tags the user's test sets, without the user's labels."""
+"""Ready models: test how well a token classifier that others trained tags the user's test sets."""

@@ -16,12 +16,12 @@ from core.zero_shot.zero_shot import ZeroShotResult
 @config_options(KINDS["zero-shot"].config)
 @json_option
 def zero_shot(as_json: bool, **values: object) -> None:
-    """Tag test sets with a ready model, and score what it finds: how far it leads without a label of yours.
+    """Tag test sets with a ready model and score its entities, to see how well it works without labels of yours.
 
     A ready model is a folder with a Hugging Face token classifier: config.json with its labels (id2label),
-    model.safetensors, and tokenizer.json. This program does not fetch it. Download one by hand, for example
-    dslim/bert-base-NER (PER, ORG, LOC and MISC in English news). It is loaded without a connection, and no code of the
-    folder runs.
+    model.safetensors, and tokenizer.json. This program does not download models. Download one by hand, for example
+    dslim/bert-base-NER (PER, ORG, LOC and MISC in English news). The model is loaded without a connection, and no code
+    in its folder runs.
     """
     run = runs.execute("zero-shot", given(values, KINDS["zero-shot"].config), progress)
     finish(run, as_json, plain=lambda _: _lines(run))

@@ -1,4 +1,4 @@
-"""Folders of ready models: which are used, and what to do about the others. Loads no torch."""
+"""Check the folder of a ready model, and tell the user what to do if it cannot be used. Loads no torch."""
 
 import os
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ _CLASSIFIER = "ForTokenClassification"
 def folder_of(model: str) -> Path:
     """Return the folder of a ready model as an absolute path, so that it cannot be taken for the name of an encoder.
 
-    Errors: PathError for a path that pages must not open; ModelError for a folder that is not a complete model of its
-    own, with what to do.
+    Errors: PathError for a path that pages must not open; ModelError, which says what to do, for a folder that is not a
+    complete model.
     """
     folder = user_path(os.path.expanduser(model)).absolute()
     if not folder.is_dir():
@@ -35,7 +35,8 @@ def folder_of(model: str) -> Path:
         if (folder / PICKLE).exists():
             raise ModelError(
                 f"{model}: its only weights are a pickle ({PICKLE}), which can run code. Fetch the model's "
-                "model.safetensors, or load and save the model with transformers (save_pretrained) where you trust it."
+                "model.safetensors. If you trust the pickle, you can also convert it: load the model with transformers "
+                "and save it (save_pretrained)."
             )
         raise ModelError(f"{model}: holds no .safetensors file. {FETCH}")
     return folder

@@ -84,8 +84,8 @@ class Labels:
     def entities(self, probabilities: FloatArray) -> Prediction:
         """Return the entities of a sentence's most probable tags, with their confidences.
 
-        probabilities: `(n, k)`, of each output for n words. A tag that continues no entity begins one, because models
-        differ in that (`schemes.decode` without `strict`).
+        probabilities: `(n, k)`, of each output for n words. An inner or last tag that continues no entity begins one,
+        because some models begin entities with such tags (`schemes.decode` without `strict`).
 
         Confidence is the exact probability of start, end and type if words are independent, as the model's softmax
         assumes (SOURCES.md, Ready models).
@@ -137,9 +137,9 @@ def _confidence(by_tag: FloatArray, entity: Entity, place: Mapping[tuple[str, st
 def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return {type of the model: type of the user, or "" if it is dropped}.
 
-    types: of the model. own: the user's types. given: {type of the model: type of the user, or ""}; its keys may have
-    other case or a prefix such as B-. Other types have the user's type of the same name, ignoring case. Errors:
-    ConfigError for an unknown type, or if every type is dropped.
+    types: the model's types. own: the user's types. given: {type of the model: type of the user, or ""}; its keys may
+    have other case or a prefix such as B-. A type that is not in `given` maps to the user's type of the same name,
+    ignoring case. Errors: ConfigError for an unknown type, or if every type is dropped.
     """
     ours, chosen = _by_name(own), dict[str, str]()
     for old, new in given.items():
@@ -157,14 +157,14 @@ def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]
     }
     if not any(result.values()):
         raise ConfigError(
-            f"type_map: no type of the model ({', '.join(types)}) is used as one of yours ({', '.join(sorted(own))}); "
-            "map at least one, for example --type-map PER=person."
+            f"type_map: no type of the model ({', '.join(types)}) is mapped to one of yours "
+            f"({', '.join(sorted(own))}); map at least one, for example --type-map PER=person."
         )
     return result
 
 
 def known(types: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of a map, as `mapping` takes it, that is about types of the model."""
+    """Return the entries of `given` (see `mapping`) whose keys are types of the model. types: the model's types."""
     return {old: new for old, new in given.items() if _named(old, types) is not None}
 
 
@@ -175,5 +175,5 @@ def _named(old: str, types: Sequence[str]) -> str | None:
 
 
 def _by_name(types: Collection[str]) -> dict[str, str]:
-    """Return {type in lower case: type}; the first of several."""
+    """Return {type in lower case: type}; of several types that differ only in case, the first in sorted order."""
     return {type.casefold(): type for type in sorted(types, reverse=True)}

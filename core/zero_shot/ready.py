@@ -1,4 +1,4 @@
-"""Taggers of ready models. `hub` loads them as encoders: safetensors only, no code of the folder, no network."""
+"""Taggers of ready models. `hub` loads them like encoders: safetensors only, no code of the folder, no network."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class ReadyTagger(PieceTagger):
-    """A token classifier that reads words by their first pieces, in float32. Of a tagger's methods it has `predict`.
+    """A token classifier that tags each word by its first piece, in float32. It supports only a tagger's `predict`.
 
-    labels: tags of its k outputs. There is no chain: the tag of each word is its most probable one.
+    labels: tags of its k outputs. There is no chain: each word gets its most probable tag.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ def load(name: str, labels: Labels, *, max_length: int, device: torch.device) ->
         raise ModelError(f"{name}: has {outputs:,} outputs and {len(labels.column):,} names of labels; fetch it again.")
     try:
         tagger = ReadyTagger(model, tokenizer, labels, min(max_length, longest(model, tokenizer)))
-    except ValueError as error:  # of `Pieces`, for a tokenizer that gives no piece for a letter
+    except ValueError as error:  # raised by `Pieces` if the tokenizer gives no piece for a letter
         raise ModelError(f"{name}: its tokenizer gives nothing for a word; fetch the model again.") from error
     if tagger.pieces.room < 1:
         raise ModelError(

@@ -32,10 +32,10 @@ def _prediction(pairs: Sequence[tuple[Entity, float]]) -> Prediction:
 def best_thresholds(
     gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Collection[str]
 ) -> dict[str, float]:
-    """Return the threshold of each type that has labelled entities: the one with its highest F1, the lowest of equals.
+    """Return {type: threshold with the highest F1}; after a tie, the lowest threshold.
 
     The thresholds that are compared are 0 and every confidence of the type's entities. A type without labelled
-    entities is left out, because all thresholds have the F1 0.
+    entities is left out, because its F1 is 0 at every threshold.
     """
     found: dict[str, list[tuple[float, bool]]] = {type: [] for type in types}
     labelled = dict.fromkeys(types, 0)

@@ -1,7 +1,7 @@
 """`zero-shot`: tag test sets with a ready model, and score what it finds. Nothing is trained.
 
-The result shows how far a model leads that others trained, without a label of the user (SOURCES.md, Ready models). With
-a dev set, each type gets its own least confidence. Artifacts as of `evaluate`, one split per test set.
+The result shows how well a model that others trained works without labels of the user (SOURCES.md, Ready models). With
+a dev set, each type gets its own least confidence. Artifacts: as for `evaluate`, one split per test set.
 """
 
 import time
@@ -43,7 +43,7 @@ class ZeroShotConfig(Config):
     )
     skip_unknown: bool = option(False, "Ignore entries of the type map for types that the model does not have.")
     threshold: float = option(
-        0.5, "Least confidence of an entity, without a dev set or for types that it does not hold.", ge=0, le=1
+        0.5, "Least confidence of an entity, if there is no dev set or its type is not in the dev set.", ge=0, le=1
     )
     max_length: int = option(512, "Most pieces per window; longer sentences are read in windows.", unit="pieces", ge=16)
     weights: str = option("", "Hash of the model, so that a changed model makes a new run.", hidden=True)
@@ -61,7 +61,10 @@ class ZeroShotConfig(Config):
         return self
 
     def settled(self) -> Self:
-        """Return the options with the model's absolute path and hash. Errors: as of `folder_of` and `fingerprint`."""
+        """Return the options with the model's absolute path and hash.
+
+        Errors: those of `folder_of` and `fingerprint`.
+        """
         folder = str(folder_of(self.model))
         return self.model_copy(update={"model": folder, "weights": fingerprint(folder)})
 
@@ -86,7 +89,10 @@ class ZeroShotResult:
 
 
 def check(config: ZeroShotConfig, job: Job) -> None:
-    """Refuse a model that cannot be used, by its configuration, before anything is computed. Errors: as of `_read`."""
+    """Raise an error before anything is computed if the model's configuration shows that it cannot be used.
+
+    Errors: those of `_read`.
+    """
     marks = (*config.test, *filter(None, [config.dev]))
     _read(config, {type for mark in marks for type in job.corpus(mark).types})
 

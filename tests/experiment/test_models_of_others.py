@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_used_is_refused_before_the_experiment_exists(
 def test_a_model_without_a_type_of_yours_is_refused_before_any_other_step(
     options: dict[str, Any], folder: Path, untrained: None
 ) -> None:
-    with pytest.raises(ConfigError, match=r"no type of the model .* is used as one of yours \(LOC, person\)"):
+    with pytest.raises(ConfigError, match=r"no type of the model .* is mapped to one of yours \(LOC, person\)"):
         executed({**options, "type_map": ("LOC=",)})
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "id2label": {"0": "O"}}))
