@@ -30,10 +30,10 @@ class Answer:
     """One answer.
 
     action: `label`: the entities are right, also if there are none; `skip`: the person skipped it; `flag`: the sentence
-    needs a second look; `reopen`: delete the earlier answer. place: number of the sentence in the queue, from 0. seconds: time
-    that the answer took. client, number: id of the browser tab, and number of the answer in that tab, so that no answer
-    is stored twice. annotator: name of the person, "" if no names are used; `SETTLED` for an answer that settles a
-    difference. time: seconds since 1970. by: account that stored the answer.
+    needs a second look; `reopen`: delete the earlier answer. place: number of the sentence in the queue, from 0.
+    seconds: time that the answer took. client, number: id of the browser tab, and number of the answer in that tab, so
+    that no answer is stored twice. annotator: name of the person, "" if no names are used; `SETTLED` for an answer that
+    settles a difference. time: seconds since 1970. by: account that stored the answer.
     """
 
     action: Action

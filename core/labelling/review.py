@@ -32,8 +32,8 @@ from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import token_places
 from core.training.on_device import on_device
 
-LEAST = 0.5  # a tagger's reason counts from this probability on
-OFTEN = 3  # occurrences of a name in the second corpus; with fewer, its types there are chance
+LEAST = 0.5  # least probability at which a tagger reports a finding
+OFTEN = 3  # least occurrences of a name in the second corpus; the types of rarer names may be chance
 
 
 class ReviewConfig(Config):
@@ -102,7 +102,7 @@ def run(config: ReviewConfig, job: Job) -> ReviewResult:
     if config.dev and (folds := _folds(config.folds, corpus, sentences)):
         found["taggers"] = _by_taggers(config, job, corpus, sentences, folds)
     elif config.dev:
-        job.context.note(f"{corpus.name}: has too few labelled sentences for taggers to check each other's.")
+        job.context.note(f"{corpus.name}: has too few labelled sentences to train taggers that check the labels.")
     ranked = ordered(found.values())
     queued = [
         Queued(
@@ -269,9 +269,9 @@ def _only(counts: Mapping[str, Counter[str]], types: set[str]) -> dict[str, Coun
 
 
 def _folds(most: int, corpus: Corpus, sentences: Sequence[Sentence]) -> int:
-    """Return the largest number of folds up to `most` that leaves something to check and to learn; 0 if there is none.
+    """Return the largest number of folds, up to `most`, under which every fold can be checked; 0 if there is none.
 
-    Each fold must have a sentence, and an entity must be left outside of it.
+    Each fold must have a sentence to check, and the other folds must have an entity to learn from.
     """
     for folds in range(most, 1, -1):
         own = fold(corpus.ids(), folds)
@@ -284,7 +284,7 @@ def _folds(most: int, corpus: Corpus, sentences: Sequence[Sentence]) -> int:
 def _by_taggers(
     config: ReviewConfig, job: Job, corpus: Corpus, sentences: Sequence[Sentence], folds: int
 ) -> list[Finding]:
-    """Train a tagger without each fold, and return its findings on that fold."""
+    """Train one tagger per fold on the other folds, and return its findings on this fold."""
     from core.models.taggers import load_tagger
 
     given = {"init": config.init, "dev": config.dev, "seeds": (config.seed,)}

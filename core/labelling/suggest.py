@@ -1,8 +1,8 @@
 """Suggestions of a reference line: what a finished run of `dictionary`, `zero-shot` or `llm` would find in a queue.
 
-The options of that run are used: its lists, types and thresholds, its examples and guidelines. The same rules hold for
-the text as in that run: a ready model is loaded without a connection, and a language model on another computer is asked
-only if the user allows its host again.
+The options of that run are used: its lists, types and thresholds, its examples and guidelines. The text is protected as
+in that run: a ready model is loaded without a connection, and a language model on another computer is asked only if the
+user allows its host again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +68,9 @@ def server_of(run: Run, allow_host: str) -> Server | None:
 
 
 def predictions(run_id: str, allow_host: str, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return what a run's source finds in sentences, over their tokens. Errors: those of `source` and of its kind."""
+    """Return what the source of suggestions `run_id` finds in sentences, over their tokens.
+
+    Errors: those of `source`, and those of a run of this kind.
+    """
     run, _ = source(run_id, allow_host, job.home)
     return SOURCES[run.manifest.kind](run, sentences, job)

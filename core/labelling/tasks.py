@@ -82,7 +82,8 @@ def _brat(sentences: Sequence[Sentence], spans: Sequence[list[Span]]) -> bytes:
                 f"T{i}\t{type} {start} {end}\t{sentence.text[start:end]}\n"
                 for i, (start, end, type) in enumerate(found, 1)
             )
-            archive.writestr(ZipInfo(f"{name}.txt"), f"{sentence.text}\n")  # without a date, so equal bytes
+            # Without a date, so that the same sentences give the same bytes.
+            archive.writestr(ZipInfo(f"{name}.txt"), f"{sentence.text}\n")
             archive.writestr(ZipInfo(f"{name}.ann"), "".join(marks))
     return out.getvalue()
 

@@ -78,7 +78,7 @@ def to_label(run_id: str) -> list[Task]:
 def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> int:
     """Write the sentences of a queue for a labelling tool, and return their number.
 
-    suggestions: True to write the suggestions too; a draw has none. Errors: as for `to_label`; PathError.
+    suggestions: True to write the suggestions too; a draw has none. Errors: those of `to_label`; PathError.
     """
     sentences = (task.sentence for task in to_label(run_id))
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
@@ -162,11 +162,10 @@ class _Imported:
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels of a file as answers about a queue, joined by the id of the text.
 
-    annotator: who gave the labels without a name. If the file names several annotators, each gets their own labels. If
-    the file has other tokens for a text, its labels are mapped to the tokens of the queue. A second import changes
-    nothing.
-    Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file; ConfigError if a
-    name cannot be an annotator's.
+    annotator: name of the person whose labels have no name in the file. If the file names several annotators, the
+    answers of each are stored under their name. If the file has other tokens for a text, its labels are mapped to the
+    tokens of the queue. A second import of the same file changes nothing. Errors: ReadError, PathError; OptionsError if
+    the user must first choose how to read the file; ConfigError if a name cannot be an annotator's.
     """
     names = readers.annotators(path)
     several, found = len(names) > 1, _Imported()
@@ -216,7 +215,7 @@ def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found
 
 
 def reopen_flagged(run_id: str, annotator: str) -> None:
-    """Take back the flags of one annotator, so that these sentences are shown again."""
+    """Delete the flags of one annotator, so that these sentences are shown again."""
     client = uuid.uuid4().hex
     with journal.changing(home()):
         flagged = [p for p, answer in answered(run_id).of(annotator).latest.items() if answer.action == "flag"]
@@ -260,7 +259,10 @@ def settle(run_id: str, place: int, annotator: str) -> None:
 
 
 def types(run_id: str) -> list[str]:
-    """Return the types to label with: those of the training set, of the tagger, of the answers, and added ones."""
+    """Return the types to label with: those of the labelled corpora in use, the suggestions, the answers, and the user.
+
+    The user's are the types that `add_type` stored.
+    """
     run, held = store().get(run_id), roles()
     here = {entity.type for each in queue.read(run) for entity in each.entities}
     marks = {held[role] for role in ("train", "dev", "test") if role in held}
@@ -440,9 +442,10 @@ def effect_of_corrections(run_id: str) -> Effect | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggester:
-    """Another source of suggestions than the tagger. name, about: in words. options: of the queue.
+    """A source of suggestions besides the tagger. name, about: its name and its result, in words.
 
-    host: other computer that would read the queued sentences, "" if there is none. warning: sentence about it.
+    options: options of a queue that uses it. host: other computer to which it would send the queued sentences, "" if
+    there is none. warning: sentence about this host.
     """
 
     name: str
@@ -477,7 +480,7 @@ def suggester_of(run_id: str) -> str:
 def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
     """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here.
 
-    suggester: source of the suggestions; None for the tagger, or without one for the names of the training set.
+    suggester: source of the suggestions; None: the tagger, or the names of the training set if there is no tagger.
     """
     held = roles()
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
@@ -598,6 +601,6 @@ def _settings(run: Run) -> dict[str, object]:
 
 
 def retraining(train: str) -> dict[str, object] | None:
-    """Return the options of the latest tagger of the project on another training set; None if there is no tagger."""
+    """Return the options to train the project's latest tagger on another training set; None if there is no tagger."""
     latest = next((run for run in runs.own("finetune", state="succeeded")), None)
     return None if latest is None else {**latest.manifest.config, "train": train}

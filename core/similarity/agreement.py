@@ -1,6 +1,6 @@
 """Agreement of the measures: Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
 
-Each target with two of its sources is an item, each measure a rater, "the first" and "the second" are the answers. TVC
+An item is a target with two of its sources. Each measure is a rater, whose answer is "the first" or "the second". TVC
 and TVcC compare the same vocabulary, so they are one rater. Measures that compare similar things may agree and still be
 wrong (SOURCES.md, Agreement of measures).
 """
@@ -67,7 +67,7 @@ class Agreement:
 
 
 def agreement(grid: Grid) -> Agreement:
-    """Return the agreement of the voters of `grid`; the kappas are None for fewer than two voters and without items."""
+    """Return the agreement of the voting measures; the kappas are None for fewer than two measures or without items."""
     grid = grid.only(grid.voters())
     closeness = grid.closeness()
     items = list(grid.pairs())
@@ -156,4 +156,4 @@ def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]])
     # One weak side is enough: if its near ties were reversed, the measures would agree.
     if any(set(side) <= set(weak) for side in sides):
         return f"{'; '.join(readings)}: nearly a tie by {listed([title(name) for name in weak])}."
-    return f"{'; '.join(readings)}: the gaps are clear, so the measures see different things."
+    return f"{'; '.join(readings)}: the gaps are clear, so the measures react to different properties of the text."

@@ -79,7 +79,7 @@ def in_words(run_id: str) -> list[str]:
 
 
 def _agreement(kappa: Agreement) -> list[str]:
-    """Say how far the measures agree (Dai et al. 2019, 7.1); empty if no pair is ordered by all measures."""
+    """Describe how far the measures agree (Dai et al. 2019, 7.1); [] if no pair is ordered by all measures."""
     if not kappa.items:
         return []
     return [
@@ -112,7 +112,10 @@ def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
 
 
 def worth_in_words(judgement: Judgement) -> list[str]:
-    """Return Table 4 of Dai et al. 2019, other conventions, and the cost of following each measure."""
+    """Return as lines: Table 4 of Dai et al. 2019, r by other conventions, and the cost of following each measure.
+
+    The test of the rule and the agreement of the measures follow.
+    """
     lines = []
     for effect in judgement.effects:
         wide = max(12, *(len(title(measure)) + 2 for measure in effect.correlations))

@@ -1,4 +1,4 @@
-"""The table of closeness (targets x sources x measures), on which all conclusions rest, and leads in it.
+"""The table of closeness (targets x sources x measures), on which all conclusions rest, and tests of leads in it.
 
 A measure ranks the sources of a target. Its lead is the difference between the value of the source that it ranks first
 and the value of the second. `leads` tests if a lead is larger than chance explains.
@@ -41,7 +41,7 @@ class Grid:
         return self.values * np.where(np.array(self.prefer) == "low", -1.0, 1.0)
 
     def closest(self, target: int) -> dict[str, str]:
-        """Return {measure: the source it puts first}, without measures that tie for first place or have no value."""
+        """Return {measure: the source closest by it}, without measures that have no value or a tie for first place."""
         closest = {}
         for name, column in zip(self.measures, self.closeness()[target].T, strict=True):
             # fmax ignores NaN, so a pair that could not be measured does not hide the others.

@@ -485,9 +485,9 @@ def _ppl_readings(rows: Sequence[SimilarityRow]) -> list[str]:
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):
         return []
     return [
-        f"Perplexity of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
-        f"({number(whole[other])} against {number(whole[first])}); short sentences of unknown words dominate the "
-        "mean, so look at the other values too."
+        f"Perplexity of {rows[0].target}: by the mean over sentences {first} is closest, but by the target as one text "
+        f"it is {other} ({number(whole[other])} against {number(whole[first])}). Short sentences of unknown words "
+        "dominate the mean, so look at the other values too."
     ]
 
 

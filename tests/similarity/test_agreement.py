@@ -97,7 +97,7 @@ def test_ties_and_missing_values_are_left_out_and_counted() -> None:
     ("gap", "spread", "says"),
     [
         (0.01, None, "nearly a tie by m1"),
-        (0.5, None, "the measures see different things"),
+        (0.5, None, "the measures react to different properties of the text"),
         (0.5, 0.6, "nearly a tie by m1"),
     ],
 )
