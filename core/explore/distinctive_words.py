@@ -1,4 +1,4 @@
-"""Distinctive words of a set of sentences against another."""
+"""Find the words that distinguish one set of sentences from another."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,8 @@ import numpy as np
 
 from core.text.words import fold, unspaced
 
-COMMON = 0.05  # share of sentences above which a word names no topic, unless most of them lie in that topic
+# A word in more than this share of all sentences names no topic, unless most of its sentences are in that topic.
+COMMON = 0.05
 PRIOR = 1_000.0  # weight of the prior, in words; a larger prior requires more evidence for rare words
 
 
@@ -31,14 +32,14 @@ def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 
     """Return the `n` words that name each topic, best first.
 
     The weight is c-TF-IDF by sentences (Grootendorst 2022) times the share of the word's sentences in the topic. A
-    common word that lies mostly elsewhere is treated as a stop word, so no list per language is needed.
-    holding: number of sentences with a word, per topic. sizes: number of sentences per topic.
+    common word that is mostly in other topics counts as a stop word, so no list per language is needed. holding: for
+    each topic, {word: number of sentences with it}. sizes: number of sentences per topic.
     """
     everywhere, total = sum(holding, Counter[str]()), sum(sizes)
 
     def weight(word: str, inside: int, size: int) -> float:
         share = inside / everywhere[word]
-        # A frequent word that lies mostly in this topic is its subject, not a stop word.
+        # A frequent word that is mostly in this topic describes it and is not a stop word.
         common = everywhere[word] > COMMON * total and share < 0.5
         return 0.0 if common else inside / size * np.log(total / everywhere[word]) * share
 

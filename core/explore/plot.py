@@ -104,7 +104,7 @@ def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figur
 def by_name(dots: Dots, names: Sequence[str], view: View, column: str | None = None) -> go.Figure:
     """Draw points coloured by name and shaped by class. The most frequent names get a colour, all others are grey.
 
-    column: column of the names; a click on the legend picks a name of it.
+    column: column that holds the names. If given, a click on a name in the legend picks the sentences with this name.
     """
     fig = _canvas(view)
     labels = np.asarray(names, dtype=object)

@@ -55,7 +55,8 @@ def nearest(
     """Return indices and Euclidean distances `(q, k)` of the exact `k` nearest `targets` `(t, d)`, nearest first.
 
     Targets are divided into groups. The k nearest lie in the k groups with the smallest minimum, and only those are
-    sorted. itself: the queries are the targets; each one's nearest is then itself at distance 0, before its duplicates.
+    sorted. itself: True if the queries are the targets; the nearest of each is then itself at distance 0, before its
+    duplicates.
     """
     import torch
 

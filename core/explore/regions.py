@@ -63,7 +63,7 @@ def kept_region(map_run: str) -> Region | None:
 
 
 def keep_region(map_run: str, region: Region | None) -> None:
-    """Store the region picked on a map, or None. Lassos, boxes and values of columns also stay under their token."""
+    """Store the region picked on a map, or None. Lassos, boxes and column values are also stored by their token."""
     for part in parts(region):
         if part["kind"] in STORED:
             choice.write(_folder(map_run), _file(region_token(part)), part)

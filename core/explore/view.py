@@ -88,7 +88,7 @@ def _sentences_of(selection: str) -> tuple[object, ...] | None:
 
 
 def config(map_run: str) -> dict[str, object]:
-    """Return the options of this map for the `select` run of its selection."""
+    """Return the map's options, with the `select` run of its selection as `selection`."""
     return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
 
 
@@ -234,10 +234,10 @@ def page_of(
     page: int = 0,
     size: int = 50,
 ) -> list[MapRow]:
-    """Return one page of a table; only its text is read.
+    """Return one page of a table of `points`; only the text of this page is read.
 
-    descending: None sorts by score with the strategy's preference first, and other columns ascending. T_C has no
-    score and comes last.
+    descending: if None, scores are sorted with the best first and other columns ascending. T_C has no score and comes
+    last.
     """
     mapped, scores = get(map_run), scored(get(map_run).selection)
     points = np.asarray(points, dtype=np.int64)
@@ -319,8 +319,8 @@ def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str,
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:
     """Return `n` selected sentences, each with the nearest filtered one on the map and their cosine.
 
-    Mahapatra et al. 2022, Fig. 3a. The selected ones are a sample with the map's seed, which represents the whole
-    selection, not only its top.
+    Mahapatra et al. 2022, Fig. 3a. The selected sentences are drawn at random with the map's seed, so that they
+    represent the whole selection and not only its top.
     """
     mapped = get(map_run)
     selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))

@@ -43,7 +43,7 @@ class WvvOptions(Config):
     negative: int = option(5, "Negative samples per positive example.", unit="words", ge=1, le=50)
     min_count: int = option(5, "Rarer words of the source get no vector.", unit="occurrences", ge=1)
     skipgram_epochs: int = option(5, "Epochs over the source, and again over the target.", ge=1, le=100)
-    workers: int = option(1, "Threads; only 1 is repeatable.", ge=1, le=64)
+    workers: int = option(1, "Threads; results are reproducible only with 1.", ge=1, le=64)
 
 
 class Wvv:
