@@ -18,7 +18,7 @@ _reader = isolated.Isolated(pickled.__name__, "export the names as text", SECOND
 
 
 def read_list(path: Path, type: str = "") -> list[Sentence]:
-    """Return the names of a list, each as a sentence with one entity; equal names once.
+    """Return the distinct names of a list, each as a sentence with one entity.
 
     `.txt`, `.tsv` and `.csv` are read as in an import with the format `names` (`formats/name_lists.py`). `.pkl` holds
     names as the keys of its largest dictionary, or as a list; it may be compressed (`.gz`, `.bz2`). Names that cannot

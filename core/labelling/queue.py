@@ -252,7 +252,7 @@ def _main_entity(sentence: Sentence, entities: Sequence[Entity]) -> str | None:
 
 
 def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
-    """Return the indices of the `n` rows that are nearest to the centres of as many clusters, best score first.
+    """Cut the rows into `n` clusters, and return the index of the row nearest to each centre, best score first.
 
     rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, the best of the others follow.
     """

@@ -223,8 +223,8 @@ def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str,
     """Find mentions whose type is not the usual one of their name in another corpus (SKL above `DRIFTS`).
 
     types: new names of the other corpus's types. The strength is the share of the usual type in the other corpus. Types
-    that only one of the corpora has are not compared, and neither are names that occur less than `OFTEN` times in the
-    other corpus. Errors: CorpusError if the other corpus has no entity or no type of this corpus.
+    that only one of the corpora has are not compared. Names that occur fewer than `OFTEN` times in the other corpus are
+    not compared either. Errors: CorpusError if the other corpus has no entity or no type of this corpus.
     """
     if not against.types:
         raise CorpusError(

@@ -97,7 +97,7 @@ def export_labelled(run_id: str, path: Path, tool: str) -> int:
 
 
 def is_text_here(run_id: str) -> bool:
-    """Return True if the corpus of a run's sentences was not removed."""
+    """Return True if the corpus of a run's sentences still exists."""
     return library().holds(corpus_of_run(run_id))
 
 
@@ -259,9 +259,10 @@ def settle(run_id: str, place: int, annotator: str) -> None:
 
 
 def types(run_id: str) -> list[str]:
-    """Return the types to label with: those of the labelled corpora in use, the suggestions, the answers, and the user.
+    """Return the types to label with.
 
-    The user's are the types that `add_type` stored.
+    These are the types of the labelled corpora in use, of the suggestions and of the answers, and those that the user
+    added (`add_type`).
     """
     run, held = store().get(run_id), roles()
     here = {entity.type for each in queue.read(run) for entity in each.entities}
@@ -319,7 +320,7 @@ def labelled(run_id: str) -> list[Sentence]:
 
 
 def training_set(run_id: str) -> Corpus:
-    """Store the training set in use with the labelled sentences of a queue, as a new corpus.
+    """Store a new corpus that consists of the training set in use and the labelled sentences of a queue.
 
     Sentences of this queue that are in the training set already are replaced, so that a second call adds none twice.
     New sentences get tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no
@@ -361,7 +362,7 @@ def _recut(old: Sentence, new: Sentence) -> Sentence:
 
 
 def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
-    """Store drawn and labelled sentences as a dev set, a quarter of them, and a test set, as two new corpora.
+    """Store the labelled sentences of a draw as two new corpora: a quarter as a dev set, the others as a test set.
 
     Sentences that were skipped or flagged, or on which annotators differ, are in neither. If more are labelled later, a
     sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or if the run is
@@ -478,7 +479,7 @@ def suggester_of(run_id: str) -> str:
 
 
 def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
-    """Return the options of queueing `n` sentences by the corpora in use, with the latest tagger that is here.
+    """Return the options to queue `n` sentences, with the corpora in use and the latest tagger whose model exists.
 
     suggester: source of the suggestions; None: the tagger, or the names of the training set if there is no tagger.
     """
@@ -495,14 +496,14 @@ def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, objec
 
 
 def draw_options(n: int) -> dict[str, object]:
-    """Return the options of drawing `n` sentences of the task corpus for a dev and a test set."""
+    """Return the options to draw `n` sentences of the task corpus for a dev and a test set."""
     held = roles()
     known = tuple(held[role] for role in ("train", "dev", "test") if role in held)
     return {"task": held.get("task", ""), "known": known, "n": n}
 
 
 def review_options(corpus: str, against: str = "") -> dict[str, object]:
-    """Return the options of reviewing a labelled corpus. against: another labelled corpus, "" for none.
+    """Return the options to review a labelled corpus. against: another labelled corpus, "" for none.
 
     The taggers choose their best epoch on the dev set in use. If the project has a finished `difficulty` run on this
     corpus, the review uses the newest one.

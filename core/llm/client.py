@@ -17,7 +17,7 @@ from core.errors import ConfigError, ModelError, ResourceError
 from core.llm.addresses import Server
 
 KEY = "WINNOW_LLM_KEY"  # environment variable with the key of the server, if it needs one
-MOST_BYTES = 1 << 22  # of a response; an answer of 32,000 tokens has about 200 kB
+MOST_BYTES = 1 << 22  # largest response; an answer of 32,000 tokens has about 200 kB
 TIME_OUT, LOST, TOO_LARGE, NO_ANSWER = "no answer in time", "connection lost", "too large", "no chat completion"
 _PATIENCE = 10.0  # seconds to wait for a connection before an experiment starts
 _AGAIN = (408, 425, 429)  # HTTP status codes of problems that may pass, besides 500 and above
@@ -39,11 +39,11 @@ class Reply:
 class Client:
     """Sends requests to a server. Several threads may use it. timeout: seconds for a whole request.
 
-    closed: event that is set once no more requests are sent.
+    closed: event that `close` sets; afterwards no request is sent.
     """
 
     def __init__(self, server: Server, timeout: float) -> None:
-        """Errors: ConfigError for a key that cannot be sent."""
+        """Read the key from the environment variable KEY. Errors: ConfigError for a key that cannot be sent."""
         self.server, self.timeout = server, timeout
         self.closed = threading.Event()
         self._headers = {"Content-Type": "application/json", "Connection": "close"}

@@ -11,7 +11,7 @@ from core.text.words import fold
 
 
 class Nearest:
-    """Finds the nearest of some sentences by the cosine of binary TF-IDF vectors. Needs no model."""
+    """Finds the sentences that are nearest to another one, by the cosine of binary TF-IDF vectors. Needs no model."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         rows = dict[str, list[int]]()

@@ -121,7 +121,7 @@ def check(config: LlmConfig, _: Job) -> None:
 
 def run(config: LlmConfig, job: Job) -> LlmResult:
     """Ask the model about each test sentence, align its answers, and score them."""
-    refuse_download(config.model_dump())  # a run that an experiment starts was not registered
+    refuse_download(config.model_dump())  # checked again, because an experiment starts this run without a check
     tests = [labelled(job.corpus(mark)) for mark in config.test]
     train, types = _taught(config, job)
     _note(job, train, tests)

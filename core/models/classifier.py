@@ -20,7 +20,7 @@ Pooling = Literal["pooler", "cls"]
 
 
 class Classifier(nn.Module):
-    """Pieces to `n_classes` logits.
+    """Maps rows of pieces to `n_classes` logits.
 
     pooling: `cls` uses the first piece's state; `pooler` passes that state through the encoder's pooler, if it has one.
     dtype: number format of the encoder's computation; the last layer stays in float32.

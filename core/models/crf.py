@@ -31,7 +31,7 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 
 
 class Scores(NamedTuple):
-    """Scores: first tags `(k,)`, a tag (column) after another (row) `(k, k)`, last tags `(k,)`.
+    """Scores of first tags `(k,)`, of a tag (column) after another (row) `(k, k)`, and of last tags `(k,)`.
 
     A score of -inf forbids a tag or pair. At least one sequence of every length must be possible.
     """
@@ -83,7 +83,8 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             return -(chosen * (mask if unknown is None else mask & ~unknown)).sum(1)
         if self.head == "memm":
             begin, follow, _ = self._scores(self.constrained)
-            before = torch.cat([begin.expand(len(tags), 1, -1), follow[tags[:, :-1]]], 1)  # the true tag before each
+            # Scores of every tag after the true previous tag.
+            before = torch.cat([begin.expand(len(tags), 1, -1), follow[tags[:, :-1]]], 1)
             chosen = (emissions + before).log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -chosen.masked_fill(~mask, 0.0).sum(1)
         if unknown is not None:

@@ -267,9 +267,10 @@ def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
 
 
 def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Return the number of pieces that the encoder reads at once. RoBERTa's positions start after the padding index."""
-    # Relative positions have no table and no limit. 512 is BERT's.
+    """Return the largest number of pieces that the encoder reads at once."""
+    # Encoders with relative positions have no table of positions and no limit; use BERT's limit, 512.
     most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
+    # RoBERTa's positions start after the padding index, so its table holds fewer of them than it has rows.
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             most = min(most, module.num_embeddings - module.padding_idx - 1)

@@ -40,7 +40,7 @@ class NameFeatures(nn.Module):
         self._tagged = lru_cache(10_000)(self._tags)  # sentences are read again in every epoch
 
     def rows(self, sentences: Sequence[Sentence]) -> Tensor:
-        """Return the number of every word's tag in the dictionary's prediction, `(b, l)`; padding counts as O."""
+        """Return the index of each word's tag in the dictionary's prediction, `(b, l)`; padding has the tag O."""
         found = [self._tagged(sentence.tokens) for sentence in sentences]
         rows = np.full((len(found), max(map(len, found))), self._index["O"])
         for row, tags in zip(rows, found, strict=True):
@@ -48,7 +48,7 @@ class NameFeatures(nn.Module):
         return torch.from_numpy(rows)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return the scores `(b, l, k)` of words with these tags in the dictionary's prediction."""
+        """Return the scores `(b, l, k)` of words. rows: their tags in the dictionary's prediction; see `rows`."""
         scores: Tensor = self.scores(rows)
         return scores
 

@@ -208,7 +208,7 @@ class SpanTagger(PieceTagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss`: the weighted cross entropy, divided by MOST spans per word of the step, plus the contrast."""
+        """Return `loss`: the weighted cross entropy, divided by MOST times the words of the step, plus the contrast."""
         hidden = self.represented(features, features["shape"])
         logits = self.span(hidden[: len(labels)])
         losses = nn.functional.cross_entropy(logits, labels, reduction="none") * weights
@@ -282,7 +282,7 @@ class SpanTagger(PieceTagger):
 
 
 def shape_of(word: str) -> int:
-    """Return the shape of a word: upper case, lower case, title case, digits, or other."""
+    """Return the shape of a word as a number: 0 upper case, 1 lower case, 2 title case, 3 digits, 4 other."""
     asked = (word.isupper(), word.islower(), word.istitle(), word.isdigit())
     return asked.index(True) if any(asked) else SHAPES - 1
 

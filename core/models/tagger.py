@@ -129,7 +129,7 @@ class Tagger(nn.Module):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Return parameter groups for the optimizer; the encoder comes first, because the curve shows the first rate.
+        """Return parameter groups for the optimizer, the encoder first, because the curve shows the first group's rate.
 
         chain_learning_rate: rate of all chains' transitions; None: the rate of the layer below them.
         """
@@ -424,7 +424,7 @@ class PieceTagger(Tagger):
                 own[to] = weights[name][source].to(own)
 
     def _outputs(self, name: str, types: Sequence[str]) -> tuple[str, ...]:
-        """Return the outputs that the rows of a weight belong to, for a tagger with `types`; () for other weights."""
+        """Return the output that each row of weight `name` computes in a tagger of `types`; () for other weights."""
         return bioes_tags(types) if name.startswith("crf.") else ()
 
     def _precision(self) -> torch.autocast:

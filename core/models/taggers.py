@@ -256,7 +256,7 @@ def _load_span(folder: Path, on_device: torch.device, precision: Precision) -> S
 
 
 def _reading(about: Mapping[str, Any], on_device: torch.device, precision: Precision) -> Reading:
-    """Return the reading of a stored tagger. Older taggers have no `context` and no `temperature`."""
+    """Return how a stored tagger reads sentences. Older taggers have no `context`."""
     return Reading(
         max_length=about["max_length"],
         context_pieces=int(about.get("context", 0)),

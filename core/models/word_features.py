@@ -22,7 +22,7 @@ from core.text.words import Tokens, is_alphanumeric, tokenize
 UNKNOWN = 0  # index of an unknown word and of padding; the output at padding is never used
 OVER, ODD = 0, 1  # letter indices: beyond the word's end; an unknown letter
 LONGEST = 40  # most letters read per word; longer words are web addresses or tables
-FORGOTTEN = 0.5  # probability in training that a word seen once is read as unknown, so that its vector is learnt
+FORGOTTEN = 0.5  # probability that training reads a rare word as unknown, to learn a vector for unknown words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

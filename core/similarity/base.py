@@ -50,7 +50,10 @@ class Measure(Protocol):
     Options: ClassVar[type[Config]]
 
     def __init__(self, options: Any, *, seed: int, vocabulary_size: int) -> None:
-        """options: an instance of `Options`. vocabulary_size: number of distinct tokens of all sources and targets."""
+        """Prepare the measure.
+
+        options: an instance of `Options`. vocabulary_size: number of distinct tokens of all sources and targets.
+        """
 
     def fit(self, source: Sample, report: Reporter) -> Any:
         """Return a model of the source for `compare`. Errors: CorpusError if the source is too small."""

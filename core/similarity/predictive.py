@@ -25,8 +25,8 @@ CONVENTIONS: Mapping[str, str] = {
     "centred": "over all at once, after subtracting each target's mean",
     "spearman": "of ranks, per target over the means of its sources, mean over targets",
 }
-ENOUGH = 4  # targets for an interval, and sources for a target to count in it
-CLOSEST = 0.9999  # |r| is clipped to it so that Fisher's z stays finite
+ENOUGH = 4  # least number of targets for an interval, and least number of sources of each of these targets
+CLOSEST = 0.9999  # |r| is clipped to this value, so that Fisher's z stays finite
 ORDERS = 20_000  # most orders that are enumerated or drawn for a p-value, because a page waits for them
 SAME = 1e-9  # differences in r below it are rounding
 FEWEST_ADVISED = 4  # fewest sources with advice for a p-value; a useless rule gets 3 of 3 right in 1 of 6 cases

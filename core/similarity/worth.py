@@ -152,7 +152,7 @@ def _sentence(
     prefer: Mapping[str, Prefer],
     by_chance: Chance | None,
 ) -> str:
-    """Say which measure correlates best with F1, how certain that is, and what following it costs."""
+    """Return a sentence on which measure correlates best with F1, how certain that is, and what following it costs."""
     # Use the convention of the paper (SOURCES.md, Prediction of F1). Signs are flipped so that closer is higher: a
     # measure whose farthest source has the best F1 predicts the wrong way round.
     values = {m: row["runs"].value for m, row in table.items()}

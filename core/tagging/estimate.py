@@ -143,14 +143,17 @@ class Speeds:
 def encoder_of(config: Mapping[str, object], store: RunStore) -> str:
     """Return the encoder that a training starts from, or whose frozen states it reads; "" for none.
 
-    For an encoder pre-trained here, return the original one, which takes as long.
+    For an encoder that was pre-trained here, return the original one, which trains at the same speed.
     """
     begins = config.get("network", "encoder") in ON_ENCODER
     return root(str(config["init"] if begins else config.get("states", "")), store)
 
 
 def root(init: str, store: RunStore) -> str:
-    """Return the encoder at the start of a chain of pre-trainings, named by run id or model folder."""
+    """Return the encoder with which a chain of pre-trainings began.
+
+    init: an encoder, the id of a pre-training, or the folder of its model.
+    """
     with suppress(RunError):  # removed since
         while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
             init = str(store.get(run_id).manifest.config["init"])
@@ -196,7 +199,10 @@ class Estimate:
 
 
 def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, held_out: int) -> Estimate:
-    """Estimate masked language modelling. sentences, tokens: per epoch. held_out: sentences for the held-out loss."""
+    """Estimate the time of masked language modelling.
+
+    sentences, tokens: number per epoch. held_out: number of sentences for the held-out loss.
+    """
     epochs, steps = settings.n_epochs, settings.steps(sentences)
     pieces = epochs * tokens * speed.pieces * steps / max(settings.full_steps(sentences), 1)
     trained = steps * speed.a + pieces * speed.b
@@ -218,7 +224,7 @@ class Read:
 
     @property
     def with_copies(self) -> "Read":
-        """Twice the pieces in as many steps, because every sentence is read with a copy."""
+        """The same text with twice the pieces, because every sentence is read together with a copy."""
         return replace(self, pieces=2 * self.pieces)
 
 
@@ -396,7 +402,7 @@ def _problem(init: str, store: RunStore) -> str:
 
 
 def _weights_gb(init: str, store: RunStore) -> float | None:
-    """Return the size of an encoder's weights on disk; None if it is not here."""
+    """Return the size of an encoder's weights on disk, in GB; None if it is not on this machine."""
     name = root(init, store)
     if name == hub.TINY:
         return 0.0

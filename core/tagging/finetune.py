@@ -342,7 +342,7 @@ def _stages(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Sta
 
 
 def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First":
-    """Train a tagger on the other corpus: the same network and settings, other epochs, no dictionary."""
+    """Train a tagger on the corpus `first`, with the same network, `first_epochs` epochs and no dictionary."""
     from core.models.devices import release_memory
     from core.models.tagger import PieceTagger
     from core.training.first import train_first
@@ -380,7 +380,10 @@ def _begin_from(tagger: "Tagger", first: "First") -> None:
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
-    """Note how much of the training set the encoder's vocabulary cannot represent; a recurrent tagger reads letters."""
+    """Note how much of the training set the encoder's vocabulary cannot represent, and if LoRA is not worthwhile.
+
+    A recurrent tagger needs no such notes, because it reads letters.
+    """
     from core.models.tagger import PieceTagger
     from core.training.memory import lora_note
 

@@ -147,9 +147,9 @@ def count_with_vector(
 def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
     """Return the weight of each training sentence's loss, 1 on average.
 
-    Each entity weighs the inverse share of its type among all mentions, to the power in `CLASS_WEIGHTS`. A sentence
-    weighs the mean of its entities, or 1 without entities; then the weights are scaled to a mean of 1. Sentences are
-    weighted instead of words, because a CRF has no loss per word (SOURCES.md, Class weights).
+    An entity's weight is the inverse of its type's share of all mentions, to the power in `CLASS_WEIGHTS`. A sentence's
+    weight is the mean of its entities' weights, or 1 without entities. These weights are then scaled to a mean of 1.
+    Sentences are weighted instead of words, because a CRF has no loss per word (SOURCES.md, Class weights).
     """
     power = CLASS_WEIGHTS[config.class_weights]
     mentions = Counter(entity.type for sentence in train for entity in sentence.entities or ())

@@ -31,8 +31,8 @@ _KINDS = {
 class Line:
     """One line of a chart. name: name in the legend. part: distinguishes lines of one name, e.g. a seed.
 
-    steps: steps or epochs, `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later one has its
-    name.
+    steps: steps or epochs, `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later line has the
+    same name.
     """
 
     name: str

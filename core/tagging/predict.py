@@ -76,7 +76,10 @@ class EvaluateConfig(ModelConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Neighbourhood:
-    """Sentences of a corpus from row `first`; `n` of them, from row `start`, are to be tagged."""
+    """Sentences of a corpus from row `first` on.
+
+    The `n` sentences from row `start` on are tagged; the others are only context.
+    """
 
     sentences: Sequence[Sentence]
     first: int
@@ -126,9 +129,9 @@ class TagWork:
 def predicted(
     tagger: "Tagger", kept: Sequence[Sentence], own: slice, report: Reporter, *, raw: bool
 ) -> Sequence[Prediction]:
-    """Return the predictions for the sentences `kept[own]`, over their own tokens; the others are their neighbours.
+    """Return the predictions for the sentences `kept[own]`, over their own tokens. The other sentences are context.
 
-    raw: cut the text into tokens like the tagger's training set, because it has no tokens of its own.
+    raw: True to cut the text into tokens like the tagger's training set, because it has no tokens of its own.
     """
     cut = tagger.cut if raw else None
     # A word has at least one piece, so as many words as `context_pieces` are enough context.

@@ -25,7 +25,10 @@ from core.text.sentence import Entity, Sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """Result of a `tag` run. types: types of the tagger; `type` of a span indexes them. sentences, entities: counts."""
+    """Result of a `tag` run. types: types of the tagger; a span's `type` is an index into them.
+
+    sentences, entities: number of tagged sentences and of entities found.
+    """
 
     types: Sequence[str]
     sentences: int

@@ -68,7 +68,7 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Novelty:
-    """F1 in percent, mean over seeds, on mentions that are (`seen`) or are not (`unseen`) entities of train."""
+    """F1 in percent, mean over seeds, on mentions whose name is (`seen`) or is not (`unseen`) an entity of train."""
 
     surfaces: Literal["seen", "unseen"]
     mentions: int
@@ -216,7 +216,7 @@ def weakest(runs: Sequence[Run]) -> Found | None:
 
 
 def by_novelty(run: Run, library: Library) -> list[Novelty]:
-    """Return F1 on mentions that are, or are not, an entity of train in any letter case (SOURCES.md, Leaks).
+    """Return F1 on mentions whose name is, or is not, an entity of train, ignoring case (SOURCES.md, Leaks).
 
     Errors: CorpusError if a corpus or a file is gone.
     """

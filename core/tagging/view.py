@@ -50,7 +50,7 @@ from core.text.words import token_places
 from core.training import saved_models as models
 
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
-SMALLEST_BATCH = 16  # sentences, of any preset
+SMALLEST_BATCH = 16  # smallest batch of all presets, in sentences
 _TRAINING = ("pretrain", "finetune")  # kinds that train a model themselves; an experiment starts these
 
 
@@ -241,7 +241,7 @@ def model(run_id: str) -> str:
 
 
 def loading(run_id: str) -> Mapping[str, str]:
-    """Return code that loads the model of a finished training, without Winnow and with it, by description."""
+    """Return {description: code that loads the model of a finished training}, without Winnow and with it."""
     folder = model(run_id)
     if store().get(run_id).manifest.kind == "pretrain":
         return {
@@ -282,7 +282,7 @@ def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
 
 
 def here() -> dict[str, str]:
-    """Return finished `finetune` runs whose model is still here, newest first: {run id: name}.
+    """Return {run id: name} of the finished `finetune` runs whose model still exists, newest first.
 
     Leave out the taggers of a review of labels, because each lacks a part of the training set.
     """
@@ -293,7 +293,7 @@ def here() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retraining:
-    """Tagger to train again because its model is not here. options: options of the `finetune` run.
+    """Tagger to train again because its model does not exist. options: options of the `finetune` run.
 
     seconds: estimate; None if this machine has not been timed. run: id of the run if it has started, else "".
     """
@@ -367,7 +367,7 @@ FOUND_ENDINGS = (".jsonl", ".csv", ".conll")
 class FoundEntity:
     """Entity. start, end: characters of its sentence's `text`, so that `text[start:end]` is the entity.
 
-    line: line of the file where it begins. file_start, file_end: characters of the whole file, None unless that is
+    line: line of the file where it begins. file_start, file_end: characters of the whole file, None unless the file is
     plain text. first_token, end_token: tokens of the sentence. All ends are exclusive.
     """
 
@@ -430,7 +430,7 @@ def found_sentences(run_id: str, given: str = "", report: ReadReport | None = No
 
 
 def _sentences(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
-    """Yield the corpus's sentences, with their source while the file still has the same text."""
+    """Yield the corpus's sentences, with their place in the file if the file still has the same text."""
     stored = chain.from_iterable(corpus.batches())
     again = _read_again(corpus, given, report)
     for sentence in stored:

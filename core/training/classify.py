@@ -1,8 +1,8 @@
-"""Training of a sequence classifier, and its probabilities (SOURCES.md, PVI).
+"""Train a sequence classifier, and compute its probabilities (SOURCES.md, PVI).
 
-It does not use transformers' Trainer, whose overhead would take longer than the training. A cross-validation trains
-dozens of classifiers for a minute each. No classifier is stored, and an interrupted one is trained again from its
-start.
+This module does not use transformers' Trainer, whose overhead would take longer than the training. A cross-validation
+trains dozens of classifiers for a minute each. No classifier is stored, and an interrupted one is trained again from
+the start.
 """
 
 import time
@@ -76,7 +76,7 @@ def train(
 
 
 def log2_probabilities(classifier: Classifier, inputs: Sequence[Ids], report: Reporter) -> FloatArray:
-    """Return log2 of every class's probability, `(n, k)` float64."""
+    """Return log2 of each class's probability for each input, `(n, k)` float64."""
     classifier.eval()
     result = np.zeros((len(inputs), classifier.last_layer.out_features))
     halved = Halved(f"asking a classifier of width {classifier.last_layer.in_features}", classifier.device)

@@ -133,7 +133,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self.stop_if_cancelled()
 
     def stop_if_cancelled(self) -> None:
-        """Raise Cancelled if the training was asked to stop."""
+        """Raise Cancelled if the user stopped the training."""
         if self._cancelled:
             raise self._cancelled
 
@@ -190,7 +190,10 @@ def listen(trainer: Trainer, callback: EventCallback) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return a Trainer's latest complete checkpoint in `folder`: its state, which is written last, is readable."""
+    """Return a Trainer's latest complete checkpoint in `folder`; None if there is none.
+
+    A checkpoint is complete if its state, which is written last, is readable.
+    """
     states = {
         int(path.parent.name.rpartition("-")[2]): path
         for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
@@ -223,7 +226,10 @@ def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
 
 
 def _of_card(device: "torch.device") -> dict[str, float]:
-    """Return this process's peak GPU memory, and from the driver the memory (GB) and use (percent) of all programs."""
+    """Return metrics of the GPU: this process's peak memory, and the memory and use by all programs; {} on a CPU.
+
+    Memory is in GB, use in percent. The driver reports the values of all programs.
+    """
     import torch
 
     if device.type != "cuda":

@@ -159,7 +159,7 @@ class Finetuning(Durable):
     def training_step(
         self, model: torch.nn.Module, inputs: Features, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Add the gradients of a batch and return its loss per word of the optimizer step."""
+        """Add the gradients of a batch, and return its loss divided by the number of words in the optimizer step."""
         parts, state = inputs["parts"], self.state
         if self.settings.in_turn and state.global_step % self._an_epoch == 0:
             self._roll_back()
@@ -230,7 +230,7 @@ class Finetuning(Durable):
     def run_to_end(self, folder: Path, stopped: Callable[[Epochs], None] | None) -> Epochs:
         """Train all epochs, starting from the last checkpoint in `folder` if there is one; see `finetune`.
 
-        The tagger then has the weights of the best epoch.
+        Afterwards the tagger has the weights of the kept epoch.
         """
         try:
             with memory_watched(self.settings.batch_size, self.settings.accumulation):
@@ -249,7 +249,7 @@ class Finetuning(Durable):
         return self.epochs
 
     def go_on_from(self, checkpoint: Path) -> None:
-        """Read the record of the epochs, and evaluate the last epoch if the record lacks it."""
+        """Restore the record of the epochs from a checkpoint, and evaluate the last epoch if the record lacks it."""
         if (checkpoint / BEST).exists():
             with safe_open(checkpoint / BEST, framework="pt") as file:
                 self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
@@ -415,8 +415,7 @@ def finetune(
     factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
     for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
     with every checkpoint. watch: called after each epoch with its number, the dev sentences and their predictions.
-    stopped: called if the user cancels after at least one epoch. Errors: Cancelled,
-    ResourceError if memory runs out.
+    stopped: called if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows

@@ -56,8 +56,8 @@ def train_first(
     """Train a tagger on another corpus, or read it if its training has ended, and return it.
 
     made: makes the tagger, and a function to call after the training (`tagging.network.save_memory`). dev: dev set of
-    L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. The rest is as for
-    `finetune`. If the training is interrupted, the next call continues it, with the same result. Errors: Cancelled,
+    L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. Other parameters:
+    see `finetune`. If the training is interrupted, the next call continues it, with the same result. Errors: Cancelled,
     ResourceError.
     """
     if (done := folder / FILE).exists():

@@ -19,11 +19,11 @@ class Settings:
     """Complete settings of a pre-training; presets are filled in.
 
     batch_size: sentences per optimizer step over all processes. accumulation: least number of parts that a step's batch
-    is cut into; the step stays the same. max_steps, max_pieces: limits that replace the epochs unless 0. patience:
-    training ends after this many epochs without a better dev loss on T_C, and the best epoch's weights are kept
-    (SOURCES.md, Forgetting); 0: train all epochs and keep the last one's weights, as in the papers. lora: rank of the
-    LoRA matrices; 0: train all weights. checkpointing: recompute the activations of every layer. parts: number of parts
-    of a step on a CPU, one thread each.
+    is cut into; the step stays the same. max_steps, max_pieces: steps or pieces to train instead of the epochs, unless
+    0. patience: training ends after this many epochs without a better dev loss on T_C, and the best epoch's weights are
+    kept (SOURCES.md, Forgetting); 0: train all epochs and keep the last one's weights, as in the papers. lora: rank of
+    the LoRA matrices; 0: train all weights. checkpointing: recompute the activations of every layer. parts: number of
+    parts of a step on a CPU, one thread each.
     """
 
     epochs: int

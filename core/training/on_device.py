@@ -143,7 +143,7 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     except Cancelled:
         raise
     except Exception as error:
-        # The first process reads this file and fails with its text. If that process has ended, it caused this error.
+        # The first process reads this file and fails with its text. If it has ended already, its end caused this error.
         if run.lock.held():
             with suppress(OSError):
                 write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))

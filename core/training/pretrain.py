@@ -145,7 +145,7 @@ class Pretraining(Durable):
             return self.lm.loss(ids, attend, positions, targets, run=model)
 
     def _pause(self) -> None:
-        """Stop the clock of training time, once the GPU has finished its work."""
+        """Wait until the GPU has finished its work, then stop the clock of the training time."""
         if self._since is not None:
             if self.args.device.type == "cuda":
                 torch.cuda.synchronize(self.args.device)
@@ -188,7 +188,7 @@ class Pretraining(Durable):
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
     def tokens_per_second(self) -> float:
-        """Return the pieces per second of this attempt; padding, evaluations and checkpoints do not count."""
+        """Return pieces per second since the last start or resume, without padding, evaluations and checkpoints."""
         self._pause()
         return self.seen / self.busy if self.busy else 0.0
 
@@ -250,7 +250,7 @@ class Pretraining(Durable):
         super()._save_checkpoint(model, trial)
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Wait for all processes: afterwards, one of them writes the state that marks the checkpoint as complete."""
+        """Wait until every process has written its part, because next the checkpoint is marked as complete."""
         super()._save_rng_state(output_dir)
         if self.steps.world > 1:
             torch.distributed.barrier()

@@ -70,7 +70,7 @@ class Stages:
         begin: Mapping[str, Tensor] | None = None,
         **options: Unpack[Options],
     ) -> Stage:
-        """Train a stage, or read it if it has ended.
+        """Train a stage and return its result; if the stage has ended before, only read the result.
 
         If the training is interrupted, the next call continues it, with the same result. name: prefix of the stage's
         metrics. begin: weights to start from. Errors: Cancelled, ResourceError.
@@ -193,9 +193,9 @@ def train_distant(
 
 
 def matched(dictionary: Dictionary, sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Return the sentences in which a name is found, labelled with their names.
+    """Return the sentences that contain a name of the dictionary, labelled with these names.
 
-    Name-like tokens outside of these names, which lists may lack, have an unknown tag.
+    Other name-like tokens may be names that the lists lack, so they have an unknown tag.
     """
     found = [(sentence, tuple(match.entity for match in dictionary.find(sentence.tokens))) for sentence in sentences]
     return [

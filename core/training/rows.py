@@ -148,7 +148,7 @@ def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]
 
 
 def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
-    """Return the dev sentences that each epoch is scored on: a sample of at most `most`, or all if it is 0."""
+    """Return the dev sentences that each epoch is scored on: a sample of at most `most`, or all if `most` is 0."""
     if not most or len(dev) <= most:
         return dev
     # Always use seed 0, so that all epochs and seeds are evaluated on the same sample.

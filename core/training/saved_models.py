@@ -51,7 +51,7 @@ def folder(run: Run) -> Path:
 
 
 def is_here(run: Run) -> bool:
-    """Return True if the model is still here; a user may have deleted it to free disk space."""
+    """Return True if the run's folder holds the model; a user may have deleted it to free disk space."""
     return (folder(run) / _CONFIG).exists()
 
 

@@ -132,7 +132,11 @@ class Settings:
 
     @classmethod
     def charcnn(cls, epochs: int) -> Self:
-        """Return settings of SGD: rate 0.4, times 0.7 if dev F1 falls; end below 0.002 (Murthy et al. 2018, 3.2)."""
+        """Return settings of SGD as in Murthy et al. 2018, 3.2.
+
+        The rate is 0.4 at first and is multiplied by 0.7 after each epoch whose dev F1 fell. Training ends when the
+        rate is below 0.002.
+        """
         return cls(
             epochs=epochs,
             batch_size=16,
@@ -330,8 +334,8 @@ class TaggerSettings(Config):
 
 
 WIDE = 1024  # encoders of at least this width get the settings of RoBERTa-large
-# Numbers of mentions that separate the corpora of Table 7: WNUT and Twitter have fewer than LARGE; CoNLL, ACE and Bio
-# have more than FULL.
+# Numbers of mentions that separate the corpora of Table 7 of Ma et al. 2023. WNUT and Twitter have fewer than LARGE;
+# CoNLL, ACE and Bio have more than FULL.
 LARGE, FULL = 8_000, 20_000
 SEEN, MOST, LEAST = 5_000, 12, 2  # for `quick`: contexts to read in all epochs; maximum and minimum number of epochs
 

@@ -179,7 +179,10 @@ Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # arguments of `MaskedLM.l
 
 
 class Step(TypedDict):
-    """One step. micro: micro-batches of this process. masked, pieces: their numbers over all processes."""
+    """One step. micro: micro-batches of this process.
+
+    masked, pieces: number of masked pieces and of all pieces, over all processes.
+    """
 
     micro: list[Micro]
     masked: int
