@@ -25,7 +25,7 @@ def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
         multiple=True,
         callback=several,
         metavar="FILE[=TYPE],...",
-        help=f"Lists of names, added to {option}: a .txt, .tsv, .csv or .pkl file. TYPE: type of names without one.",
+        help=f"Lists of names to add to {option}: .txt, .tsv, .csv or .pkl files. TYPE: type of names that have none.",
     )
 
 

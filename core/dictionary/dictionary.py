@@ -26,7 +26,9 @@ class DictionaryConfig(Config):
         (), "Labelled corpora whose names are looked up: imported lists of names, or a training set.", corpus=True
     )
     test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
-    inside: str = option("", "Text of the domain, such as T_C. With `outside`: common names are left out.", corpus=True)
+    inside: str = option(
+        "", "Text of the domain, such as T_C. Give it with `outside` to leave out common names.", corpus=True
+    )
     outside: str = option(
         "",
         "Text of other domains. Names that occur there more often per token than in `inside` are left out.",

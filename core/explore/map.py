@@ -46,7 +46,7 @@ class MapConfig(Config):
     neighbours: int = option(
         15, "Neighbours of each sentence: few show detail, many show the overall shape.", unit="sentences", ge=3, le=200
     )
-    min_distance: float = option(0.1, "How close points may lie; 0 packs them.", ge=0, le=0.99)
+    min_distance: float = option(0.1, "Least distance between similar points; 0 packs them tightly.", ge=0, le=0.99)
     clusters: int = option(12, "Number of topics (k-means clusters).", ge=1, le=100)
     fast: bool = option(False, "Lay out on all cores: faster, but the map differs every time.")
     seed: int = option(0, "Seed of everything random.", ge=0)

@@ -162,7 +162,7 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
     """
     sizes = np.array([n for n, _ in points], dtype=np.float64)
     shares = np.array([shared / max(n, 1) for n, shared in points])
-    fig = figure(300, x="sentences in each selection", y="share that both hold")
+    fig = figure(300, x="sentences in each selection", y="share in both")
     fig.add_scatter(
         x=sizes,
         y=shares,

@@ -26,7 +26,7 @@ def label_group() -> None:
 
 @label_group.command("next")
 @config_options(KINDS["queue"].config)
-@click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
+@click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @click.option("--suggestions/--no-suggestions", default=True, help="Write the suggestions too.")
 @json_option
@@ -42,7 +42,7 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 @label_group.command("draw")
 @config_options(KINDS["draw"].config)
 @click.option("--suggest", hidden=True)  # accepted only to explain why a draw has no suggestions
-@click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
+@click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option
 def label_draw(suggest: str | None, output: str | None, tool: str, as_json: bool, **values: object) -> None:
@@ -54,7 +54,7 @@ def label_draw(suggest: str | None, output: str | None, tool: str, as_json: bool
 
 @label_group.command("review")
 @config_options(KINDS["review"].config)
-@click.option("--output", type=FILE, help="Write the sentences to this file, for the tool of --tool.")
+@click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option
 def label_review(output: str | None, tool: str, as_json: bool, **values: object) -> None:

@@ -44,10 +44,10 @@ class ReviewConfig(Config):
         "", "Dev set of the taggers that check the labels; without one, no tagger checks them.", corpus=True
     )
     init: str = option("minilm", "Encoder of these taggers: a Hugging Face name, a folder, or a finished pretrain run.")
-    folds: int = option(5, "Taggers; each checks the sentences of one fold and trains on the others.", ge=2, le=10)
+    folds: int = option(5, "Number of taggers; each is trained on all folds but one and checks that one.", ge=2, le=10)
     seed: int = option(1, "Seed of the taggers.", ge=0)
-    difficulty: str = option("", "A finished difficulty run of the corpus: lists labels that have no PVI above 0.")
-    against: str = option("", "Another labelled corpus: lists names that have other types there.", corpus=True)
+    difficulty: str = option("", "A finished difficulty run on the corpus, to list labels without a PVI above 0.")
+    against: str = option("", "Another labelled corpus, to list names that have other types there.", corpus=True)
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW renames a type of `against` (PER=person); OLD= leaves the type out."
     )

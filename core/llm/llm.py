@@ -208,7 +208,9 @@ def _read(sentence: Sentence, answer: Answer | None, types: Sequence[str]) -> tu
 def _note(job: Job, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
     """Note the types that the model cannot find, and the number of test sentences that are also training sentences."""
     if missing := sorted(types_of(*tests) - types_of(train)):
-        job.context.note(f"{', '.join(missing)}: not in the training set, so the prompt does not name this type.")
+        job.context.note(
+            f"Types that the prompt does not name, because the training set lacks them: {', '.join(missing)}."
+        )
     known = {sentence.id for sentence in train}
     if shared := sum(sentence.id in known for gold in tests for sentence in gold):
         job.context.note(

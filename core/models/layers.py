@@ -84,7 +84,9 @@ def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleLis
     lists = (part for part in model.base_model.modules() if isinstance(part, nn.ModuleList) and len(part) == n)
     layers = next(lists, None)
     if layers is None:
-        raise ModelError(f"{name}: its layers are not separate; perhaps they share one set of weights; {instead}.")
+        raise ModelError(
+            f"{name}: its layers are not separate, perhaps because they share one set of weights; {instead}."
+        )
     return layers
 
 

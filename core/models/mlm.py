@@ -55,7 +55,9 @@ class Masking:
     ) -> Self:
         """Make a masking for a tokenizer. Errors: ModelError if it has no mask piece."""
         if tokenizer.mask_token_id is None:
-            raise ModelError("the tokenizer has no mask piece, so it has no masked language model; choose BERT.")
+            raise ModelError(
+                "the tokenizer has no mask piece, so pieces cannot be masked; choose an encoder like BERT."
+            )
         special = np.zeros(len(tokenizer), dtype=np.bool_)
         special[list(tokenizer.all_special_ids)] = True
         return cls(

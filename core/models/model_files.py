@@ -92,7 +92,8 @@ def refuse_unsafe(name: str, folder: Path) -> None:
         plain = isinstance(shard, str) and shard == Path(shard).name and shard.endswith(".safetensors")
         if not plain or not (folder / shard).is_file():
             raise ModelError(
-                f"{name}: its index names {str(shard)[:80]!r}, not a .safetensors file beside it; save it again."
+                f"{name}: its index names {str(shard)[:80]!r}, which is not a .safetensors file in the model's folder; "
+                "save the model again."
             )
     for key, value in _settings(json_object(name, folder / "config.json")):
         if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:

@@ -137,7 +137,7 @@ def remarks(name: str, fit: VocabularyFit) -> list[str]:
     """Describe what encoder `name` cannot represent, one sentence per problem, without naming the encoder."""
     texts = []
     if name == BUNDLED:
-        texts.append("Uncased and English: capitals are not seen, and other languages fall into many small pieces.")
+        texts.append("Uncased and English: it ignores capitals, and cuts other languages into many small pieces.")
     elif fit.case_lost > OFTEN and fit.cased:
         texts.append(
             f"Its vocabulary has capitals, but its tokenizer lower-cases {fit.case_lost:.0%} of the words with a "

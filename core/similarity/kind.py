@@ -55,7 +55,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     )
     target_tokens: int = option(
         100_000,
-        "Tokens drawn from every target at most: word vector variance (WVV) grows with them.",
+        "Most tokens drawn from every target; word vector variance (WVV) grows with this number.",
         unit="tokens",
         ge=1,
     )

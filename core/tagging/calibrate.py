@@ -97,7 +97,7 @@ def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
 
     busy = os.getloadavg()[0] > (os.cpu_count() or 1) + 1
     if busy:
-        job.context.note("This machine is busy with other work, so the measured times are too long.")
+        job.context.note("This machine is busy with other work, so the measured times may be too long.")
     names = {name: getattr(config, name) for name in ("task", "train", "domain")}
     samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
     with on_device(job):

@@ -440,7 +440,7 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(
             f"Seed {outcome.seed} learnt nothing: its score on dev is no better than chance ({f1s}). Train for more "
-            "epochs or at a higher rate."
+            "epochs or at a higher learning rate."
         )
 
 

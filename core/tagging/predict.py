@@ -63,7 +63,10 @@ class PredictConfig(ModelConfig):
     """Options: the corpus, and the least confidence."""
 
     min_confidence: float = option(
-        0.0, "Leave out entities with a lower confidence; `evaluate` reports what that costs.", ge=0, lt=1
+        0.0,
+        "Leave out entities with a lower confidence. `evaluate` shows the effect on precision and recall.",
+        ge=0,
+        lt=1,
     )
     corpus: str = option(..., "The sentences to tag.", corpus=True)
 

@@ -168,11 +168,11 @@ class _SilentContext(Silent):
         self.run, self.root, self._checked = run, run, time.monotonic()
 
     def check(self) -> None:
-        """Raise Cancelled if the first process is gone, because no result would be stored."""
+        """Raise Cancelled if the first process has ended, because no result would be stored."""
         if (now := time.monotonic()) - self._checked > CHECK_SECONDS:
             self._checked = now
             if not self.run.lock.held() and self.run.state().state != "succeeded":
-                raise Cancelled(f"run {self.run.id}: its first process is gone.")
+                raise Cancelled(f"run {self.run.id}: its first process has ended.")
 
     def checkpoint(self, data: Mapping[str, object]) -> None: ...
 

@@ -218,8 +218,8 @@ class TaggerSettings(Config):
     in_turn: bool = option(
         False,
         "charcnn: train on one sentence per step, from the primary and the assisting corpus in turn, and select the "
-        "best epoch by dev loss (Murthy et al. 2018). Otherwise each step has a batch of both, weighted by "
-        "assisting_weight.",
+        "best epoch by dev loss (Murthy et al. 2018). Otherwise each step has one batch per corpus, and the assisting "
+        "batch is weighted by assisting_weight.",
     )
     share: Literal["all", "sub-word"] = option(
         "all", "bilstm, charcnn: layers that both corpora share: all layers, or only the char-CNN."
@@ -247,8 +247,8 @@ class TaggerSettings(Config):
     )
     keep: Literal["best", "last"] | None = option(
         None,
-        "Epoch whose weights are kept: the best on dev, or the last. None: the preset's choice, which is the best, "
-        "except in paper-bias; experiments with the preset quick keep the last, whose F1 depends less on the seed.",
+        "Epoch whose weights are kept: the best on dev, or the last. None: the best, or in paper-bias the last. "
+        "Experiments with the preset quick keep the last, whose F1 depends less on the seed.",
     )
     epochs: int | None = option(None, "Maximum number of epochs. None: the preset's value.", ge=1, le=1000)
     batch_size: int | None = option(None, "Batch per optimizer step.", unit="sentences", ge=1, le=4096)

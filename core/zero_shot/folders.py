@@ -50,7 +50,7 @@ def label_names(model: str, folder: Path) -> list[str]:
     config = json_object(model, folder / "config.json")
     made = config.get("architectures")
     if isinstance(made, list) and made and not any(str(name).endswith(_CLASSIFIER) for name in made):
-        raise ModelError(f"{model}: is no token classifier (its config.json says {str(made[0])[:60]!r}). {FETCH}")
+        raise ModelError(f"{model}: is not a token classifier (its config.json says {str(made[0])[:60]!r}). {FETCH}")
     named = config.get("id2label")
     names = {str(key): name for key, name in named.items()} if isinstance(named, Mapping) else {}
     ordered = [names.get(str(number)) for number in range(len(names))]

@@ -71,7 +71,7 @@ def load(name: str, labels: Labels, *, max_length: int, device: torch.device) ->
     try:
         tagger = ReadyTagger(model, tokenizer, labels, min(max_length, longest(model, tokenizer)))
     except ValueError as error:  # raised by `Pieces` if the tokenizer gives no piece for a letter
-        raise ModelError(f"{name}: its tokenizer gives nothing for a word; fetch the model again.") from error
+        raise ModelError(f"{name}: its tokenizer gives no piece for a word; fetch the model again.") from error
     if tagger.pieces.room < 1:
         raise ModelError(
             f"{name}: reads {tagger.pieces.max_length} pieces at once, too few for a word; correct model_max_length in "

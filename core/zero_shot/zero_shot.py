@@ -38,8 +38,8 @@ class ZeroShotConfig(Config):
     dev: str = option("", "Dev set, on which each type's least confidence is chosen by F1.", corpus=True)
     type_map: tuple[str, ...] = option(
         (),
-        "OLD=NEW uses the model's type OLD as your type NEW (PER=person); OLD= drops it. Other types are used if you "
-        "have one of the same name, ignoring case.",
+        "OLD=NEW uses the model's type OLD as your type NEW (PER=person); OLD= drops it. Any other type of the model "
+        "is used if you have a type of the same name, ignoring case.",
     )
     skip_unknown: bool = option(False, "Ignore entries of the type map for types that the model does not have.")
     threshold: float = option(

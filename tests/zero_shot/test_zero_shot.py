@@ -300,7 +300,7 @@ SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
         changed("config.json", num_labels=7, id2label={"0": "O", "1": "B-PER"}),
         "cannot be loaded|outputs",
     ),
-    "a language model": (changed("config.json", architectures=["BertForMaskedLM"]), "is no token classifier"),
+    "a language model": (changed("config.json", architectures=["BertForMaskedLM"]), "is not a token classifier"),
     "no classifier": (
         lambda folder: save_file(
             {k: v for k, v in load_file(folder / "model.safetensors").items() if "classifier" not in k},
@@ -318,7 +318,7 @@ SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "a vocabulary of a billion": (changed("config.json", vocab_size=10**9), "cannot be loaded"),
     "a window of two pieces": (changed("tokenizer_config.json", model_max_length=2), "too few for a word"),
-    "a tokenizer without pieces": (nothing_for_a_word, "gives nothing for a word"),
+    "a tokenizer without pieces": (nothing_for_a_word, "gives no piece for a word"),
     "scores that are no numbers": (tensors(classifier__bias=lambda bias: bias * math.nan), "not numbers"),
     "an unknown architecture": (
         changed("config.json", model_type="evil", auto_map={"AutoConfig": "evil.Config"}),
