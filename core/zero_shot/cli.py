@@ -19,7 +19,7 @@ def zero_shot(as_json: bool, **values: object) -> None:
     """Tag test sets with a ready model and score its entities, to see how well it works without labels of yours.
 
     A ready model is a folder with a Hugging Face token classifier: config.json with its labels (id2label),
-    model.safetensors, and tokenizer.json. This program does not download models. Download one by hand, for example
+    model.safetensors, and tokenizer.json. This program does not fetch models. Download one by hand, for example
     dslim/bert-base-NER (PER, ORG, LOC and MISC in English news). The model is loaded without a connection, and no code
     in its folder runs.
     """

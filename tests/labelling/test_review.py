@@ -231,7 +231,7 @@ def test_taggers_that_never_saw_a_sentence_and_a_measurement_add_their_reasons(h
     with pytest.raises(ConfigError, match="dev: is the corpus to review"):
         runs.execute("review", {"corpus": other, "dev": other})
     few = runs.execute("review", {"corpus": other, "dev": str(options["dev"]), "init": "tiny"})
-    assert "too few labelled sentences for taggers" in few.state().notes[-1]
+    assert "too few labelled sentences to train taggers" in few.state().notes[-1]
     assert few.result()["reasons"] == {"copies": 0}
     with pytest.raises(ConfigError, match="measured another corpus"):
         runs.execute("review", {"corpus": other, "difficulty": difficulty})
