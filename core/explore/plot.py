@@ -143,7 +143,7 @@ def fade_others(fig: go.Figure, points: IntArray) -> None:
 
 
 def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figure:
-    """Draw a histogram of the map's scores `(n,)` and of the picked ones `(k,)`; a range can be dragged."""
+    """Draw a histogram of the map's scores `(n,)` and of the picked ones `(k,)`; the user can drag over a range."""
     edges = np.histogram_bin_edges(values, 40)
     fig = figure(150, x=plain(unit), y="")
     for name, part, colour in (("on the map", values, COLOURS["filtered"]), ("picked", picked, COLOURS["S_C"])):

@@ -347,7 +347,7 @@ def table_file(map_run: str) -> Path:
 
 
 def tag_runs(choice_id: str) -> list[Run]:
-    """Return finished `tag` runs of a selection's D_C: those behind its scores, else the latest one, else none."""
+    """Return the `tag` runs of D_C that a selection's scores used; without any, the latest `tag` run of D_C or []."""
     select = run_of(choice_id)
     score = store().get(read(select, SelectResult).score_run)
     own = read(score, ScoreResult).made_by.get("tag", ())

@@ -128,7 +128,7 @@ def ordered(checks: Iterable[Sequence[Finding]]) -> list[tuple[int, float, tuple
     """Return (row, strength, reasons) of each row with a finding, strongest first. checks: findings of each check.
 
     The strength of a mention is the sum over the checks, and that of a sentence is that of its strongest mention.
-    Mentions that overlap count as one, because checks may differ about its borders.
+    Mentions that overlap count as one, because checks may differ in its start and end.
     """
     by_row = defaultdict[int, list[tuple[int, Finding]]](list)
     for check, findings in enumerate(checks):

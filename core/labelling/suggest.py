@@ -42,7 +42,7 @@ SOURCES: Mapping[str, Callable[[Run, Sequence[Sentence], Job], list[Prediction]]
 
 
 def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
-    """Return the run whose predictions are suggested, and the other computer that its model is on, "" if there is none.
+    """Return the run whose predictions are suggested, and the host of its model if that is another computer, else "".
 
     allow_host: the host that the user allows for these sentences. Errors: RunError; ConfigError for a run that cannot
     suggest, and for a model on a host that is not allowed.

@@ -150,7 +150,11 @@ class ImportedLabels:
 
 @dataclass(slots=True, kw_only=True)
 class _Imported:
-    """Places of the queue by what was imported, ids of the texts that are not in the queue, and unread parts."""
+    """Outcome of an import.
+
+    labelled, changed, suggested: places of the queue, see `ImportedLabels`. unknown: ids of the texts that are not in
+    the queue. unread: sentences about parts of the file that could not be read.
+    """
 
     labelled: set[int] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)

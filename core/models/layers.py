@@ -123,7 +123,7 @@ class Lora:
 
 
 class _Pair:
-    """Matrices beside one layer."""
+    """The two LoRA matrices of one linear layer."""
 
     def __init__(self, layer: nn.Linear, rank: int, generator: torch.Generator) -> None:
         self.layer, weight = layer, layer.weight

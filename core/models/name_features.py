@@ -25,7 +25,7 @@ STRENGTH = 2.0  # weight of the prior in `fit`, as a number of words that have t
 
 
 class NameFeatures(nn.Module):
-    """A score per tag of the tagger for every word, given the word's BIOES tag in the dictionary's own prediction.
+    """Gives each word a score per tag of the tagger, depending on the word's BIOES tag in the dictionary's prediction.
 
     tags: the k BIOES tags of the tagger. All scores are 0 before `fit`.
     """
@@ -55,7 +55,7 @@ class NameFeatures(nn.Module):
     def fit(self, train: Iterable[Sentence]) -> None:
         """Set each score to log p(tag | dictionary's tag) - log p(tag), by the labels of the training set.
 
-        Without this, the encoder learns the few training sentences by heart before the scores move.
+        Otherwise the encoder would memorise a small training set before training changes the scores.
         """
         index, seen = {tag: i for i, tag in enumerate(self.tags)}, Counter[tuple[int, int]]()
         for sentence in train:

@@ -259,7 +259,7 @@ _NO = ("", "0", "false", "no", "off")
 
 
 def hosts() -> Sequence[str]:
-    """Return the hosts, and the folders of this machine, that `pip download` reads, each once.
+    """Return the distinct hosts and local folders that `pip download` reads.
 
     The rest of an address is left out, because it may contain a password. Errors: ModelError if pip is missing.
     """

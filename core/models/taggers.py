@@ -265,7 +265,7 @@ def _reading(about: Mapping[str, Any], on_device: torch.device, precision: Preci
 
 
 def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:
-    """Return the tensors whose names begin with `begin`, by the rest of their names."""
+    """Return {rest of the name: tensor} of the tensors whose names begin with `begin`."""
     from safetensors import safe_open
 
     tensors: dict[str, torch.Tensor] = {}

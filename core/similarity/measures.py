@@ -93,8 +93,8 @@ class Ppl:
 class Tvc:
     """Target vocabulary covered (TVC): |V(source) ∩ V(target)| / |V(target)|, percent; V = unique tokens.
 
-    Dai et al. 2019, 4.1; VIR in the slides. V includes punctuation and digits. TVC is not symmetric. It grows with the
-    size of the source, so compare only sources of one size.
+    Dai et al. 2019, 4.1; called VIR in their slides. V includes punctuation and digits. TVC is not symmetric. It grows
+    with the size of the source, so compare only sources of one size.
     """
 
     name: ClassVar[str] = "tvc"
@@ -157,9 +157,9 @@ class TvccOptions(Config):
 class Tvcc:
     """Content words covered (TVcC): |C(source) ∩ C(target)| / |C(target)|, percent.
 
-    C = tokens tagged noun, verb or adjective at least once (Dai et al. 2019, 4.1; VCcR, VcIR in the slides). Proper
-    nouns are nouns; adverbs are left out. The paper names no tagger. Values of two taggers cannot be compared, so the
-    convention names the tagger.
+    C = tokens tagged noun, verb or adjective at least once (Dai et al. 2019, 4.1; called VCcR or VcIR in their slides).
+    Proper nouns are nouns; adverbs are left out. The paper names no tagger. Values of two taggers cannot be compared,
+    so the convention names the tagger.
     """
 
     name: ClassVar[str] = "tvcc"

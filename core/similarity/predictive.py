@@ -54,8 +54,8 @@ class Outcomes:
 class Coefficient:
     """Correlation r of a measure with the change of F1, by one convention.
 
-    interval: 95% interval by Fisher's z over targets, from four targets on. value or interval is None if there are too
-    few sources or targets. targets: number of targets with a defined r.
+    interval: 95% interval by Fisher's z over targets, if there are at least four. value or interval is None if there
+    are too few sources or targets. targets: number of targets with a defined r.
     """
 
     value: float | None
@@ -242,7 +242,7 @@ def _ranks(values: _Float64) -> _Float64:
 
 
 def regrets(grid: Grid, outcomes: Outcomes) -> list[Regret]:
-    """Return one regret per measure over the sources that were trained; targets with fewer than two are left out."""
+    """Return one regret per measure over the trained sources; targets with fewer than two of them are left out."""
     return [_regret(grid, outcomes, m) for m in range(len(grid.measures))]
 
 

@@ -51,7 +51,7 @@ def own_f1(run_id: str) -> list[Outcomes]:
 
 
 def judge_own(run_id: str, measures: Sequence[str] = ()) -> Judgement | None:
-    """Judge the measures on the user's finished experiments; None if there are none on these sources."""
+    """Judge the measures on the user's finished experiments; None if no experiment used this run's sources."""
     outcomes = own_f1(run_id)
     return judge(narrowed(_grid(run_id), "that run", measures), outcomes) if outcomes else None
 

@@ -178,7 +178,7 @@ def _sentence(
 
 
 def _chance_words(by_chance: Chance | None, measures: int) -> str:
-    """Return a clause with p of the best measure, which was chosen after looking at all of them."""
+    """Return a clause with the p-value of the best measure, which allows for its choice among all measures."""
     if by_chance is None:
         return ""
     of = f"the best of {measures} measures" if measures > 1 else "one measure"

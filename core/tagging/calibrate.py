@@ -198,7 +198,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
 
 
 def _mlm_loss(lm: "MaskedLM") -> "Callable[[Micro], torch.Tensor]":
-    """Return the loss of a micro-batch in the training precision of this device."""
+    """Return a function that computes the loss of a micro-batch in the training precision of this device."""
     from core.models.devices import to_device
 
     device = lm.model.device

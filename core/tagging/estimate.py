@@ -73,7 +73,7 @@ class Speed:
         return cls(a=a, b=b, load=result.load, pieces=result.pieces.get(text, 1.0), has_head=result.has_head)
 
     def of_network(self, network: str) -> Self:
-        """Return the speed of a tagger; a recurrent one loads no encoder and reads words."""
+        """Return the speed for this network. A recurrent tagger loads no encoder and reads words instead of pieces."""
         return self if network in ON_ENCODER else replace(self, load=0.0, pieces=1.0)
 
 

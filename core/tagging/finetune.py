@@ -482,7 +482,7 @@ class Seeds:
         return all(score > (other.dev.micro_f1, -self.numbers.index(at)) for at, other in others)
 
     def settling(self) -> AbstractContextManager[None]:
-        """Lock to hold while keeping a tagger and writing its outcome, so that processes do it in turn."""
+        """Return a lock to hold while storing a tagger and its outcome, so that processes do this one after another."""
         return locked(self.run.path / "claims" / "tagger", patience=_PATIENCE) if self.of > 1 else nullcontext()
 
     def keep(self, tagger: "Tagger") -> None:

@@ -86,7 +86,7 @@ def pasted(text: str) -> Text:
 def read(name: str, stream: BinaryIO, check: Callable[[], object] = lambda: None) -> Text:
     """Read a document or a text file in a separate process, and delete its copy on disk.
 
-    check: called each second, may raise to stop. Errors: ReadError, ResourceError; ConfigError if it has no text.
+    check: called every second; may raise an error to stop. Errors: ReadError, ResourceError; ConfigError without text.
     """
     token = uploads.spool(name, stream)
     try:
@@ -110,9 +110,10 @@ def _text(name: str, extract: Extract) -> Text:
 
 
 def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = lambda: None) -> dict[str, Found]:
-    """Return what the taggers of these `finetune` runs find, by run. check: called each second, may raise to stop.
+    """Return {run: entities that its tagger finds} for these `finetune` runs.
 
-    Errors: ConfigError if a model is gone; ModelError; ResourceError if it takes more than `SECONDS`.
+    check: called every second; may raise an error to stop. Errors: ConfigError if a model is gone; ModelError;
+    ResourceError if the taggers take more than `SECONDS`.
     """
     folders = [models.folder(run) for run in map(store().get, model_runs) if models.is_here(run)]
     if len(folders) < len(model_runs):

@@ -38,7 +38,7 @@ class Row:
 
 @exporting
 def csv(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
-    """Return one row per entity and tagger for a spreadsheet, with formulas made harmless.
+    """Return one row per entity and tagger for a spreadsheet. Text that looks like a formula is escaped.
 
     found: entities of each run's tagger. names: {run: name of its tagger}.
     """

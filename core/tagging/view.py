@@ -155,7 +155,7 @@ def _by_id(corpus: str, ids: tuple[str, ...]) -> dict[str, Sentence]:
 
 
 def trainings(run_id: str) -> list[Run]:
-    """Return the runs that train a model: `run_id` itself and its children, in the order in which they were needed."""
+    """Return the runs that train a model: `run_id` and the runs below it, in the order in which it needed them."""
     return list({run.id: run for run in _below(run_id)}.values())
 
 

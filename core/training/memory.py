@@ -1,4 +1,4 @@
-"""Training in less memory: LoRA, checkpointed layers, and steps cut into smaller parts when memory runs out."""
+"""Train in less memory: LoRA, checkpointed layers, and steps that are cut into smaller parts if memory runs out."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:
 
 
 class Smaller:
-    """Runs optimizer steps in as few parts as fit into memory. Summing the parts' gradients gives the same step.
+    """Runs each optimizer step in the smallest number of parts that fit into memory, and sums their gradients.
 
     work: name of the kind of step, under which an earlier run may have stored its number of parts (`parts_kept`).
     """

@@ -46,9 +46,10 @@ TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piles:
-    """Rows of pieces. train: training rows of T_C, S_C, ...; draw: returns the rows of an epoch.
+    """Training rows and held-out rows of pieces.
 
-    task, general: held-out rows of T_C and of general text.
+    train: rows of all training corpora. draw: returns the rows that an epoch reads. task, general: held-out rows of T_C
+    and of general text.
     """
 
     train: Examples
@@ -250,7 +251,7 @@ class Pretraining(Durable):
         super()._save_checkpoint(model, trial)
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Wait until every process has written its part, because next the checkpoint is marked as complete."""
+        """Wait until every process has written its part, because afterwards the checkpoint is marked as complete."""
         super()._save_rng_state(output_dir)
         if self.steps.world > 1:
             torch.distributed.barrier()

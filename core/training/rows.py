@@ -54,7 +54,7 @@ class Joined(OneCorpus):
         return [self.own[at], (self.other[joined][0], weight, ASSISTING)]
 
     def keys(self, rng: np.random.Generator) -> Sequence[Key]:
-        """Return an epoch over the primary corpus; the assisting corpus is cut or repeated to its length."""
+        """Return the keys of an epoch over the primary corpus; the assisting corpus is cut or repeated to match."""
         n, m = len(self.own), len(self.other)
         at = rng.permutation(n)
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]

@@ -236,7 +236,7 @@ class Steps(torch.utils.data.Dataset[Step]):
         return finer[step]["micro"]
 
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
-        """Return the epoch's rows, and the order in which steps take them: rows of similar length together."""
+        """Return the epoch's rows, and the order in which steps take them, with rows of similar length in one step."""
         rows = self.draw(epoch)
         rng = np.random.default_rng([self.masking.seed, epoch])
         order = rng.permutation(len(rows))
@@ -313,7 +313,7 @@ def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
 
 
 def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Iterator[Micro]:
-    """Yield all rows once, in batches of similar length and with fixed masks, for a dev loss."""
+    """Yield all rows once, in batches of similar length and with fixed masks, to compute a dev loss."""
     like = _OneProcess(pieces, pad)
     for part in near_equal(examples.lengths, pieces=pieces, rows=len(examples)):
         yield from step_of(examples, part, part, masking=masking, epoch=0, like=like)["micro"]

@@ -46,7 +46,7 @@ def drop(x: Tensor, p: float) -> Tensor:
 def same_draws() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """Return contexts for a checkpointed forward pass and its recomputation, which must drop the same elements.
 
-    torch's checkpointing restores only its own generators.
+    Checkpointing restores torch's own random generators, but not the generators of this module.
     """
     return nullcontext(), _from(_rng.generator, _rng.generator.get_state())
 
