@@ -285,7 +285,7 @@ def _add(
 
 CELLS, SMOOTHING = 96, 2.5  # grid cells along an axis; standard deviation of the smoothing, in cells
 INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8  # shares of a class inside its lines: 20%, 50% and 80%
-FEWEST = 30  # fewest sentences of a class that get lines; lines around fewer mean nothing
+FEWEST = 30  # fewest sentences of a class that get lines; lines around fewer would be meaningless
 
 
 def density_lines(

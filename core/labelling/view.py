@@ -160,7 +160,7 @@ class _Imported:
     changed: set[int] = field(default_factory=set)
     suggested: set[int] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
-    unread: dict[str, None] = field(default_factory=dict)  # in the order of the file; its keys are the sentences
+    unread: dict[str, None] = field(default_factory=dict)  # used as an ordered set, in the order of the file
 
 
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
 if offline():
-    os.environ["HF_HUB_OFFLINE"] = "1"  # a second safeguard
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a second safeguard, besides the checks below
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # set explicitly, so that a fork gives no warning
 
 BUNDLED = "minilm"

@@ -33,7 +33,7 @@ def without_connections(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # By identity, because lists with equal calls are equal.
+        # Compare by identity, because two lists with the same calls are equal.
         _guards[:] = [each for each in _guards if each is not refused]
         if refused:
             raise ModelError(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 512  # sentences of each corpus
 MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
-SECONDS = 1.5  # per measurement; a started step is finished
+SECONDS = 1.5  # time of one measurement in seconds; its last step may exceed this time
 
 Line = tuple[float, float]  # seconds per step, seconds per piece
 

@@ -45,7 +45,7 @@ FORWARD = 1 / 3  # time of a forward pass, as a share of a training step
 EARLY = 0.7  # share of the planned epochs that early stopping usually trains, as seen on CrossNER and the samples
 PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its time limit
 NAME = 8  # pieces per mention with its markers
-PIECES = 1.3  # per word, if not measured; English in BERT's vocabulary
+PIECES = 1.3  # pieces per word if not measured, as for English in BERT's vocabulary
 GB = 1e9
 STATES = 4  # memory of a trained weight in multiples of its size: itself, its gradient, Adam's two moments
 PROCESS_GB = 0.6  # torch and its libraries, without a model
@@ -154,7 +154,7 @@ def root(init: str, store: RunStore) -> str:
 
     init: an encoder, the id of a pre-training, or the folder of its model.
     """
-    with suppress(RunError):  # removed since
+    with suppress(RunError):  # the run was removed
         while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
             init = str(store.get(run_id).manifest.config["init"])
     return init
@@ -255,7 +255,7 @@ def pseudo(
 
     settings: settings of the training set from `planned`; with `distant`, settings of the unlabelled sentences.
     """
-    labelling = ROUNDS * 2 * unlabelled.pieces * speed.b * FORWARD  # two passes
+    labelling = ROUNDS * 2 * unlabelled.pieces * speed.b * FORWARD  # a round reads the sentences twice
     if distant:
         trained = (MATCHED + ROUNDS * RELABELLED) * _epoch(speed, settings, unlabelled, dev)
     else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STEPS, EPOCHS = "optimizer steps", "epochs"  # titles of the horizontal axis
 MOST = 2_000  # points drawn in one chart
-_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # second cue next to the colour
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # distinguish lines also without their colours
 _PALE = 0.35
 _HELD = 100  # points per line with a tooltip; each is an element of the page
 _KINDS = {

@@ -264,7 +264,7 @@ def tested_alike(a: Run, b: Run) -> bool:
 
 def test_of(run: Run) -> str:
     """Return the fingerprint of a run's first test set; "" without one."""
-    tests = run.manifest.config["test"]  # one of an `evaluate` run
+    tests = run.manifest.config["test"]  # a single name if the run is an `evaluate` run
     return tests if isinstance(tests, str) else str(tests[0]) if tests else ""
 
 

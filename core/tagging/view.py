@@ -160,7 +160,7 @@ def trainings(run_id: str) -> list[Run]:
 
 
 def _below(run_id: str) -> Iterator[Run]:
-    with suppress(RunError):  # a run removed since
+    with suppress(RunError):  # the run was removed
         run = store().get(run_id)
         if run.manifest.kind in _TRAINING:
             yield run

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 Saved = Callable[[Checkpoint], None]
 
-LOG_SECONDS = 1.5  # between two points of a curve; three metrics then give two events per second
+LOG_SECONDS = 1.5  # seconds between two points of a curve; three metrics then give two events per second
 CHECKPOINT_SECONDS = 60.0
 HEAD = "head.safetensors"  # weights of a head that was fitted first, with the encoder frozen
 BEST = "best.safetensors"  # weights of the best epoch, stored beside or inside a checkpoint
-STRIDE = 8  # processes agree every so many steps to log, save or stop; each agreement waits for the GPU
+STRIDE = 8  # steps between two agreements of processes to log, save or stop; each agreement waits for the GPU
 _TALKATIVE = (PrinterCallback, ProgressCallback)  # print to stdout, which is reserved for results
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 

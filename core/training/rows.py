@@ -12,7 +12,7 @@ from core.text.sentence import Sentence
 from core.training.settings import Settings
 
 Row = tuple[Sentence, float, int]  # a sentence, the factor of its loss, and the number of its corpus
-Key = Any  # key of the rows that a sampler draws from
+Key = Any  # what a sampler draws; each class below defines its own keys
 Copies = Callable[[Sentence, int], Sentence]  # (sentence, draw) -> the sentence, as a `Paired` if it has a copy
 PRIMARY, ASSISTING = 0, 1
 

@@ -18,7 +18,7 @@ from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PAR
 # take longer than training it.
 JUDGES_LEAST, JUDGES_MOST = 150, 500
 CHAIN = 1e-2  # learning rate of the CRF: high, because a transition moves by about one rate per step, and steps are few
-MANY = 5000  # training sentences; Table 8 of Ma et al. 2023 has other epochs and batches for smaller corpora
+MANY = 5000  # training sentences from which Table 8 of Ma et al. 2023 has fewer epochs and larger batches
 QUICK_STEPS = 1500  # `quick` ends with the epoch that reaches this number of optimizer steps
 # Pseudo-labels (`training.pseudo`):
 ROUNDS = 2
