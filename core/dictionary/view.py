@@ -1,4 +1,4 @@
-"""Lists of names as labelled corpora of the project."""
+"""Store lists of names as labelled corpora of the project."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Draw a selection as a map, pick points on it, and show what sets a region apart."""
+"""Draw a selection as a map, pick points on it, and show which words distinguish a region."""

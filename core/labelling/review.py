@@ -337,7 +337,7 @@ def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequ
 
 
 def _name(sentence: Sentence, entity: Entity) -> str:
-    """Return the text of an entity; its tokens, if they are not in the sentence's text."""
+    """Return the text of an entity; its tokens joined by blanks if the sentence's text does not contain them."""
     try:
         places = token_places(sentence.text, sentence.tokens)
     except CorpusError:

@@ -274,7 +274,7 @@ def keep_parts(work: str, device: "torch.device", parts: int) -> None:
 
 
 class Halved:
-    """Cuts batches into as few parts as fit into memory, beginning with the stored number (`parts_kept`)."""
+    """Cuts batches into parts that fit into memory: first into `parts_kept`, then into twice as many if needed."""
 
     def __init__(self, work: str, device: "torch.device") -> None:
         self._work, self._device = work, device

@@ -66,7 +66,10 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
 
 
 class SpanLayer(nn.Module):
-    """Representations and classes of spans, from first and last word, numbers of words and pieces, and word shapes."""
+    """Computes representations and class scores of spans.
+
+    Its inputs are the first and the last word, the numbers of words and pieces, and the word shapes of each span.
+    """
 
     def __init__(self, width: int, n_classes: int) -> None:
         super().__init__()

@@ -95,7 +95,7 @@ class Tagger(nn.Module):
 
     types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context_pieces:
     see `Reading`; 0 if the tagger reads each sentence alone. cut: tokenisation of the training sentences, to apply to
-    raw text; None: our rule.
+    raw text; None: Winnow's own rule.
     """
 
     crf: LinearChain

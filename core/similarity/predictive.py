@@ -318,14 +318,14 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
 
 
 def _all_orders(counts: Sequence[int]) -> Iterator[IntArray]:
-    """Yield per target `(orders, sources)`: all combinations of the targets' orders; row 0 is the observed order."""
+    """Yield an array `(orders, sources)` per target: all combinations of the targets' orders, the observed first."""
     places = np.unravel_index(np.arange(prod(map(factorial, counts))), [factorial(n) for n in counts])
     for n, at in zip(counts, places, strict=True):
         yield np.array(list(permutations(range(n))))[at]
 
 
 def _some_orders(counts: Sequence[int], rng: np.random.Generator) -> Iterator[IntArray]:
-    """Yield per target `(ORDERS, sources)` random orders; row 0 is the observed order, so that no p is 0."""
+    """Yield an array `(ORDERS, sources)` of random orders per target; row 0 is the observed order, so no p is 0."""
     for n in counts:
         orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)
         orders[0] = np.arange(n)

@@ -49,10 +49,10 @@ Line = tuple[float, float]  # seconds per step, seconds per piece
 class CalibrateResult:
     """Result of a `calibrate` run.
 
-    machine: processor or GPU. busy: True if other programs were running. device: torch's name. mlm, tagger, embed:
-    seconds per step and per piece. load: seconds to load the encoder. has_head: True if the encoder has a vocabulary
-    head. parameters: number of parameters with the head. dimension: width of a state. memory_gb: peak memory in 10^9
-    bytes. pieces: pieces per token, by role of the corpus.
+    machine: name of the processor or GPU. busy: True if other programs were running. device: `cpu` or `cuda`. mlm,
+    tagger, embed: seconds per step and per piece. load: seconds to load the encoder. has_head: True if the encoder has
+    a vocabulary head. parameters: number of parameters with the head. dimension: width of a state. memory_gb: peak
+    memory in 10^9 bytes. pieces: pieces per token, by role of the corpus.
     """
 
     machine: str

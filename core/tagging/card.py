@@ -279,7 +279,11 @@ def _cell(value: object) -> str:
 
 
 class Vocabulary(TypedDict):
-    """Words of one kind of input. The last `rare` are trained as the unknown word; the last `once` were seen once."""
+    """Stored vocabulary of a recurrent tagger.
+
+    rare: the last `rare` words of `words` are sometimes read as the unknown word in training. once: the last `once`
+    words occur once in the training text.
+    """
 
     words: list[str]
     rare: int

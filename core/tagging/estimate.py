@@ -192,7 +192,7 @@ def _pieces_a_second(log: Path, size: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Estimated seconds. most: seconds if no training stops early."""
+    """Estimated duration in seconds. expected: usual duration. most: duration if no training stops early."""
 
     expected: float
     most: float
@@ -231,7 +231,10 @@ class Read:
 def tagger(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read, tests: Sequence[Read], stages: int = 1
 ) -> Estimate:
-    """Estimate one tagger per seed. settings: from `planned`. stages: 2 if the encoder is frozen at first."""
+    """Estimate the time to train and test one tagger per seed.
+
+    settings: from `Settings.planned`. stages: 2 if the encoder is frozen in a first training, else 1.
+    """
     epoch, whole = _epoch(speed, settings, train, dev), dev.pieces * speed.b * FORWARD
     test = sum(each.pieces for each in tests) * speed.b * FORWARD
 

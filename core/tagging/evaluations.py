@@ -138,7 +138,7 @@ class TrainInTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLong:
-    """Numbers of labelled entities per split that are too long for a span tagger. of: number of all entities."""
+    """Numbers of labelled entities per split. longer: entities too long for a span tagger. of: all entities."""
 
     longer: Mapping[str, int]
     of: Mapping[str, int]

@@ -87,7 +87,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """L_C in memory.
+    """Sentences of all corpora of a fine-tuning, in memory.
 
     types: types in the training set, the only ones that a tagger can learn. all_types: types in any split; all of them
     are scored. weights: factor of each training sentence in the loss. cut: rule by which the training set was

@@ -51,10 +51,8 @@ def train(
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
-    logged, losses = (
-        float("-inf"),
-        list[Tensor](),
-    )  # only the log reads the losses, so the host seldom waits for the GPU
+    # Only the log reads the losses, so the host seldom waits for the GPU.
+    logged, losses = float("-inf"), list[Tensor]()
     work = f"classifier, {settings.batch_size} mentions of at most {max(map(len, inputs), default=0)} pieces"
     smaller = Smaller(classifier, work, classifier.device, report)
     classifier.train()

@@ -67,7 +67,7 @@ def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:
 
 
 class Smaller:
-    """Runs each optimizer step in the smallest number of parts that fit into memory, and sums their gradients.
+    """Runs each optimizer step in parts that fit into memory. The sum of their gradients is the whole step's gradient.
 
     work: name of the kind of step, under which an earlier run may have stored its number of parts (`parts_kept`).
     """

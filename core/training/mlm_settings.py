@@ -86,7 +86,7 @@ class MlmSettings(Config):
 
     @classmethod
     def quick(cls) -> "MlmSettings":
-        """Return the `quick` settings: few epochs at a high rate (SOURCES.md, Masked language modelling)."""
+        """Return the `quick` settings: few epochs, a high learning rate (SOURCES.md, Masked language modelling)."""
         return MlmSettings(preset="quick", epochs=4, learning_rate=1e-4)
 
     @classmethod
