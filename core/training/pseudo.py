@@ -31,8 +31,9 @@ from core.training.first import First
 from core.training.rows import judges
 from core.training.settings import MATCHED, RELABELLED, ROUNDS, WEIGHTS, Settings
 
-SURE = 0.9  # least posterior of an entity that becomes a pseudo-label
-POSSIBLE = 0.3  # least probability that a token is in an entity, for its tag to be unknown instead of O
+# SURE: least posterior of an entity that becomes a pseudo-label. POSSIBLE: a token outside of these entities has an
+# unknown tag, instead of O, if it is in an entity with at least this probability.
+SURE, POSSIBLE = 0.9, 0.3
 Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]]
 
 
