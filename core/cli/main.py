@@ -89,7 +89,7 @@ class Main(click.Group):
 
 
 def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
-    """Return `args` with the options of `main` first, except options whose name the subcommand has too."""
+    """Return `args` with the options of `main` moved to the front, except options that the subcommand has too."""
     own, front, rest, left = _takes_value(main), list[str](), list[str](), list(args)
     command: click.Command = main
     theirs: Mapping[str, bool] = {}
@@ -111,7 +111,7 @@ def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
 
 
 def _takes_value(command: click.Command) -> dict[str, bool]:
-    """Return {flag: True if the option takes a value} for all options of a command."""
+    """Return {flag: True if a value follows the flag} for all options of a command."""
     options = [param for param in command.params if isinstance(param, click.Option)]
     return {flag: not option.is_flag for option in options for flag in (*option.opts, *option.secondary_opts)}
 
@@ -169,7 +169,7 @@ def _choose(project: str, context: click.Context) -> None:
     try:
         context.with_resource(within(projects.find(project).slug))
     except ProjectError:
-        if context.invoked_subcommand != "project":  # the project may not exist yet, because `project new` creates it
+        if context.invoked_subcommand != "project":  # `project new` creates a project that does not exist yet
             raise
 
 
@@ -179,7 +179,7 @@ with_examples(main)
 
 
 def _by_flag(error: WinnowError) -> str:
-    """Return the message of an error, with the option's name at its start replaced by its flag (`--seed: ...`)."""
+    """Return the message of an error. An option's name at its start is replaced by the flag (`--seed: ...`)."""
     text, option = str(error), error.option if isinstance(error, ConfigError) else ""
     name = option.partition(".")[0]
     return commands.flag(name) + text.removeprefix(name) if option and text.startswith(name) else text
@@ -204,6 +204,6 @@ def run_main() -> int:
             echo("The first sentences:", *(f"  {example}" for example in error.examples), err=True)
         return 2
     except Exception as error:  # noqa: BLE001  a bug has another exit code than wrong input
-        echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker writes it to worker.log
+        echo(*errors.for_the_log(error).splitlines(), err=True)
         return 1
     return status if type(status) is int else 0  # click returns the status of `context.exit`

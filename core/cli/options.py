@@ -1,4 +1,4 @@
-"""Turn the fields of a config into options of a command, and what the user typed into values of the config."""
+"""Turn the fields of a config into options of a command, and the typed options into values for the config."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # t
 
 
 class _Corpus(click.ParamType[str]):
-    """A corpus, given by name, fingerprint or path. The value stays text; `given` imports a file given by its path."""
+    """A corpus, given by name, fingerprint or path. The value stays text; `given` imports the file at a path."""
 
     name = "corpus"
 
@@ -45,9 +45,9 @@ FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # types of options
 
 
 def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
-    """Return the values of a repeatable option, typed with commas, by repetition, or both. For click's `callback`.
+    """Return the values of a repeatable option. Users may repeat the option, separate values by commas, or both.
 
-    A name of a corpus or file that contains commas is not split.
+    The name of an existing corpus or file is not split at its commas. This is a `callback` of click.
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
     whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
@@ -58,20 +58,20 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
-    """Return the typed NAME=VALUE pairs, given as for `several`. Their values may contain commas."""
+    """Return the NAME=VALUE pairs of a repeatable option. Their values may contain commas. Otherwise as `several`."""
     return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
 
 
 def _parts(text: str, separator: re.Pattern[str]) -> list[str]:
     """Split a text and drop blank items.
 
-    If all items are blank, return the text itself, so that it is refused later instead of replaced by the default.
+    If all items are blank, return the text itself. It is refused later; an empty list would mean the default.
     """
     return [part for part in (part.strip().rstrip(",") for part in separator.split(text)) if part] or [text]
 
 
 def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Command], Command]:
-    """Return a decorator that adds one option for every field of `config` to a command."""
+    """Return a decorator that adds an option for every field of `config` to a command. leave_out: fields to skip."""
 
     def decorate(command: Command) -> Command:
         required_first = sorted(config.model_fields.items(), key=lambda named: not named[1].is_required())
@@ -104,9 +104,9 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
 
 
 def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
-    """Return the flags of an option: its flag, and its field name if that differs (`--seed` and `--seeds`).
+    """Return the flags of an option: its flag, and the field name if that differs (`--seed` and `--seeds`).
 
-    A yes-or-no option that can be on by default also gets the flag `--no-...`.
+    A yes-or-no option gets the flags `--name/--no-name`, unless its default is no.
     """
     if field.annotation in _YES_OR_NO and field.default is not False:
         return (f"{commands.flag(name)}/{commands.flag(name, on=False)}",)
@@ -114,7 +114,7 @@ def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
 
 
 def _click_kind(field: FieldInfo) -> Attributes:
-    """Return arguments of `click.option` for a pydantic field. Values stay text, because the config validates them."""
+    """Return arguments of `click.option` for a pydantic field. Values stay text, which the config validates later."""
     kind = field.annotation
     shown: Attributes = {"required": True} if field.is_required() else {}
     if kind in _YES_OR_NO:
@@ -157,7 +157,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def given(values: Mapping[str, object], config: type[Config]) -> Options:
-    """Return the options that the user typed, as `config` takes them. Corpora given by path are imported first."""
+    """Return the options that the user typed, in the form of `config`. Corpora given by path are imported first."""
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
     for name in ("options", "skipgram"):
         if isinstance(pairs := options.get(name), tuple):

@@ -19,15 +19,15 @@ from core.runs.run import Run
 from core.shown import shown, shown_json
 
 Result = dict[str, object]
-Write = Callable[[Run, str], Mapping[str, str]]  # (run, path as typed) -> entries to add to the result
+Write = Callable[[Run, str], Mapping[str, str]]  # function from run and typed path to entries to add to the result
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
 def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> None:
     """Print lines. Control characters in them are replaced, so that text cannot control the terminal or add lines.
 
-    All output uses this function. err: print on stderr. begin, end: our own control characters around the lines, such
-    as a carriage return that overwrites the previous line.
+    All output uses this function. err: True to print on stderr. begin, end: printed before and after the lines. They
+    may have control characters, such as a carriage return that overwrites the previous line.
     """
     click.echo(begin + "\n".join(map(shown, lines)) + end, nl=False, err=err)
 
@@ -55,7 +55,7 @@ def progress(event: Event) -> None:
 
 
 def note_spoilt() -> None:
-    """Name on stderr the files of the home that cannot be read, so that users know that a list is incomplete."""
+    """List on stderr the files of the project that cannot be read, so that users know that a list is incomplete."""
     for file in unreadable():
         echo(f"note: this file cannot be read, so its content is left out: {file.relative_to(home())}", err=True)
 
@@ -77,7 +77,7 @@ def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[st
 
 
 def in_words(value: object) -> str:
-    """Format a value for people, without braces and quotes. For a long table, give only its length."""
+    """Format a value for people, without braces and quotes. Of a list of lists or tables, give only the length."""
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if isinstance(value, Mapping):
@@ -90,9 +90,9 @@ def in_words(value: object) -> str:
 
 
 def remove_everything(reference: str, as_json: bool) -> None:
-    """Remove a corpus or run with everything made from it.
+    """Remove a corpus or run and everything made from it.
 
-    First, a note lists everything to be removed. On a terminal, the user must confirm.
+    A note first counts everything that will be removed. On a terminal, the user must confirm the removal.
     """
     doomed = removals.removal(reference)
     echo(f"note: to be removed: {doomed.in_words}; kept: original files, downloads, copies in other folders", err=True)
@@ -112,9 +112,9 @@ def finish(
     plain: Callable[[Result], Sequence[str]] | None = None,
     finding: Finding | None = None,
 ) -> Result:
-    """Print a finished run's result and return it. If `output` is given, `write` first writes the run to that path.
+    """Print a finished run's result and return it. If `output` is given, first call `write` with the run and this path.
 
-    plain: function from the result to its lines, used without `as_json`. finding: verdict to print last.
+    plain: function from the result to the lines that are printed without `as_json`. finding: verdict to print last.
     """
     result = {"run": run.id, **run.result()}
     if finding:

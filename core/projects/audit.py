@@ -13,16 +13,16 @@ N = TypeVar("N", bound=str | Sequence[str])
 
 
 def note_look(corpora: Collection[str]) -> None:
-    """Log that sentences of these corpora (fingerprints) were shown, one line each."""
+    """Write one line per corpus in the audit log: its sentences were shown. corpora: fingerprints."""
     for mark in corpora:
         audit_log.note("look", corpora=[mark])
 
 
 def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
-    """Decorate a function that exports data of runs: write one line in the log per call.
+    """Decorate a function that exports data of runs: each call is written in the audit log.
 
-    The function's first argument is one id or several: ids of runs, of selections or of overlaid maps. Each of them
-    begins with a run's id.
+    The function's first argument is one id or a sequence of ids, of runs, selections or overlaid maps. Each id begins
+    with the id of a run.
     """
 
     @wraps(function)

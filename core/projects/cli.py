@@ -21,8 +21,8 @@ from core.runs.run import Run
 from core.shown import count
 
 BAD = 2  # exit status if a check is bad
-WIDEST = 160  # characters of a value in `runs show`; a longer value is cut
-FINISHED = {"succeeded": "finished"}  # {stored state: the word that pages show}
+WIDEST = 160  # maximum number of characters of a value in `runs show`; a longer value is cut
+FINISHED = {"succeeded": "finished"}  # {stored state: word to show, as on the pages}
 
 
 @click.group("project")
@@ -303,7 +303,7 @@ def runs_show(run_id: str, as_json: bool) -> None:
 
 
 def _lines(run: Run, state: RunState, result: Mapping[str, object]) -> list[str]:
-    """Return the lines to show: title, state, options that were set, result, and notes."""
+    """Return the lines of `runs show`: title, state, verdict, options other than the default, result, and notes."""
     ended = FINISHED.get(state.state, state.state)
     about = {"run": run.id, "state": ended, "stage": state.stage, "device": state.device, "error": state.error}
     parts = {"Options": run_comparison.chosen(run.id), "Result": result}
@@ -345,7 +345,7 @@ def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
 @click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
-    """Delete a run and the runs that it started, except those that other runs need."""
+    """Delete a run and the runs that it started, except runs that other runs need."""
     if with_runs:
         remove_everything(run_id, as_json)
         return

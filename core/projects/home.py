@@ -1,4 +1,4 @@
-"""Folders, corpora and runs of the current project."""
+"""Access to the corpora and runs of the current project."""
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -20,7 +20,7 @@ def library() -> Library:
 
 
 def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that caches the last `size` results, separately per project."""
+    """Return a decorator that caches the last `size` results of a function, with separate entries per project."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         of_home: Callable[..., T] = lru_cache(maxsize=size)(lambda folder, *args, **kwargs: function(*args, **kwargs))
@@ -35,7 +35,7 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def store() -> RunStore:
-    """Return the store of this project's runs. There is one store per project, because a store caches what it reads."""
+    """Return the store of this project's runs. Each call returns the same store, because a store caches its reads."""
     return store_of(home())
 
 

@@ -1,4 +1,4 @@
-"""The four steps of a project on Home (texts, selection, experiment, report), each with its current state."""
+"""The four steps of a project on the page Home: texts, selection, experiment, report. Each has a current state."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ TITLES: Mapping[Name, str] = {
 }
 LABELS = ("train", "dev", "test")
 UNFINISHED = {"cancelled": "was stopped", "failed": "failed", "interrupted": "was interrupted"}
-MEASURED = 100_000  # sentences of D_C; for a larger one, the health check would take too long for a page
+MEASURED = 100_000  # maximum sentences of D_C for a health check; more would take too long for a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,9 @@ class HomeStep:
     """A step of a project.
 
     known: one or two sentences about its current state. ready: True if the step has a result. open: True if the user
-    can start it now. run: id of the run or selection that `known` describes, "" for none. again: True if more
-    replicates of the experiment could give a clear answer. saved: id of a saved selection from corpora that are no
-    longer in use, "" for none. word: word of the verdict, which `known` begins with; None for other steps.
+    can start the step now. run: id of the run or selection that `known` describes, "" for none. again: True if more
+    replicates of the experiment could give a clear answer. saved: id of a saved selection from corpora that have no
+    role now, "" for none. word: word of the experiment's verdict, which is also at the start of `known`; else None.
     """
 
     name: Name
@@ -57,12 +57,12 @@ class HomeStep:
         return TITLES[self.name]
 
 
-FEW = 1000  # labelled training sentences: with fewer, more labels are worth proposing
+FEW = 1000  # labelled training sentences; if there are fewer, labelling more is proposed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherMeasurement:
-    """A further measurement. reason: why it is useful for this project now, "" if there is no special reason."""
+    """A further measurement that Home offers. reason: why this project needs it now, "" without a special reason."""
 
     name: Literal["label", "similarity", "bias", "assisting"]
     reason: str
@@ -93,8 +93,11 @@ def _texts() -> HomeStep:
 
 
 def _leaks(choice_id: str) -> int:
-    """Return the number of leaks that a selection leaves out, counted again because older versions found fewer."""
-    with suppress(WinnowError):  # the text was removed
+    """Return the number of test leaks that a selection leaves out.
+
+    They are counted again, because older versions found fewer. If the text was removed, return the stored number.
+    """
+    with suppress(WinnowError):
         return selections.chosen(choice_id).dropped.get("leak", 0)
     return selections.result(choice_id).dropped.get("leak", 0)
 
@@ -128,7 +131,10 @@ def _choice() -> HomeStep:
 
 
 def _saved() -> tuple[str, str]:
-    """Return the id of the newest selection from corpora no longer in use, and a sentence about all of them."""
+    """Return the id of the newest selection, and a sentence about all selections; ("", "") if there is none.
+
+    Called if no selection comes from the corpora in use.
+    """
     readable = list[tuple[Choice, str]]()
     for choice in choices.listed():
         with suppress(WinnowError):
@@ -143,10 +149,10 @@ def _saved() -> tuple[str, str]:
 
 
 def health(choice_id: str) -> str:
-    """Describe the health of a selection: its first warning, or that there is none.
+    """Return the first warning about a selection's health as a sentence, or a sentence that there is none.
 
-    Return "" if the domain corpus is large, or if its text was removed. The first call takes about a second; the result
-    is then cached.
+    Return "" if the domain corpus has more than `MEASURED` sentences, or if its text was removed. The first call takes
+    about a second; the result is then cached.
     """
     with suppress(WinnowError):
         if selections.kept(choice_id).of <= MEASURED:
@@ -163,9 +169,9 @@ def is_asked_again(run_id: str) -> bool:
 
 
 def _worth() -> HomeStep:
-    """Return the step of the newest active or finished experiment or study.
+    """Return the step "worth", which describes the newest active or finished experiment or study.
 
-    Without one, `known` names what is missing.
+    Without an experiment, `known` names what is missing to start one.
     """
     given = corpora.roles()
     asked = runs.of_corpora_in_use(runs.own("experiment", "study"))
@@ -216,7 +222,7 @@ def _report(worth: HomeStep) -> HomeStep:
 
 
 def further() -> Sequence[FurtherMeasurement]:
-    """Return the further measurements, first those that have a reason."""
+    """Return the further measurements; those with a reason come first."""
     rows = [
         FurtherMeasurement(name="label", reason=_labels_may_help_more()),
         FurtherMeasurement(name="similarity", reason=_many_sources()),

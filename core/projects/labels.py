@@ -1,4 +1,4 @@
-"""Names, tags, notes and flags that a user gives to runs, and the table of runs that shows them.
+"""Labels that users give to runs (name, tags, note, flags), and the rows of the table of runs.
 
 A label is a separate file in the run's folder, so that it changes neither the manifest nor the run key:
 
@@ -19,12 +19,15 @@ from core.selection import choice
 from core.shown import shown
 
 FILE = "label.json"
-LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000  # characters of a name or a tag; tags; characters of a note
+LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000  # limits: characters of a name or tag; tags; characters of a note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """Label of a run. name: replaces the run's title, unless it is "". archived: True leaves the run out of lists."""
+    """Label of a run. name: replaces the run's title, unless it is "". pinned: True to show the run at the top.
+
+    archived: True to leave the run out of lists.
+    """
 
     name: str = ""
     tags: tuple[str, ...] = ()
@@ -60,7 +63,7 @@ def write(run: Run, label: Label) -> None:
 
 
 def label(*, name: str = "", tags: tuple[str, ...] = (), note: str = "", **flags: bool) -> Label:
-    """Return a valid label: name and tags on one line, no repeated tags, every text cut to its maximum length."""
+    """Return a valid label. Name and tags have no line breaks, no tag is repeated, and long texts are cut."""
     lines = dict.fromkeys(_line(tag) for tag in tags)
     return Label(
         name=_line(name),
@@ -80,7 +83,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """Row of the table of runs. part: True if another run started this one. size: bytes of the run's folder."""
+    """Row of the table of runs. seconds: time of all attempts. size: bytes of the folder. part: True for child runs."""
 
     run: Run
     label: Label
@@ -147,5 +150,5 @@ def size(run: Run) -> int:
 
 @kept_per_home(4_000)
 def _size(folder: Path, changed: int) -> int:
-    """Return the bytes of a run's folder. changed: time of the last event, only a key of the cache."""
+    """Return the bytes of a run's folder. changed: time of the last event; it only serves as a key of the cache."""
     return bytes_in(folder)

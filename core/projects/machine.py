@@ -24,7 +24,7 @@ from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
 from core.runs.where import LOCAL, MIXED, ON, checked
 
-FRESH = 5.0  # seconds to cache a card's free memory, because without NVIDIA's library each query starts a process
+FRESH = 5.0  # seconds to cache a GPU's free memory; without NVIDIA's library, each query starts a process
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -42,7 +42,7 @@ def doctor() -> dict[str, object]:
 
 
 def memory() -> tuple[float, float]:
-    """Return (free, total) bytes of memory of the card that training would use; without a card, of the machine."""
+    """Return (free, total) bytes of memory of the GPU that training would use; without a GPU, of the machine."""
     if (used := card()) and (load := _load(used, int(monotonic() / FRESH))):
         return float(load.free), float(load.total)
     ram = psutil.virtual_memory()
@@ -55,19 +55,19 @@ def device() -> str:
 
 
 def card() -> Card | None:
-    """Return the first card that training may use; None if training would use the processor."""
+    """Return the first GPU that training may use; None if training would use the processor."""
     return next(iter(cards.usable()), None)
 
 
 def compute_on(where: str | None) -> None:
-    """Let this process and its workers compute at the place that `--on` names. Errors: ConfigError."""
+    """Set the place where this process and its workers compute. where: value of `--on`. Errors: ConfigError."""
     if where:
         os.environ[ON] = where
     checked()
 
 
 def allow_mixed(wanted: bool) -> None:
-    """If `wanted`, accept workers whose results differ from the first worker's results in the last digits."""
+    """If `wanted`, accept workers although their results differ from the first worker's results in the last digits."""
     if wanted:
         os.environ[MIXED] = "1"
 
@@ -78,7 +78,7 @@ def _load(card: Card, moment: int) -> Load | None:
 
 
 def _device_of_torch() -> str:
-    """Describe the device that a run would use. If the run cannot use a card of this machine, give the reason."""
+    """Describe the device that a run would use. If the run cannot use a GPU of this machine, give the reason."""
     command, environment = [sys.executable, "-m", "core.models.devices"], dict(os.environ)
     if usable := cards.usable():  # show torch the same cards that a run would see
         environment[cards.VISIBLE] = ",".join(card.uuid for card in usable)
@@ -112,14 +112,14 @@ class Cluster:
 
     @property
     def bad(self) -> bool:
-        """Return True if Winnow would refuse to compute on this cluster."""
+        """True if Winnow would refuse to compute on this cluster."""
         kinds = {machine.computer for machine in self.machines}
         refused = any(machine.differs or not machine.answers for machine in self.machines)
         return refused or len(kinds) > 1 or not all(machine.guarded for machine in self.machines)
 
     @property
     def bytes(self) -> str:
-        """Describe whether runs on the cluster would give the same bytes as on this machine."""
+        """Sentence that says if runs on the cluster would give the same bytes as on this machine."""
         if silent := [machine.name for machine in self.machines if not machine.answers]:
             return f"not known: no answer from {', '.join(silent)}."
         if others := [
@@ -133,7 +133,7 @@ class Cluster:
 
     @property
     def privacy(self) -> list[str]:
-        """Describe which data would leave this machine, and what protects them."""
+        """Sentences on the data that would leave this machine, and on their protection."""
         if self.on == "ray":
             return [
                 "Nothing leaves this machine. While a run lasts, Ray's ports are open on it, behind a token of the run."
@@ -153,7 +153,7 @@ class Cluster:
 
     @property
     def home(self) -> str:
-        """Describe which machines see the home folder, and so can run steps of an experiment."""
+        """Sentence that names the machines that cannot read the home, and so run no steps of an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
             return "on this machine."
         blind = [machine.name for machine in self.machines if not machine.sees_home]
@@ -171,7 +171,7 @@ class Cluster:
 
     @property
     def lines(self) -> list[str]:
-        """Return the cluster as lines of text."""
+        """The description of the cluster as lines of text."""
         rows = [
             f"{machine.name:<24} {machine.cores:>4} cores {machine.cards:>3} GPUs  "
             f"{machine.computer if machine.answers else 'does not answer'}"

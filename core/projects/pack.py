@@ -4,8 +4,8 @@ winnow.json      the list: {"format": "winnow-project", "version": 1, "winnow": 
                  "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
 corpora/..., runs/..., roles.json, cover.json, labelling.json
 
-The zip has no pickles, folders or links, and no files of the processes that worked on runs. Entries are sorted by name,
-the list is last, and no entry has a date, so that the same project always gives the same bytes.
+The zip has no pickles, folders or links, and no files that only a worker needs (locks, checkpoints). Entries are sorted
+by name, the list is last, and all entries have the same date, so that equal projects give equal bytes.
 """
 
 import hashlib
@@ -26,7 +26,8 @@ from core.runs.store import RunStore
 
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
-# Names in a run's folder. Checkpoints have pickles, and where.json names a cluster that a resumed run would use again.
+# Names in a run's folder that are not exported. Checkpoints contain pickles. `where.json` names a cluster, which a
+# resumed run would use again.
 OF_THE_PROCESS = ("lock", "cancel", "rank-error", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 _STORED = (".npy", ".parquet", ".safetensors")  # stored uncompressed, because they hardly shrink
@@ -37,7 +38,10 @@ Named = tuple[str, Path]  # (name in the zip, path)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A file in the list. size: bytes. changed: nanoseconds since 1970; lists of corpora are sorted by it."""
+    """A file in the list. size: bytes. changed: time of the last change, in nanoseconds since 1970.
+
+    Lists of corpora are sorted by `changed`.
+    """
 
     size: int
     sha256: str
@@ -50,7 +54,7 @@ def is_pickle(name: str) -> bool:
 
 
 def is_of_the_process(name: str) -> bool:
-    """Return True for files that only the process working on a run needs (lock, checkpoints ...)."""
+    """Return True for a file that only the worker of a run needs (lock, checkpoint ...). name: path in the project."""
     room, *within = name.casefold().split("/")
     return room == "runs" and within[1:2] in [[each] for each in OF_THE_PROCESS]
 
@@ -59,8 +63,9 @@ def is_of_the_process(name: str) -> bool:
 class Packed:
     """Summary of a packed project.
 
-    left_models, left_vectors: number of models and of embedded corpora that were left out. left_bytes: size of these
-    models and vectors. left_runs: ids of active runs, which were left out too.
+    size: bytes of the file. files: number of files in it. left_models, left_vectors: number of models, and of corpora
+    with sentence vectors, that were left out. left_bytes: size of these models and vectors. left_runs: ids of active
+    runs, which were left out too.
     """
 
     file: Path
@@ -75,7 +80,7 @@ class Packed:
 def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
     """Write the corpora, runs and selections of a project to `target`.
 
-    weights: include models and sentence vectors. Without them, a run that needs a model or vectors computes them again.
+    weights: True to include models and sentence vectors. Otherwise, a run that needs them computes them again.
     Errors: ProjectError if `target` is in the project's folder.
     """
     target = target.absolute()
@@ -103,7 +108,7 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
 
 
 def weights_of(project: Project) -> tuple[int, int]:
-    """Return the number of models and embedded corpora in a project, and their size in bytes."""
+    """Return the number of models and of corpora with sentence vectors, and the size of all of them in bytes."""
     _, left = _files(project.folder, ())
     return len(_runs(left)), sum(path.stat().st_size for _, path in left)
 
@@ -123,7 +128,7 @@ def _embeds(run: str) -> bool:
 
 
 def _still(folder: Path) -> AbstractContextManager[None]:
-    """Lock a project's runs, so that no run is removed during the `with` block."""
+    """Return a lock on a project's runs. No run can be removed during its `with` block."""
     return RunStore(folder).critical() if (folder / "runs").is_dir() else nullcontext()
 
 
@@ -134,7 +139,7 @@ def _active(folder: Path) -> tuple[str, ...]:
 
 
 def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Named]]:
-    """Return the files to pack, and the files of models and vectors that can be computed again."""
+    """Return two lists: the files to pack, and the files of models and vectors, which can be computed again."""
     files, again = list[Named](), list[Named]()
     for name, path in _all(folder):
         _, _, within = name.partition("/")
@@ -148,7 +153,7 @@ def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Nam
 
 
 def _all(folder: Path) -> Iterator[Named]:
-    """Yield the project's files sorted by name, without links and hidden drafts."""
+    """Yield (name, path) of the project's files, sorted by name, without links and hidden files (drafts)."""
     paths = [path for name in KEPT for path in (folder / name, *(folder / name).rglob("*"))]
     named = ((path.relative_to(folder).as_posix(), path) for path in paths if path.is_file() and not path.is_symlink())
     yield from sorted((name, path) for name, path in named if not any(part[0] == "." for part in name.split("/")))
@@ -166,7 +171,7 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Entry:
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:
-    # Times of change are in the list, in nanoseconds, because a zip has a resolution of two seconds.
+    # The list has the times of change in nanoseconds, because a zip stores them in steps of two seconds.
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
     info.external_attr = 0o600 << 16

@@ -17,7 +17,7 @@ def expert() -> bool:
 
 
 def set_expert(shown: bool) -> None:
-    """Store whether pages show fields for experts."""
+    """Store the preference of `expert`."""
     _keep(expert=shown)
 
 
@@ -28,7 +28,7 @@ def last_project() -> str:
 
 
 def set_last_project(slug: str) -> None:
-    """Store which project is shown. Disk errors are ignored."""
+    """Store the slug of the project that is shown. Disk errors are ignored."""
     if slug != last_project():
         with suppress(OSError):  # pages must work on a full disk, too
             _keep(project=slug)

@@ -34,7 +34,8 @@ STREAMLIT = {
 class Check:
     """Result of a check.
 
-    verdict: "look" if a person must judge the result, "bad" if the result breaks a promise of SECURITY.md.
+    verdict: "ok"; "look" if a person must judge the result; "bad" if the result breaks a promise of SECURITY.md. says:
+    the result as a sentence.
     """
 
     name: str
@@ -68,7 +69,7 @@ def _door() -> Finding:
 
 
 def _sees_who_connects() -> bool:
-    """Return True if this system shows which account connects. Tests it with a connection to this process."""
+    """Return True if this system shows which account connects. It is tested with a connection to this process."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return door.sees_owner(server.getsockname())
 
@@ -89,7 +90,7 @@ def _owner() -> Finding:
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield all files and folders of the home, and the home itself first. Links are left out."""
+    """Yield (path, status) of the home and of all files and folders in it. Links are left out."""
     if not machine_home().is_dir():
         return
     for path in (machine_home(), *machine_home().rglob("*")):
@@ -154,7 +155,8 @@ def _streamlit() -> Finding:
 def _settings() -> Mapping[str, object]:
     """Return Streamlit's settings as {"section.name": value}.
 
-    The environment overrides the config.toml of this folder, which overrides that of the account.
+    Environment variables override the config.toml in Winnow's folder. This file overrides the config.toml of the
+    account.
     """
     settings = dict[str, object]()
     for folder in (Path.home(), ROOT):
@@ -202,14 +204,14 @@ def encrypted(path: Path) -> bool | None:
     """
     with suppress(OSError):
         number = os.stat(path).st_dev
-        if os.major(number) == 0:  # the file system has no disk, or may have several (btrfs)
+        if os.major(number) == 0:  # the file system is on no disk, or may be on several disks (btrfs)
             number = _mounted(path)
         return _is_encrypted(BLOCK / f"{os.major(number)}:{os.minor(number)}")
     return None
 
 
 def open_swaps() -> list[str] | None:
-    """Return swap devices and files that are not encrypted; None if unknown."""
+    """Return the paths of swap devices and files that are not encrypted; None if unknown."""
     if not psutil.swap_memory().total:
         return []
     try:
@@ -220,7 +222,7 @@ def open_swaps() -> list[str] | None:
 
 
 def _keeps_secret(swap: Path, kind: str) -> bool:
-    if swap.name.startswith("zram"):  # compressed memory
+    if swap.name.startswith("zram"):  # zram swaps into compressed memory, not onto a disk
         return True
     if kind == "file":
         return encrypted(swap) is True
@@ -239,7 +241,7 @@ def _mounted(path: Path) -> int:
 
 
 def _is_encrypted(device: Path) -> bool | None:
-    """Return True if a device in /sys/dev/block, or every device that it is built on, is encrypted."""
+    """Return True if a device in /sys/dev/block, or every device that it is built on, is encrypted; None if unknown."""
     if not device.exists():
         return None
     with suppress(OSError):

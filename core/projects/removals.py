@@ -45,8 +45,8 @@ class Usage:
 
     Only top-level runs are listed, newest first. If a child run uses the corpus, its top-level run is listed.
 
-    active: running or queued runs, which would fail without the corpus. ended: runs that stay readable without it, but
-    cannot be run again. derived: corpora made from it, directly or through other corpora, newest first.
+    active: running or queued runs, which would fail without the corpus. ended: runs that stay readable without the
+    corpus, but cannot be run again. derived: corpora made from this corpus, directly or indirectly, newest first.
     """
 
     corpus: Corpus
@@ -56,7 +56,7 @@ class Usage:
 
     @property
     def in_words(self) -> str:
-        """Describe the effect of a removal on ended runs: "2 selections, 1 training: they stay ..."; "" without any."""
+        """Effect of removing the corpus on ended runs: "2 selections, 1 training: they stay ..."; "" without them."""
         if not self.ended:
             return ""
         it = "it stays" if len(self.ended) == 1 else "they stay"
@@ -71,10 +71,10 @@ def counts_in_words(runs: Iterable[Run]) -> list[str]:
 
 
 def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
-    """Find the runs and corpora that need `corpus` now.
+    """Find the runs and corpora that need `corpus`.
 
     An active run may also need corpora that were made from its input, for example a selected corpus that it would
-    reuse. For a derived corpus, active runs that use its source are therefore included.
+    reuse. If `corpus` was made from another corpus, active runs that use that other corpus are therefore included.
     """
     corpora = {sealed.fingerprint: sealed for sealed in library.list()}
     runs = {run.id: run for run in store.list()}
@@ -127,9 +127,10 @@ def runs_with_roles(
 ) -> list[Run]:
     """Return the runs that used the corpora with the given roles, or corpora made from them.
 
-    roles: {role: fingerprint}; without roles, return all runs. If inputs of a run are named after roles (`train`,
-    `test.0`), each must be the corpus with its role. If none is, the run must use any of the corpora. A run without
-    inputs is always returned. unread: returns the roles that a run has as input but does not use; they are ignored.
+    roles: {role: fingerprint}; without roles, return all runs. Some inputs of a run are named after roles (`train`,
+    `test.0`). Each such input must be the corpus with this role, or made from it. If a run has no such input, any of
+    its inputs must be one of the corpora, or made from one. A run without inputs is always returned.
+    unread: function that returns the roles of inputs that a run does not use; these inputs are ignored.
     """
     corpora = {corpus.fingerprint: corpus for corpus in library.list()}
     return [run for run in runs if _has_roles(run, roles, corpora, unread(run))]
@@ -149,10 +150,10 @@ def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Corpora, runs and exports to remove. Dependents come after the corpora and runs that they depend on.
+    """Corpora, runs and exports to remove. Each corpus or run comes after those that it depends on.
 
-    active: running or queued runs that need any of these corpora and runs; they block the removal. exports: files in
-    the home.
+    active: running or queued runs that need any of these corpora and runs; they block the removal. exports: paths of
+    exported files and folders in the home.
     """
 
     corpora: tuple[Corpus, ...]
@@ -162,7 +163,7 @@ class Removal:
 
     @property
     def in_words(self) -> str:
-        """Count everything to remove, in words: "2 corpora, 1 selection, 3 child runs"."""
+        """Number of corpora, runs and exports to remove: "2 corpora, 1 selection, 3 child runs"."""
         here = {run.id for run in self.runs}
         parts = [run for run in self.runs if run.manifest.parent in here]
         listed = [_number(len(self.corpora), "corpus", "corpora")] if self.corpora else []
@@ -182,7 +183,7 @@ def _everything(mark: str, library: Library, store: RunStore) -> Removal:
     """Return the corpus or run `mark` (a fingerprint or an id) and everything that depends on it.
 
     A corpus or run depends on all corpora and runs that are named in its description, options or result. Child runs are
-    included if no other run needs them. An export has the id of its run in its file name.
+    included if no other run needs them. Exports are found by the id of their run, which is in their file name.
     """
     corpora, runs = {corpus.fingerprint: corpus for corpus in library.list()}, {run.id: run for run in store.list()}
     named = {mark: _named(corpus.path / ABOUT) for mark, corpus in corpora.items()}
@@ -202,7 +203,7 @@ def _everything(mark: str, library: Library, store: RunStore) -> Removal:
 
 
 def _alone(run: Run, store: RunStore) -> list[Run]:
-    """Return a run and its child runs that no other run needs."""
+    """Return a run, followed by those of its child runs that no other run needs."""
     runs = {other.id: other for other in store.list()}
     named = {name: _needed(other) for name, other in runs.items()}
     return [run, *(runs[name] for name in _own_parts({run.id}, runs, named))]
@@ -220,7 +221,10 @@ def _named(file: Path) -> set[str]:
 
 
 def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> list[str]:
-    """Return the child runs of `going`, direct and indirect, except those that a remaining run needs."""
+    """Return the ids of child runs of `going`, direct and indirect, except those that a remaining run needs.
+
+    going: ids to remove. named: {id: the ids and fingerprints that it depends on}.
+    """
     parts = _begun_for(going, runs, named)
     while parts:
         stays = [name for name in runs if name not in going and name not in parts]
@@ -232,7 +236,10 @@ def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> set[str]:
-    """Return the child runs of `going` at any depth, and the runs that they reuse if these lost their parent run."""
+    """Return the ids of child runs of `going` at any depth, and of the orphaned runs that they reuse.
+
+    A run is orphaned if its parent run was removed.
+    """
     parts, size = set[str](), -1
     while len(parts) > size:
         size, users = len(parts), [name for name in runs if name in going or name in parts]
@@ -243,7 +250,7 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
-    """Return True for a finished import or split that an `intake` run started, because its corpora stay."""
+    """Return True for a finished import or split that an `intake` run started. Its corpora are kept, and so is it."""
     begun_by = runs.get(run.manifest.parent or "")
     return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
 
@@ -271,10 +278,10 @@ def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
 
 
 def removal(reference: str) -> Removal:
-    """Return everything that is deleted if a corpus (name or fingerprint) or a run (id) is removed.
+    """Return everything that would be deleted with a corpus or a run.
 
-    reference: may also be the whole fingerprint of a corpus that was removed before. Errors: CorpusError or RunError if
-    it is unknown.
+    reference: name or fingerprint of a corpus, or id of a run; also the full fingerprint of a corpus that was removed
+    before. Errors: CorpusError or RunError if it is unknown.
     """
     return _everything(_mark(reference), library(), store())
 
@@ -340,7 +347,7 @@ def remove_run(run_id: str) -> None:
 def sweep() -> None:
     """Delete uploads and typed texts that were not used for a day, in every project.
 
-    If a process was killed while it cancelled a run, finish the cancellation.
+    Also finish the cancellation of a run if the process that cancelled it was killed.
     """
     for project in projects.listed(given_home()):
         with within(project.slug):

@@ -1,4 +1,4 @@
-"""Compare runs: list the options that differ, and write curves as a table."""
+"""Compare runs: list the options that differ, and write their training curves as a table."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ class Difference:
 
 
 def differences(run_ids: Sequence[str]) -> list[Difference]:
-    """Return all options, also nested ones, that differ between runs of any kind. Errors: RunError."""
+    """Return all options, also nested ones, that differ between these runs of any kind. Errors: RunError."""
     runs = [store().get(run_id) for run_id in run_ids]
     by_run = [dict(_flat(run.manifest.config)) for run in runs]
     # Ignore `weights`, the hash of the encoder's files. Runs add it for their key; users do not set it.
@@ -44,7 +44,7 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
 
 
 def chosen(run_id: str) -> dict[str, str]:
-    """Return the options of a run that differ from their default, also nested ones, in words. Errors: RunError."""
+    """Return {option: value}, in words, for all options of a run that differ from their default. Errors: RunError."""
     run = store().get(run_id)
     kind = KINDS.get(run.manifest.kind)
     usual = {name: field.default for name, field in kind.config.model_fields.items()} if kind else {}
@@ -61,7 +61,7 @@ def chosen(run_id: str) -> dict[str, str]:
 
 
 def _listed(default: object) -> object:
-    """Return a default value as a manifest stores it, with a list for a tuple."""
+    """Return a default value as a manifest stores it: a tuple becomes a list."""
     return list(default) if isinstance(default, tuple) else default
 
 

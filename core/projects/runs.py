@@ -30,7 +30,7 @@ from core.shown import brief
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
-    """Return the runs of the given kinds and state, newest first. Without kinds or state, do not filter by them."""
+    """Return the runs of the given kinds and state, newest first. No kinds means all kinds; None means all states."""
     return store().list(*kinds, state=state)
 
 
@@ -40,13 +40,13 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """Return the candidates that used the corpora in use now, in their current roles; see `runs_with_roles`."""
+    """Return the candidates that used the corpora that have roles now, each in its role; see `runs_with_roles`."""
     return runs_with_roles(candidates, roles(), library(), _unread)
 
 
 def _unread(run: Run) -> tuple[str, ...]:
     """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
-    if run.manifest.kind == "queue":  # its sentences only stay out of the queue
+    if run.manifest.kind == "queue":  # a queue only leaves out the sentences of the training set
         return ("train",)
     strategy = STRATEGIES.get(str(run.manifest.config.get("strategy"))) if run.manifest.kind == "select" else None
     return ("train",) if strategy and Role.LABELLED not in strategy.needs else ()
@@ -73,7 +73,7 @@ def state(run_id: str) -> RunState:
 
 
 def held_by_another(run_id: str) -> str:
-    """Describe the worker of a run if it belongs to another account or machine; else return ""."""
+    """Describe the worker of a run that belongs to another account or machine; "" for any other run."""
     worker = store().get(run_id).worker()
     return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
 
@@ -103,7 +103,10 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def recipients() -> list[str]:
-    """Return the clusters (values of `--on`) and hosts of language models to which running runs send sentences."""
+    """Return the clusters and hosts of language models to which active runs send sentences, sorted.
+
+    A cluster is given as the value of `--on`.
+    """
     on = (Where.read(run.path).on for run in at_work())
     hosts = {run.manifest.config.get("allow_host") for run in listed(*ASKING) if run.state().active}
     return sorted({place for place in on if place.startswith("ray:")} | {host for host in hosts if host})
@@ -112,9 +115,9 @@ def recipients() -> list[str]:
 def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
     """Start a run in a new process and return its id. A finished run with the same key is reused.
 
-    on: place to compute, a value of `--on`; "" takes the place of this process. run_anyway: start although the data
-    check has red items, and note them in the run.
-    Errors: ConfigError, CorpusError for invalid options; ConfigError for a red item of the data check.
+    on: place to compute, a value of `--on`; "" takes the place of this process. run_anyway: True to start the run
+    although the data check has red items; the run notes them.
+    Errors: ConfigError or CorpusError for invalid options; ConfigError for a red item of the data check.
     """
     ready()
     where = replace(Where.asked(), on=checked(on))
@@ -134,7 +137,10 @@ def execute(
     *,
     run_anyway: bool = False,
 ) -> Run:
-    """Execute a run in this process. A finished run with the same key is reused. run_anyway, errors: see `start`."""
+    """Execute a run in this process and return it. A finished run with the same key is reused.
+
+    listener: function that is called with each event. run_anyway, errors: see `start`.
+    """
     ready()
     run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
@@ -145,7 +151,7 @@ def execute(
 
 
 def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of a run's data check, which the user overrides.
+    """Return the red items of the data check for a run with these options. The user overrides them by `run_anyway`.
 
     Errors: ConfigError for a red item, unless `run_anyway` is True or the run has already finished.
     """
@@ -154,13 +160,13 @@ def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = F
 
 
 def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
-    """Return the run with these options; create it if it does not exist. Errors: ConfigError for a red item."""
+    """Return the run with these options; create it if it does not exist. Errors: see `start`."""
     known = KINDS[kind]
     return register(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _note_start(run: Run) -> None:
-    """Log the start of a run. An import is not logged here, because it logs itself when its fingerprint is known."""
+    """Write the start of a run in the audit log. An import does so itself, when it knows the corpus's fingerprint."""
     if run.manifest.kind != "add":
         note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 
@@ -175,9 +181,10 @@ def cancel(run_id: str) -> None:
 def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
     """Resume a cancelled, interrupted or failed run.
 
-    on: place to compute, a value of `--on`; "" keeps the run's place. agreed: the user has agreed to `brought_options`.
-    Errors: CorpusError if one of its corpora is missing; ConfigError for an unknown place, for a download on an offline
-    machine, and for an imported run without agreement.
+    on: place to compute, a value of `--on`; "" keeps the run's place. agreed: True if the user has agreed to the result
+    of `brought_options`.
+    Errors: CorpusError if one of the run's corpora is missing; ConfigError for an unknown place, for a download on an
+    offline machine, and for an imported run without agreement.
     """
     run = store().get(run_id)
     with noted("resume", runs=[run_id]):
@@ -190,7 +197,7 @@ def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
 def brought_options(run_id: str) -> Mapping[str, object] | None:
     """Return the options of an unfinished run that was imported with a project; None for any other run.
 
-    Options with their default value are left out, and so are corpora.
+    Corpora, and options that have their default value, are left out.
     """
     run = store().get(run_id)
     if not run.brought_file.exists() or run.state().state == "succeeded":
@@ -219,7 +226,7 @@ def _in_words(value: object) -> str:
 
 
 def _settle_consent(run: Run, agreed: bool) -> None:
-    """Refuse an imported run without agreement. With agreement, treat it as a run of this project from now on."""
+    """Refuse to resume an imported run without agreement. With agreement, the run no longer counts as imported."""
     refuse_download(run.manifest.config)
     if (options := brought_options(run.id)) is None:
         return
@@ -232,13 +239,13 @@ def _settle_consent(run: Run, agreed: bool) -> None:
 
 
 def _send(run: Run, where: Where) -> None:
-    """Store the place where a run will compute."""
-    if not run.lock.held():  # if a process is working on the run, its place must not change
+    """Store the place where a run will compute, unless a process is working on the run."""
+    if not run.lock.held():
         where.keep(run.path)
 
 
 def _launch(run: Run) -> None:
-    """Start a run's worker. While it starts, none of its corpora can be removed."""
+    """Start a run's worker. A lock prevents the removal of its corpora while it starts."""
     config = KINDS[run.manifest.kind].config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
@@ -254,7 +261,7 @@ def stop(run_id: str) -> RunState:
 
 
 def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agreed: bool = False) -> dict[str, object]:
-    """Resume a run in this process and return its result. agreed, errors: see `resume`."""
+    """Resume a run in this process and return its result. listener: see `execute`. agreed, errors: see `resume`."""
     ready()
     run = store().get(run_id)
     if run.state().state != "succeeded":

@@ -2,8 +2,9 @@
 
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
-LoRA of rank r changes a matrix W of the encoder by a product of two matrices. The difference holds the two as `W.left`,
-shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are stored whole.
+LoRA of rank r adds the product of two small matrices to a matrix W of the encoder. The difference stores the two as
+`W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are stored
+whole.
 """
 
 import shutil
@@ -21,7 +22,7 @@ from core.training.saved_models import NAME
 SMALL, DIFFERENCE = "small", "difference.safetensors"
 _FACTORS = (".left", ".right")
 _MOST = 32  # largest rank of a difference
-_CLOSE = 1e-5  # largest error of a restored weight, far below what a prediction depends on
+_CLOSE = 1e-5  # largest error of a restored weight; predictions change only at much larger errors
 
 Tensors = dict[str, np.ndarray]
 
@@ -48,9 +49,9 @@ def shrink(run: Path) -> None:
 
 
 def restore(project: Path) -> None:
-    """Write the models of all runs in a project's folder that have `small`, and remove `small`.
+    """Restore the models of all runs in a project's folder that have a folder `small`, and remove these folders.
 
-    Errors: ModelError if the bundled encoder is not installed, or not the one that the difference was made with.
+    Errors: ModelError if the bundled encoder is not installed, or if the difference was made with another encoder.
     """
     for difference in sorted(project.glob(f"runs/*/{ARTIFACTS}/{SMALL}/{DIFFERENCE}")):
         with safe_open(difference, "numpy") as file:
@@ -68,7 +69,10 @@ def restore(project: Path) -> None:
 
 
 def _base(name: str, encoder: Tensors) -> np.ndarray | None:
-    """Return the encoder's tensor of a tagger's tensor, whose name has a prefix such as `bert.`; None without one."""
+    """Return the encoder's tensor for the tagger's tensor `name`, None if there is none.
+
+    The tagger's names have a prefix, such as `bert.`.
+    """
     return encoder.get(name.partition(".")[2])
 
 
@@ -78,7 +82,8 @@ def _factors(name: str, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     Errors: ModelError if r would be above _MOST.
     """
     if difference.ndim == 2:
-        # The products with a few random vectors span the columns of a low-rank matrix, so the SVD is of a small matrix.
+        # Products with a few random vectors span the column space of a low-rank matrix (randomised SVD). Only a small
+        # matrix then needs an SVD.
         seen = difference.astype(np.float64) @ np.random.default_rng(0).normal(size=(difference.shape[1], _MOST))
         basis = np.linalg.qr(seen)[0]
         u, s, v = np.linalg.svd(basis.T @ difference, full_matrices=False)

@@ -21,21 +21,21 @@ from core.shown import distinct, short
 
 
 def run_titles(listed: Iterable[Run], words: Callable[[Run], str] | None = None) -> dict[str, str]:
-    """Return {run id: distinct title}. words: function that returns a run's title; default `title`."""
+    """Return {run id: title}; all titles differ. words: function that returns a run's title; None for `title`."""
     found = list(listed)
     names = {run.id: (words or title)(run) for run in found}
     return distinct(names, {run.id: run.began.timestamp() for run in found})
 
 
 def selection_titles(listed: Iterable[Choice]) -> dict[str, str]:
-    """Return {id of a selection: distinct title}."""
+    """Return {id of a selection: title}; all titles differ."""
     found = list(listed)
     names = {choice.id: choices.title(choice) for choice in found}
     return distinct(names, {choice.id: choice.created for choice in found})
 
 
 def title(run: Run) -> str:
-    """Return the name that a user gave to a run, else a title with its action and corpora."""
+    """Return the name that a user gave to a run, else a title made from its kind and corpora."""
     with suppress(WinnowError):  # the run may have been removed since
         if name := labels.read(run).name:
             return name
@@ -62,8 +62,8 @@ def outcome(run: Run) -> str:
     return ""
 
 
-# Kinds whose outcome is computed now, because users may change the result after the run, or because its verdict is
-# computed on reading.
+# Kinds whose outcome is computed at each call, because users may change a selection after the run, and because the
+# verdict of an experiment is not stored in its result.
 _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
     "select": selections.kept,
     "experiment": results.finding,
@@ -72,27 +72,27 @@ _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
 
 
 def choice_title(choice_id: str) -> str:
-    """Return a selection's name, strategy and corpora in words. Errors: RunError; KeyError for a damaged manifest."""
+    """Return a selection's title: its name, strategy and corpora. Errors: RunError; KeyError for a damaged manifest."""
     choice = selections.at(choice_id)
     what = _selected({**runs.get(choice.run).manifest.config, "budget": choice.budget})
     return f"{choice.name}: Select {what}" if choice.name else f"Select {what}"
 
 
 def corpus_name(reference: str) -> str:
-    """Return the shortened name of a corpus; for a removed one, a phrase that says so."""
+    """Return the shortened name of a corpus, or a phrase if the corpus was removed. reference: its fingerprint."""
     return short(results.corpus_name(reference))
 
 
 def text_name(reference: str) -> str:
-    """Name a text to pre-train on: the strategy and budget of a selection, else the name of the corpus.
+    """Return a name for a text to pre-train on: strategy and budget of a selection, else the name of the corpus.
 
-    A copy of a corpus without held-out sentences gets the name of that corpus.
+    If the text is a copy of a corpus without its held-out sentences, return the name of that corpus.
     """
     with suppress(WinnowError, KeyError):
         corpus = library().find(reference)
         if corpus.name.endswith(LEARNABLE):
             return text_name(str(corpus.origin["from"]))
-        if "choice" not in corpus.origin:  # a saved selection has a name, and perhaps a budget of its own
+        if "choice" not in corpus.origin:  # a saved selection has a name, and may have another budget than its run
             config = runs.get(str(corpus.origin["run"])).manifest.config
             return f"{config['strategy']} {config['budget']}"
     return corpus_name(reference)

@@ -26,10 +26,10 @@ from core.runs.run import BROUGHT
 from core.runs.store import MANIFEST, RUN_FOLDERS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-# Limits: number of files; bytes of the list; bytes of the list per packed byte (its sha256 sums hardly shrink).
+# Limits: number of files; bytes of the list; bytes of the list per packed byte (sha256 sums can hardly be compressed).
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
 _RATIO, _SMALL = 100, 1 << 30  # reject a project that unpacks to over 100 times its size and over 1 GiB
-_SMALL_JSON = 1 << 20  # bytes; a larger JSON file that pages read as a whole must also respect the ratio
+_SMALL_JSON = 1 << 20  # bytes; a larger JSON file must also respect the ratio, because pages read it as a whole
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900
 _process = Isolated(__name__, "a project's file that does so was damaged or forged", _CHECK_SECONDS, spare=False)
@@ -39,7 +39,7 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
     """Make a project from a file that `pack` wrote.
 
-    label: name of the file in error messages. name: new name, "" for the packed name.
+    label: name of the file in error messages. root: home of all projects. name: new name; "" keeps the packed name.
     Errors: ProjectError if another project has the name, or if the file is damaged, forged or not from Winnow;
     ResourceError if the disk is too small. After an error, no project remains.
     """
@@ -51,7 +51,7 @@ def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
 
 
 def name_in(file: IO[bytes], label: str) -> str:
-    """Return the name of the project in a file. Errors: ProjectError."""
+    """Return the name of the project in a file. label: see `unpack`. Errors: ProjectError."""
     with _opened(file, label) as archive:
         return _read_list(archive, label)[0]["name"]
 
@@ -73,7 +73,7 @@ def _no_project(label: str, problem: str) -> ProjectError:
 
 
 def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
-    """Return a project's description and its list of files, after checking the list against the zip."""
+    """Return a project's description and its list of files. Errors: ProjectError if the list does not fit the zip."""
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if LIST not in names:
@@ -114,7 +114,10 @@ def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, En
 
 
 def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
-    """Raise ProjectError for an entry that leads outside, may run code, is not a plain file, or is not as listed."""
+    """Raise ProjectError for an entry whose path leads outside the project, or that is no plain file of a safe format.
+
+    Also raise it if the entry differs from the list, or is too large to be read as a whole.
+    """
     parts = info.filename.split("/")
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
     mode = info.external_attr >> 16
@@ -129,7 +132,7 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
 
 
 def _is_read_whole(name: str) -> bool:
-    """Return True for JSON files, and for JSON lines except artifacts, which are read line by line."""
+    """Return True for files that are read as a whole: JSON, and JSON lines except artifacts."""
     return name.endswith(".json") or (name.endswith(".jsonl") and name.split("/")[2:3] != [ARTIFACTS])
 
 
@@ -168,9 +171,10 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _restore_folders(draft: Path) -> None:
-    """Restore what the zip does not store: empty folders of runs, and the times of corpora, by which lists are sorted.
+    """Restore what the zip does not store: empty folders of runs, and the times of change of corpus folders.
 
-    Mark each run as imported. An unfinished imported run resumes only after a user has agreed to its options.
+    Lists of corpora are sorted by these times. Also mark each run as imported. An unfinished imported run can be
+    resumed only after a user has agreed to its options.
     """
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
         for part in RUN_FOLDERS:
@@ -182,9 +186,9 @@ def _restore_folders(draft: Path) -> None:
 
 
 def _withdraw_consent(draft: Path, label: str) -> None:
-    """Set `allow_download` to False in the options of every run.
+    """Set `allow_download` to False in the options of every run, because no user here has agreed to a download.
 
-    Pages start new runs with the options of an imported one, finished or not. No user here has agreed to a download.
+    Pages may start new runs with the options of an imported run, finished or not.
     Errors: ProjectError for options that are nested too deeply.
     """
     for manifest in (draft / "runs").glob(f"*/{MANIFEST}"):
@@ -233,6 +237,6 @@ def refuse_forged(folder: Path, label: str) -> None:
 
 
 def answer(paths: list[str]) -> None:
-    """Read tables; runs in the separate process."""
+    """Read tables to their end. Called in the separate process."""
     for path in paths:
         look_through(Path(path))

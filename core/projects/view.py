@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def _exporting(function: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
-    """Decorate a function that exports a project, its first argument: write one line in the audit log per call."""
+    """Decorate a function that exports the project in its first argument: each call is written in the audit log."""
 
     @wraps(function)
     def written_down(project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -53,7 +53,7 @@ def find(wanted: str) -> Project:
 
 
 def usual() -> Project:
-    """Return the default project, which is used if no project is named."""
+    """Return the default project, which is used if the user names no project."""
     return projects.usual(given_home())
 
 
@@ -64,7 +64,7 @@ def current() -> Project:
 
 
 def settle() -> None:
-    """Delete folders that a killed import or removal left behind. Called once, when the program starts."""
+    """Delete folders that a killed import or removal left behind. App and command line call this when they start."""
     for draft in (given_home() / PROJECTS).glob(".*-*"):
         if uploads.is_stale(draft):
             shutil.rmtree(draft, ignore_errors=True)
@@ -104,7 +104,8 @@ def remove(wanted: str) -> Project:
         # Check again under the locks, because a run may have started in the meantime.
         _refuse_active(project)
         with noted("remove", corpora=_corpora(project), runs=[run.id for run in store_of(project.folder).list()]):
-            # Rename the folder first, so that the project is removed at once. `settle` finishes a killed deletion.
+            # Rename the folder first, so that the project disappears at once. If this process is killed, `settle`
+            # deletes the rest.
             grave = project.folder.with_name(f".removed-{project.slug}")
             shutil.rmtree(grave, ignore_errors=True)
             project.folder.rename(grave)
@@ -147,7 +148,7 @@ def command(project: Project, *, weights: bool) -> str:
 
 
 def name_in(file: IO[bytes], label: str) -> str:
-    """Return a free name for the project in a file: its own, with a number if necessary. Errors: ProjectError."""
+    """Return the name of the project in a file, with a number if another project has it. Errors: ProjectError."""
     return projects.free_name(unpack.name_in(file, label), projects.made(given_home()))
 
 
@@ -162,7 +163,7 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
 
 
 def open_finished_sample() -> Project:
-    """Return the project of the sample that ships with finished runs and a tagger. Import it unless it is here already.
+    """Return the sample project that ships with finished runs and a tagger. Import it unless it exists already.
 
     Errors: ProjectError, ResourceError, RunBusy; ModelError if the bundled encoder is not installed.
     """
@@ -177,7 +178,7 @@ def open_finished_sample() -> Project:
 
 
 def open_sample(name: str) -> Project:
-    """Return the project of a sample set, with its corpora in their roles. Make it if it does not exist.
+    """Return the project of the sample set `name`, with its corpora in their roles. Make it if it does not exist.
 
     Errors: ProjectError, RunBusy.
     """
@@ -196,7 +197,7 @@ def _as_sample(project: Project) -> Project:
 
 
 def _keep_own() -> None:
-    """Make a project if the home has only samples, so that no sample becomes the default project."""
+    """Make an empty project if the home has only samples, so that no sample becomes the default project."""
     root = _root()
     with _changing(root):
         if all(project.sample for project in projects.made(root)):
@@ -204,7 +205,7 @@ def _keep_own() -> None:
 
 
 def at_work() -> Mapping[str, int]:
-    """Return {project name: number of active runs} for all other projects with active runs."""
+    """Return {project name: number of active runs} for each other project that has active runs."""
     here = home()
     others = [project for project in listed() if project.folder != here and (project.folder / "runs").is_dir()]
     counts = {project.name: len(_active(project)) for project in others}
@@ -246,7 +247,7 @@ def _changing(root: Path) -> Iterator[None]:
 
 
 def unreadable() -> Sequence[Path]:
-    """Return the files of this home that cannot be read. Lists leave out the objects that they describe."""
+    """Return the files of this project that cannot be read. Lists leave out the objects that these files describe."""
     roles_file = home() / roles.FILE
     spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]

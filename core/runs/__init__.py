@@ -2,7 +2,7 @@
 
 store = RunStore(home)
 run = store.create("select", config, inputs, seed=0, versions=versions, key=run_key(...))
-launch.start(run)            # in a new process; worker.execute(run, compute) works on it in this one
+launch.start(run)            # works on it in a new process; worker.execute(run, compute) does so in this process
 run.state(), run.events(offset), run.cancel(), run.result()
 """
 

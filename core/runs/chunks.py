@@ -1,7 +1,7 @@
-"""Computation in chunks. Each chunk is a file in the run's folder `chunks`; existing files are not computed again.
+"""Compute results in chunks. Each chunk is a file in the run's folder `chunks`; existing files are not computed again.
 
 A chunk's file has the same bytes on every machine, so a run can be resumed on another machine. Chunk files are deleted
-with the run, or earlier by the code that computed them.
+together with the run, or earlier by the code that computed them.
 """
 
 import json
@@ -22,17 +22,18 @@ from core.runs.where import Where
 
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
-About = Mapping[str, Any]  # description of the model of a `Work`
+About = Mapping[str, Any]  # facts about the model of a `Work`, see `Opened`
 PROBES = "*.probe"  # files in the folder `chunks`, see `Chunks.hold_to_first`
-PROBED = 64  # number of items that every worker computes first, to compare it with the other workers
+PROBED = 64  # number of items that every worker computes first, so that its results can be compared with the others'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """A `Work` with its model loaded.
 
-    compute: function from rows to an array; its bytes are the same on every call. ahead: preparation of rows that a
-    thread may do while earlier rows are computed. about: facts about the model, for `Work.read` and the run's result.
+    compute: function from rows to an array; the same rows always give the same bytes. ahead: function that prepares
+    rows; a thread may call it while earlier rows are computed. about: facts about the model, for `Work.read` and the
+    run's result.
     """
 
     compute: Callable[[Any, Reporter], Array]
@@ -40,13 +41,14 @@ class Opened:
     about: About = field(default_factory=dict)
 
     def array(self, rows: Any, report: Reporter) -> Array:
-        """Compute rows that were not prepared by `ahead`."""
+        """Return the array of rows that `ahead` has not prepared yet."""
         return self.compute(self.ahead(rows) if self.ahead else rows, report)
 
 
 class Work(Protocol):
-    """A computation on every chunk. It can be pickled. `read` runs on the home's machine, other methods on any machine.
+    """A computation that is done for every chunk. It can be pickled.
 
+    `read` is called on the machine that holds the home, the other methods on the machine that computes.
     stage: name of the stage to report. card: True if a GPU makes it faster.
     """
 
@@ -57,7 +59,7 @@ class Work(Protocol):
     def card(self) -> bool: ...
 
     def read(self, start: int, stop: int, about: About) -> Any:
-        """Return the rows of these items, in a form that can be pickled. about: `Opened.about`."""
+        """Return the rows of items `start` to `stop`, in a form that can be pickled. about: `Opened.about`."""
 
     def open(self, report: Reporter) -> Opened:
         """Load the model. Called once per process, on the machine that computes."""
@@ -78,7 +80,7 @@ class Part:
 
 
 class Chunks:
-    """Files such as `<name>-000012.npy`, one for every `size` of `n` items.
+    """Chunk files such as `<name>-000012.npy`, each with the results of `size` of the `n` items.
 
     paths: all files in order. missing: numbers of the chunks that are not computed yet.
     """
@@ -107,14 +109,15 @@ class Chunks:
 
     @property
     def probed(self) -> tuple[int, int]:
-        """Start and stop of the first items, which every worker computes so that its numbers can be compared."""
+        """Start and stop of the first items, which every worker computes so that its results can be compared."""
         return 0, min(PROBED, self.bounds(0)[1])
 
     def hold_to_first(self, node: str, array: Array) -> None:
-        """Refuse a worker whose `array` of the `probed` items differs from that of the run's first worker.
+        """Refuse a worker if its `array` of the `probed` items differs from the array of the run's first worker.
 
-        Processors differ in the last digits: between AMX on and off, none of 192 vectors was equal. No other check
-        finds such differences. The first worker's digest is stored in a file. Errors: ResourceError without `--mixed`.
+        Results of different processors differ in the last digits: with AMX on and off, none of 192 vectors was equal.
+        No other check finds such differences. A file stores the first worker's digest. node: name of the worker's node.
+        Errors: ResourceError without `--mixed`.
         """
         if len(self.paths) < 2:
             return
@@ -131,13 +134,13 @@ class Chunks:
             )
 
     def begin(self) -> Part:
-        """Return the reporter of a chunk that starts now. Errors: Cancelled."""
+        """Return the reporter for the next chunk. Errors: Cancelled."""
         self.context.check()
         self.context.progress(self._done, self._n, self._unit)
         return Part(self.context, self._done, self._n, self._unit)
 
     def keep(self, i: int, array: Array) -> None:
-        """Write a missing chunk."""
+        """Write the array of the missing chunk `i` to its file."""
         save_array_atomic(self.paths[i], array)
         start, stop = self.bounds(i)
         self._done += stop - start
@@ -145,7 +148,10 @@ class Chunks:
 
 
 def refuse(context: RunContext, what: str, way_out: str) -> None:
-    """Refuse a worker whose results would have other bytes; with `--mixed`, only add a note. Errors: ResourceError."""
+    """Refuse a worker whose results would not be byte-identical; with `--mixed`, only add a note.
+
+    what, way_out: problem and remedy, for the message. Errors: ResourceError.
+    """
     if not Where.asked().mixed:
         raise ResourceError(f"{what}; {way_out}, or give --mixed.")
     context.note(f"{what}. --mixed allows it: this result is equal to about 4 digits, not to the byte.")
@@ -156,7 +162,7 @@ def chunked(
 ) -> list[Path]:
     """Compute the missing chunks in this process, and return all files in order.
 
-    compute: function from (start, stop, report) to the array of these items; its bytes are the same on every call.
+    compute: function from (start, stop, report) to the array of these items; it must always return the same bytes.
     """
     chunks = Chunks(context, n, size, name, unit=unit)
     for i in chunks.missing:

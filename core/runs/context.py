@@ -10,17 +10,17 @@ from core.reporter import Checkpoint, Reporter
 from core.runs.events import Data, Event, EventKind, EventLog
 from core.runs.run import Run
 
-PROGRESS_SECONDS = 0.5  # least time between two progress events
-CHECK_SECONDS = 0.2  # least time between two checks for a cancellation
+PROGRESS_SECONDS = 0.5  # minimum number of seconds between two progress events
+CHECK_SECONDS = 0.2  # minimum number of seconds between two checks for a cancellation
 
 Listener = Callable[[Event], None]
 
 
 class RunContext(Reporter):
-    """A `Reporter` of a run, for the process that holds its lock. Several threads may use it.
+    """The `Reporter` of a run, for the process that holds the run's lock. Several threads may use it.
 
-    listener: function that is called with each event, for a command in the foreground. parent: context of the run that
-    needs this run. Events of this run are relayed to the parent. Cancelling the parent cancels this run too.
+    listener: function that is called with each event, so that a command can show progress. parent: context of the run
+    that needs this run. It receives the events of this run. If the parent is cancelled, this run is cancelled too.
     """
 
     def __init__(
@@ -38,16 +38,16 @@ class RunContext(Reporter):
 
     @property
     def root(self) -> Run:
-        """The run that the user started: this run, or the run at the top if this is a child run."""
+        """The run that the user started: this run, or the topmost parent run if this is a child run."""
         return self._parent.root if self._parent else self.run
 
     @property
     def terminated(self) -> bool:
-        """Return True after SIGTERM, here or in the parent."""
+        """True if this run or its parent run received SIGTERM."""
         return self._terminated or (self._parent is not None and self._parent.terminated)
 
     def terminate(self) -> None:
-        """Handle SIGTERM: the next `check()` raises Cancelled, here and in the parent."""
+        """Handle SIGTERM: the next `check()` of this run and of its parent run raises Cancelled."""
         self._terminated = True
         if self._parent:
             self._parent.terminate()
@@ -56,7 +56,7 @@ class RunContext(Reporter):
         self.emit("stage", {"name": name})
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
-        """Report that part `number` of `of` begins. Parts of child runs are not relayed.
+        """Report that part `number` of `of` begins. The parts of child runs are not relayed to their parent.
 
         left: estimated seconds of this part and all later parts. after: estimated seconds of the later parts alone.
         None: unknown.
@@ -77,7 +77,7 @@ class RunContext(Reporter):
         self.emit("note", {"text": text, "passing": True} if passing else {"text": text})
 
     def child(self, run: Run) -> None:
-        """Report that this run needs the result of `run`, which this run or another run started."""
+        """Report that this run needs the result of `run`. Another run may have started `run`."""
         self.emit("child", {"run": run.id})
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -114,7 +114,7 @@ class RunContext(Reporter):
             self.emit("device", {"text": device, "machine": machine})
 
     def emit(self, kind: EventKind, data: Data) -> None:
-        """Append an event. Progress that was held back is written first. Errors: OSError if the disk is full."""
+        """Append an event, and before it any progress that is not written yet. Errors: OSError if the disk is full."""
         with self._guard:
             if self._pending is not None and kind != "progress":
                 pending, self._pending = self._pending, None
@@ -155,7 +155,7 @@ class Parts:
     """Report the parts of a run one by one. The seconds left are estimated from the parts that have ended.
 
     sizes: amount of work of each part, in any unit. judged: number of parts that must have ended in this attempt before
-    the time of the other parts is estimated.
+    the remaining time is estimated.
     """
 
     def __init__(self, context: RunContext, sizes: Sequence[float], *, judged: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Read the metrics of a run as curves, and the runs that it needs."""
+"""Read the metrics of a run as curves, and the ids of the runs that it needs."""
 
 import threading
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from core.runs.run import Run
 
 
 class MetricName(NamedTuple):
-    """A metric's name in its parts. `dev_f1/PER@1` is the metric `dev_f1` of the entity type PER and seed 1.
+    """The parts of a metric's name. `dev_f1/PER@1` is the metric `dev_f1` for entity type PER and seed 1.
 
     type: entity type, which may contain `/` and `@`; "" for all types. seed: None if the run trains only one seed.
     """

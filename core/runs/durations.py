@@ -1,8 +1,8 @@
-"""Compute the seconds that runs took, by kind, from their events.
+"""Compute from events how many seconds runs took, by kind of run.
 
 A run's own time is the time of its attempts, minus the time it waited for other runs, minus the time of its child runs.
-The cost of a variant is the sum of the own times of all runs that it needs, including runs shared with other variants.
-The sum over variants is therefore more than the experiment took. `by_kind` counts each run once.
+The cost of a variant is the sum of the own times of all runs that it needs. Some of these runs are shared with other
+variants, so the costs of all variants add up to more than the experiment took. `by_kind` counts each run once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -43,8 +43,9 @@ State = Literal["queued", "running", "interrupted"] | Ending
 
 EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
-JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports before a stage's end is estimated; the first batch is slow
-MOST = 1000  # limit for the notes and for the metrics in a state, because adding one copies all others
+# Estimate a stage's end only after so many seconds and progress reports, because the first batch is slow.
+JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3
+MOST = 1000  # maximum number of notes, and of metrics, in a state; adding one copies all the others
 OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without an error message (killed, or out of memory). See worker.log, or resume the run."
 
@@ -120,14 +121,14 @@ class Part:
 class RunState:
     """State of a run, as a page shows it. It is computed from the events and never stored.
 
-    part: current part, if the parts are known from the start; a part may have several stages.
+    part: current part; None if the run does not report parts. A part may have several stages.
     done, total, unit: progress of the current stage; total is None if unknown. rate: units per second.
     eta: estimated seconds until the stage ends; None before it can be estimated.
     started: start of the latest attempt. started, ended, updated: seconds since 1970.
     earlier: seconds that previous attempts took.
     permanent: True if the run failed because of its options, so that resuming cannot help.
     passing: notes that are dropped when the run is resumed. metrics: latest value of each metric.
-    waiting_for: id of the run that it waits for. child: id of the child run that it needed last.
+    waiting_for: id of the run that it waits for. child: id of the latest child run that it needed.
     result: size in bytes and CRC-32 of its result; None if not stored.
     device: description of the device in words. machine: name of the GPU or processor.
     cancelling: True if the run was asked to stop and is still running.
@@ -176,7 +177,7 @@ class RunState:
 
     @property
     def seconds(self) -> float:
-        """Seconds of work in all attempts. If the run is running, up to its last event."""
+        """Seconds of work in all attempts. For a running run, the latest attempt is counted up to its last event."""
         return self.earlier + ((self.ended or self.updated or 0.0) - self.started if self.started else 0.0)
 
     def elapsed(self, now: float) -> float:
@@ -194,7 +195,7 @@ class RunState:
 
     @property
     def out_of_memory(self) -> bool:
-        """True if the run failed because the device or machine ran out of memory. Smaller batches may help."""
+        """True if the run failed because the GPU or the machine ran out of memory. Smaller batches may help."""
         return self.state == "failed" and OUT_OF_MEMORY in (self.error or "")
 
 
@@ -210,7 +211,7 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """Return the state after one more event, from the log alone. An attempt counts as running until its last event."""
+    """Return the state after one more event, without checking processes: an attempt counts as running until it ends."""
     data = event.data
     match event.kind:
         case "started":
@@ -260,12 +261,12 @@ def _sum(data: Data) -> tuple[int, int] | None:
 
 
 def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | None, error: str | None) -> RunState:
-    """Return a copy of `state` that ends as `end`, for a run without a live process."""
+    """Return the state of a run that ended as `end` at `time`."""
     return replace(state, state=end, ended=time, error=error, eta=None, waiting_for=None)
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Correct a state that was computed from the log, using facts about live processes. Arguments: see `fold`."""
+    """Correct a state that was computed from the log, using facts about live processes; for the facts, see `fold`."""
     ended = state.state in ENDINGS
     # The new attempt has not written an event yet, so the log still ends with the previous attempt.
     if launching and (ended or not locked):
@@ -301,7 +302,10 @@ def _progress(state: RunState, event: Event) -> RunState:
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
-    """Return the events from byte `after` on, and the byte to continue from. An incomplete last line is not read."""
+    """Return the events after byte `after` of the log, and the byte to continue from.
+
+    An incomplete last line is not read.
+    """
     events = list[Event]()
 
     def take(event: Event | None) -> None:
@@ -312,9 +316,9 @@ def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
 
 
 def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
-    """Pass each event from byte `after` on to `take`, and return the byte to continue from.
+    """Pass each event after byte `after` of the log to `take`, and return the byte to continue from.
 
-    For a damaged line or sector, `take` is called with None; the rest of the log is still read.
+    For a damaged line or sector, `take` is called with None, and the rest of the log is still read.
     """
     try:
         file = path.open("rb")

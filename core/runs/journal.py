@@ -18,7 +18,7 @@ UNDO = "undo"  # the action that reverts the previous one
 
 
 class Dated(Protocol):
-    """An entry with its date. time: seconds since 1970. by: name of the account that wrote it."""
+    """An entry with its time (seconds since 1970) and, in `by`, the name of the account that wrote it."""
 
     @property
     def time(self) -> float: ...
@@ -29,15 +29,16 @@ class Dated(Protocol):
 
 @contextmanager
 def changing(home: Path) -> Iterator[None]:
-    """Lock the journals of a project while the block reads one and then changes it. Errors: RunBusy."""
+    """Lock the journals of a project for a block that reads a journal and then changes it. Errors: RunBusy."""
     with locked(home / "locks" / "journal.lock", patience=5):
         yield
 
 
 def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
-    """Check that the current entry `last` is the entry that the user saw. Errors: Overtaken if it is not.
+    """Check that the latest entry, `last`, is the entry that the user saw. Errors: Overtaken if it is not.
 
-    seen: time of the entry that the user saw; 0: the user saw none; None: do not check. what: start of the message.
+    seen: time of the entry that the user saw; 0 if the user saw no entry; None skips the check. what: name of the
+    object, for the message.
     """
     if seen is None or seen == (last.time if last else 0.0):
         return
@@ -51,7 +52,7 @@ def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
 
 
 def append(file: Path, **action: object) -> None:
-    """Append an action with the current time and account."""
+    """Append an action with the current time and the account of this process."""
     record = {**action, "by": account(), "time": round(time.time(), 3)}
     append_line(file, json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())
 
@@ -59,7 +60,7 @@ def append(file: Path, **action: object) -> None:
 def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry, ...]:
     """Return all entries that were not undone, oldest first. Incomplete and damaged lines are ignored.
 
-    parse: raises ValueError, TypeError or KeyError for a damaged entry.
+    parse: function from a JSON object to an entry; raises ValueError, TypeError or KeyError for a damaged one.
     """
     history: list[Entry] = []
     for line in _lines(file):
@@ -74,7 +75,7 @@ def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry
 
 
 def is_spoilt(file: Path, parse: Callable[[dict[str, object]], Entry]) -> bool:
-    """Return True if a complete line is damaged. A line that a killed writer left incomplete is not an error."""
+    """Return True if a complete line is damaged. An incomplete line, left by a killed writer, does not count."""
     try:
         return any(_parsed(line, parse) is None for line in _lines(file) if line[:1] != b"{" or line[-1:] == b"}")
     except OSError:  # for example a bad sector, or a folder of this name

@@ -18,12 +18,12 @@ from core.runs.where import Where
 
 GRACE = 12.0  # seconds from the cancellation to SIGKILL, so that the device is free within 15 seconds
 POLL = 0.25  # seconds between two checks of a cancelled run
-POLITE = 0.4  # share of the grace period before SIGTERM is sent; until then, `check()` should stop the run
+POLITE = 0.4  # share of the grace period until SIGTERM is sent; before that, the run should stop by `check()`
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 def start(run: Run, *, module: str = "core.work") -> None:
-    """Start or resume a run in a new process, which outlives this one: `python -m <module> work <run> --home <home>`.
+    """Start or resume a run in a new process: `python -m <module> work <run> --home <home>`. It outlives this process.
 
     Errors: RunBusy if the run is active, RunError if it has succeeded or no process can be started.
     """
@@ -43,7 +43,7 @@ def start(run: Run, *, module: str = "core.work") -> None:
 
 
 def tied(run: Run, environment: Mapping[str, str], *, module: str = "core.work") -> subprocess.Popen[bytes]:
-    """Spawn a worker in the session of this process. The worker ends when this process ends."""
+    """Start a worker in the session of this process, and return it. The worker ends when this process ends."""
     command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home), "--tied"]
     with run.log_file.open("ab") as log:
         return subprocess.Popen(
@@ -80,7 +80,10 @@ def _spawn(run: Run, module: str) -> None:
 
 
 def cancel(run: Run, grace: float = GRACE) -> bool:
-    """Cancel a run and return at once. Return False if it is not active. A thread kills it if it does not stop."""
+    """Cancel a run without waiting for it, and return True; False if it is not active.
+
+    A thread kills the worker if it does not stop within `grace` seconds.
+    """
     requested = run.cancel()
     if requested:
         see_to_end(run, grace)
@@ -118,7 +121,7 @@ def escalate_if_due(run: Run, grace: float = GRACE) -> None:
 
 
 def stop(run: Run, grace: float = GRACE) -> RunState:
-    """Cancel a run and wait until it ends, at most 5 seconds longer than `grace`."""
+    """Cancel a run, wait until it ends, but at most `grace` + 5 seconds, and return its state."""
     deadline = time.monotonic() + grace + 5
     run.cancel()
     while (state := run.state()).active and time.monotonic() < deadline:

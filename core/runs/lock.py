@@ -1,7 +1,7 @@
-"""Locks, which the system releases when their process dies, and the processes that hold locks.
+"""Lock files, and the processes that hold them. The operating system releases a lock when its process dies.
 
-An OS lock (`flock`) shows that a live process holds the file. The pid and create time in the file show which process.
-The create time is needed because another process may have the same pid later.
+A lock (`flock`) shows that a live process holds the file. The pid and create time in the file identify this process.
+The create time is needed because another process may get the same pid later.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from core.files import read_json
 from core.runs.events import LARGEST
 from core.shown import shown
 
-PATIENCE = 1.0  # seconds to wait for a lock; a process that only checks a lock holds it for microseconds
+PATIENCE = 1.0  # seconds to wait for a lock; a process that only checks the lock holds it for microseconds
 
 _descriptors: set[int] = set()
 
 
 def _let_go_after_fork() -> None:
-    """Close the locks in a forked process, such as a data loader, so that it does not hold them after its parent."""
+    """Close the lock files in a forked process, such as a data loader, so that only the parent holds the locks."""
     for descriptor in _descriptors:
         os.close(descriptor)
     _descriptors.clear()
@@ -42,8 +42,8 @@ os.register_at_fork(after_in_child=_let_go_after_fork)
 class Worker:
     """A process, identified by pid and create time.
 
-    created: create time, in seconds since 1970. run: id of the run that it works on. account, host: names of its
-    account and machine. A process on another machine cannot be checked from here.
+    created: time at which the process was created, in seconds since 1970. run: id of the run that it works on.
+    account, host: names of its account and machine. Methods cannot check a process on another machine.
     """
 
     pid: int
@@ -54,7 +54,7 @@ class Worker:
 
     @classmethod
     def of(cls, pid: int, run: str = "") -> "Worker | None":
-        """Return the process with this pid, or None."""
+        """Return the process with this pid; None if there is none. run: id of the run that it works on."""
         try:
             created = psutil.Process(pid).create_time()
         except psutil.Error:
@@ -80,12 +80,15 @@ class Worker:
     def same(self, pid: int, created: float) -> bool:
         """Return True if pid and create time belong to this process.
 
-        Create times may differ by a second, because they depend on the boot time, which clock corrections change.
+        Create times may differ by up to 2 seconds. They depend on the boot time, which clock corrections change.
         """
         return self.pid == pid and abs(self.created - created) < 2
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the process and its children. If it leads a session, signal its process group; else each process."""
+        """Send a signal to the process and its children, but never to the calling process.
+
+        If the process leads a session, signal its process group; else signal the processes one by one.
+        """
         process = self._process()
         if process is None or self.pid == os.getpid():
             return
@@ -156,7 +159,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Release the lock and empty its file, so that this process is not mistaken for the next holder."""
+        """Release the lock, and empty its file, so that the file does not name this process as the next holder."""
         if self._descriptor in _descriptors:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
@@ -164,7 +167,10 @@ class Lock:
         self._descriptor = None
 
     def holder(self) -> Worker | None:
-        """Return the worker that holds the lock. None if the lock is free, or is held only to start or remove a run."""
+        """Return the worker that holds the lock.
+
+        None if the lock is free, or if a process holds it only to start or remove a run.
+        """
         worker = self._name()
         return worker if worker and worker.run else None
 
@@ -174,7 +180,7 @@ class Lock:
         return worker.in_words if worker else ""
 
     def _name(self) -> Worker | None:
-        """Return the living process that holds the lock. A process of another machine counts as living."""
+        """Return the live process that holds the lock, or None. A process on another machine counts as live."""
         worker = Worker.read(self.path) if self.held() else None
         return worker if worker and (worker.elsewhere or worker.alive()) else None
 

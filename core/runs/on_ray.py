@@ -1,7 +1,7 @@
-"""Compute chunks and whole runs on the nodes of Ray: on the cores and cards of this machine, or of a cluster.
+"""Compute chunks and whole runs with Ray, on the cores and GPUs of this machine or of a cluster.
 
-Only chunk files and run folders hold results. The chunks of a lost worker are given to another worker, so no run waits
-for a machine that hangs.
+Workers keep no results; these are only in chunk files and run folders. If a worker is lost or hangs, another worker
+computes its chunks.
 """
 
 import os
@@ -27,21 +27,24 @@ from core.runs.where import LOCAL, MIXED, ON
 from core.runs.worker import log_traceback
 from core.shown import count
 
-LOSSES = 4  # workers that may die on one chunk or run, or before any worker has started, until the run fails
-_AHEAD = 2  # chunks per worker, so that the next chunk is already there when the worker has finished one
+LOSSES = 4  # The run fails after this many workers died on one chunk or child run, or before any worker had started.
+_AHEAD = 2  # chunks sent to a worker at once, so that it need not wait for the next chunk when it has finished one
 _LOOK = 0.2  # seconds between two checks for a cancellation
 _COUNT = 2.0  # seconds between two checks for new and lost nodes
-_PATIENCE = 30.0  # seconds without a worker before the run notes that it waits
-_GRACE = 5.0  # seconds that runs have to write a checkpoint after a cancellation
+_PATIENCE = 30.0  # seconds without a worker after which a note says that the run waits
+_GRACE = 5.0  # seconds that a cancelled run has to write a checkpoint
 _THREADS = "OMP_NUM_THREADS"
 _PASSED_ON = (MIXED, "WINNOW_CONFINED", "WINNOW_DATA_DIRS", _THREADS)
 
 
 class _Nodes:
-    """The nodes of a cluster: those that may compute, those that were refused, and those that are gone."""
+    """The nodes of a cluster. A node can be admitted, refused or gone."""
 
     def __init__(self, ray: Any, on: str, context: RunContext, *, for_runs: bool = False) -> None:
-        """for_runs: admit a node only if it also sees the home and trains on the same device as this machine."""
+        """for_runs: admit only nodes that can read the home and that train on the same kind of device as this machine.
+
+        on: value of the option `--on`.
+        """
         self.admitted = dict[str, Mapping[str, Any]]()  # Ray's id of a node: Ray's description of it
         self.have_cards = False
         self._ray, self._on, self._context, self._for_runs = ray, on, context, for_runs
@@ -76,7 +79,7 @@ class _Nodes:
         return self._known.get(node, "a node")
 
     def is_gone(self, node: str, error: Exception) -> bool:
-        """Return True if `error` shows that a node is gone. Ray may list such a node as dead only seconds later."""
+        """Return True, and drop the node, if `error` shows that it is gone. Ray lists it as dead only seconds later."""
         gone = type(error).__name__.endswith("UnschedulableError")
         if gone:
             self._drop(node, self.name(node))
@@ -87,9 +90,9 @@ class _Nodes:
             self._context.note(f"Node {name} is gone.", passing=True)
 
     def refuse(self, node: str, error: ResourceError) -> None:
-        """Leave a node idle, because it cannot run Winnow or because its results would have other bytes.
+        """Leave a node idle because it cannot run Winnow, or because its results would not be byte-identical.
 
-        Errors: `error`, if most nodes are refused.
+        Errors: `error`, if more nodes are refused than admitted or still asked.
         """
         self.admitted.pop(node, None)
         self._refused[node] = error
@@ -134,16 +137,17 @@ def _address(on: str) -> str:
 
 
 def compute(chunks: Chunks, work: Work, on: str) -> About:
-    """Compute the missing chunks on workers of Ray, one per card or core. Return `Opened.about`.
+    """Compute the missing chunks on workers of Ray, one worker per GPU or core. Return `Opened.about`.
 
-    Errors: those of `engine`; ResourceError if workers die or nodes are refused; any error that a worker raises.
+    on: value of the option `--on`. Errors: those of `engine`; ResourceError if too many workers die or nodes are
+    refused; any error that a worker raises.
     """
     chunks.context.stage("starting workers")
     with ExitStack() as stack:
         own: Sequence[Card] | None = None
         if not _address(on) and cards.installed():
             own = sorted(cards.of_workers(), key=lambda card: card.lock) if work.card else []
-            for card in own:  # all runs lock cards in this order, so no two runs wait for each other
+            for card in own:  # all runs lock GPUs in this order, so that no two runs wait for each other for ever
                 stack.enter_context(device_lock(chunks.context.run.home, card.lock, chunks.context))
         ray = stack.enter_context(engine(_address(on), own))
         return _Crew(ray, on, chunks, work).compute()
@@ -153,8 +157,8 @@ def compute(chunks: Chunks, work: Work, on: str) -> About:
 class Failure:
     """An error of a worker.
 
-    error: the error, if it can be shown to users. log: else a traceback for the log, see `for_the_log`. memory: True if
-    memory ran out.
+    error: the error, if it can be shown to users; None otherwise. log: traceback of any other exception, see
+    `for_the_log`. memory: True if memory ran out.
     """
 
     error: WinnowError | None = None
@@ -194,7 +198,7 @@ class Actor:
 
     @staticmethod
     def _or_failure(work: Callable[[], Any]) -> Any:
-        """Call `work`; return a `Failure` if it raises. Otherwise Ray would print the error and replace the worker."""
+        """Call `work`; return a `Failure` if it raises. Ray would print an exception and replace the worker."""
         try:
             return work()
         except WinnowError as error:
@@ -205,7 +209,7 @@ class Actor:
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker. begun: True once it may be given chunks. held: its chunks; it computes the first one now."""
+    """A worker. begun: True if it may be given chunks. held: numbers of its chunks; it computes the first one now."""
 
     node: str
     actor: Any
@@ -239,7 +243,7 @@ class _Crew:
                 if not self._asked:
                     time.sleep(_LOOK)
                 for reference in self._ray.wait(list(self._asked), timeout=_LOOK)[0] if self._asked else []:
-                    if reference in self._asked:  # otherwise its worker was removed in this loop
+                    if reference in self._asked:  # False if this loop has removed its worker
                         self._take(reference)
                 self._context.check()
             return self._about
@@ -273,9 +277,9 @@ class _Crew:
                 self._give(worker, i)
 
     def _waited_for(self) -> int | None:
-        """Return the oldest unfinished chunk that only one worker has, or None.
+        """Return the oldest unfinished chunk that only one worker computes, or None.
 
-        An idle worker computes it too, because the first worker may hang.
+        An idle worker then computes it too, because the first worker may hang.
         """
         held = Counter(i for worker in self._workers for i in worker.held)
         return next(
@@ -295,7 +299,7 @@ class _Crew:
         worker, what, i = self._asked.pop(reference)
         try:
             answer = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:  # the worker is lost, whatever the error (Ray issue 59667)
+        except self._ray.exceptions.RayError as error:  # every RayError means a lost worker (Ray issue 59667)
             self._lose(worker, error)
             return
         if isinstance(answer, Failure):
@@ -343,10 +347,7 @@ class _Crew:
         return len(again)
 
     def _lose(self, worker: _Worker, error: Exception) -> None:
-        """Continue without a worker that died.
-
-        Errors: ResourceError if so many workers died that new ones would die too.
-        """
+        """Continue without a worker that died. Errors: ResourceError after `LOSSES` deaths."""
         again, node = self._remove(worker), self._nodes.name(worker.node)
         log_traceback(self._context.run, error)
         if self._nodes.is_gone(worker.node, error):
@@ -369,16 +370,16 @@ class _Crew:
 def work_on_node(run_id: str, home: Path, variables: Mapping[str, str]) -> int:
     """Work on a run in a new process on this node, and return its exit status.
 
-    Ray limits its workers to one thread. The new process uses as many threads as the machine that asked for it.
+    Ray limits its own workers to one thread. The new process uses as many threads as the process that asked for it.
     """
     given = {name: value for name, value in os.environ.items() if name != _THREADS}
     return launch.tied(RunStore(home).get(run_id), {**given, **variables, ON: LOCAL}).wait()
 
 
 class RunsOnRay:
-    """Runs in progress on the nodes of Ray: one per card, or one per node if there are no cards.
+    """Works on runs on the nodes of Ray: one run at a time per GPU, or per node if there are no GPUs.
 
-    The first run connects to Ray.
+    The first call of `begin` connects to Ray. on: value of the option `--on`.
     """
 
     def __init__(self, context: RunContext, on: str) -> None:
@@ -416,7 +417,7 @@ class RunsOnRay:
         return bool(self._at)
 
     def begin(self, run: Run) -> bool:
-        """Start a process for a run. Return False if no node is free, or a process works on the run already."""
+        """Start a process for a run. Return False if no node is free, or if a process already works on the run."""
         if self._ray is None:
             self._connect()
         used = Counter(node for _, node in self._at.values())
@@ -432,10 +433,11 @@ class RunsOnRay:
         return True
 
     def wait(self, seconds: float) -> list[Run]:
-        """Wait until a run ends, at most `seconds`, and return the runs that have succeeded.
+        """Wait until a run ends, at most `seconds`, and return the runs that have succeeded meanwhile.
 
-        If the node or process of a run died, the caller must start the run again; it continues from its checkpoint.
-        Errors: RunError for a failed run; Cancelled for a run that a user stopped; ResourceError, see `_Nodes.look`.
+        If the node or process of a run died, the caller must call `begin` again; the run continues from its checkpoint.
+        Errors: RunError if a run failed; Cancelled if a user stopped one; ResourceError after `LOSSES` deaths of one
+        run, or if every node was refused.
         """
         if self._ray:
             self._nodes.look()

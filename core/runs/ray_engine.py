@@ -1,7 +1,6 @@
 """Start Ray on this machine or join a cluster, and ask its nodes for their versions and devices.
 
-Ray runs without messages and without its dashboard, and asks for a token. Only `on_ray` and `doctor --on` import this
-module, so that Ray is loaded only if the user asks for it.
+Ray prints no messages, has no dashboard, and requires a token. It is imported only when a connection is made.
 """
 
 import os
@@ -28,10 +27,10 @@ from core.runs.lock import Lock, Worker
 from core.runs.versions import versions
 from core.shown import brief
 
-PATIENCE = 120.0  # seconds for a node to answer `doctor`
+PATIENCE = 120.0  # seconds that `doctor` waits for the answer of a node
 PROCESSORS: int | None = None  # number of cores of this machine that workers may take; None: all
-# Longest folder for temporary files, in characters. A socket's path has at most 107; Ray's part takes up to 65 of them,
-# our two folders up to 33.
+# Maximum length of the folder for temporary files, in characters. The path of a socket has at most 107 characters.
+# Ray uses up to 65 of them, and our two folders up to 33.
 _LONGEST = 9
 _INNER = "r"
 _STORE = 512 * 2**20  # bytes of shared memory for chunks in transit
@@ -47,8 +46,8 @@ def engine(address: str, own: Sequence[Card] | None = None) -> Iterator[Any]:
     """Connect to Ray for a block.
 
     address: HOST:PORT of a cluster; "" starts Ray on this machine and ends it after the block.
-    own: cards of this machine that the workers may take; None: all cards.
-    Errors: ConfigError without a token for a cluster; ResourceError if it does not answer.
+    own: GPUs of this machine that the workers may use; None for all GPUs.
+    Errors: ConfigError if there is no token for the cluster; ResourceError if Ray does not start or answer.
     """
     given = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
     if address:
@@ -127,7 +126,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore the handler of SIGTERM, which asks a run to stop, after the block. Ray sets its own handler."""
+    """Restore this process's SIGTERM handler after the block, because Ray sets its own. SIGTERM asks a run to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -139,7 +138,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables of this process that a worker takes over."""
+    """Return the environment variables of this process that a worker must have too."""
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     if passed.get(cards.DEVICE, "").startswith("cuda"):
         passed[cards.DEVICE] = "cuda"  # a worker sees only the card that Ray gave it
@@ -147,7 +146,10 @@ def environment() -> dict[str, str]:
 
 
 def take_over(variables: Mapping[str, str]) -> None:
-    """Set the environment variables of a run's process in a worker; set the home only if the worker sees it."""
+    """Set the result of `environment` in a worker. WINNOW_HOME is set only if this folder exists on the worker's node.
+
+    variables: result of `environment` in the run's process.
+    """
     seen = Path(variables.get(_HOME, "")).is_dir()
     os.environ.update({name: value for name, value in variables.items() if seen or name != _HOME})
 
@@ -156,9 +158,9 @@ def take_over(variables: Mapping[str, str]) -> None:
 class Greeting:
     """A node's description of itself.
 
-    versions: versions of the packages that results depend on. computer: name of the card or processor that computes.
-    guarded: True if Ray asks for a token. holder: holder of the run's lock, as the node sees it. It shows whether the
-    node shares the home and its locks.
+    versions: versions of the packages that results depend on. computer: name of the GPU or processor that computes.
+    guarded: True if Ray requires a token. holder: process that holds the run's lock, read by the node. It shows whether
+    the node can read the home and its locks.
     """
 
     versions: Mapping[str, str]
@@ -169,25 +171,25 @@ class Greeting:
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """Packages whose version differs from the one on this machine, in words."""
+        """Packages with another version than on this machine, in words: "torch 2.1, here 2.2"."""
         pairs = [(name, here, self.versions.get(name, "none")) for name, here in versions().items()]
         return tuple(f"{name} {there}, here {here}" for name, here, there in pairs if here != there)
 
 
 def greet(variables: Mapping[str, str], lock: Path, *, has_card: bool) -> Greeting:
-    """Return the `Greeting` of the node that runs this. lock: lock of the run that asks."""
+    """Return the `Greeting` of the node on which this is called. lock: lock file of the run that asks."""
     take_over(variables)
     computer, holder = cards.processor(), None
     if has_card and cards.asked() != "cpu":
         computer = next((card.name for card in cards.installed()), "an unknown card")
-    with suppress(OSError):  # the home belongs to another account, or its path is something else
+    with suppress(OSError):  # the home belongs to another account, or the path does not lead to it on this node
         holder = Lock(lock).holder()
     guarded = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
     return Greeting(versions=versions(), node=socket.gethostname(), computer=computer, guarded=guarded, holder=holder)
 
 
 def on_node(ray: Any, function: Any, node: str, **resources: float) -> Any:
-    """Return `function`, or an actor's class, as a Ray task that runs on one node only, without retries."""
+    """Return `function`, or an actor's class, as a Ray task that runs only on `node` and is not retried."""
     affinity = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node, soft=False)
     retries = {"max_restarts": 0} if isinstance(function, type) else {"max_retries": 0}
     return ray.remote(function).options(scheduling_strategy=affinity, **retries, **resources)
@@ -204,7 +206,7 @@ def n_cores(node: Mapping[str, Any]) -> int:
 
 
 def ask(ray: Any, node: Mapping[str, Any], lock: Path) -> Any:
-    """Return Ray's reference to the `Greeting` of a node. The task needs no core, so busy nodes also answer."""
+    """Ask a node for its `Greeting`, and return Ray's reference to it. The task needs no core, so busy nodes answer."""
     task = on_node(ray, greet, node["NodeID"], num_cpus=0)
     return task.remote(environment(), lock, has_card=n_cards(node) > 0)
 
@@ -213,8 +215,8 @@ def ask(ray: Any, node: Mapping[str, Any], lock: Path) -> Any:
 class Machine:
     """A node, as `doctor` shows it.
 
-    sees_home: True if it sees the home, so that it can compute steps of an experiment. answers: False if the node did
-    not answer; then the fields after `cards` are unknown.
+    cores, cards: number of cores and GPUs. sees_home: True if it can read the home, and so run steps of an experiment.
+    answers: False if the node did not answer; the fields from `computer` on are then unknown.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Read a run's result.json: the frozen dataclass that its kind of run returned."""
+"""Read a run's result.json as the frozen dataclass that its kind of run returned."""
 
 from typing import TypeVar
 

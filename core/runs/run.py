@@ -21,7 +21,7 @@ from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
 BROUGHT = "brought"  # an empty file that marks an imported run whose options no user here has accepted yet
-LAUNCH_PATIENCE = 10.0  # seconds after writing the manifest in which a worker is expected to start
+LAUNCH_PATIENCE = 10.0  # A worker is expected to start within this many seconds after the manifest was written.
 
 
 _ELSEWHERE = re.compile(r"/.*?/runs/(?=(\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4})/)")
@@ -30,10 +30,11 @@ Result = dict[str, Any]  # result of the run's function, as JSON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Options and inputs of a run. Written once, never changed.
+    """Options and inputs of a run. The file is written once and never changed.
 
-    config: options as JSON. inputs: {role or name: fingerprint of the corpus}. created: time, ISO 8601, UTC. parent: id
-    of the run that started this one. key: hash that is equal for runs that must give the same result.
+    config: options as JSON. inputs: {option: fingerprint of the corpus}. created: time of creation, ISO 8601, UTC.
+    parent: id of the run that started this one; None if a user started it. key: hash that is equal for runs that must
+    give the same result.
     """
 
     run_id: str
@@ -48,7 +49,7 @@ class Manifest:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a manifest; keys of a newer version are ignored.
+        """Read a manifest. Unknown keys, which a newer version may add, are ignored.
 
         Errors: OSError, ValueError or TypeError if there is no complete manifest at `path`.
         """
@@ -70,9 +71,9 @@ class Manifest:
 
 
 def here(value: Any, home: Path) -> Any:
-    """Return JSON in which absolute paths to runs of another home are replaced by the paths of these runs in this home.
+    """Return JSON with each absolute path to a run of another home replaced by the run's path in this home.
 
-    Such paths occur if a project was moved, or imported from another machine.
+    value: a JSON value. Such paths occur if a project was moved, or imported from another machine.
     """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}
@@ -85,7 +86,7 @@ def here(value: Any, home: Path) -> Any:
 
 
 def relative_to_home(value: Any, home: Path) -> Any:
-    """Return JSON in which paths to this home's runs are relative, so that they do not depend on where the home is."""
+    """Return JSON with paths to this home's runs made relative, so that they do not depend on the home's location."""
     if isinstance(value, dict):
         return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):
@@ -96,7 +97,7 @@ def relative_to_home(value: Any, home: Path) -> Any:
 def run_key(
     kind: str, config: Mapping[str, object], inputs: Mapping[str, str], *, seed: int | None, code_version: str
 ) -> str:
-    """Return the sha256 of everything that a result depends on."""
+    """Return the sha256 (hex) of everything that a run's result depends on."""
     parts = {"kind": kind, "config": config, "inputs": inputs, "seed": seed, "code": code_version}
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -128,7 +129,7 @@ class Run:
         """Return the current state. Only events that were appended since the last call are read.
 
         The order matters: first check for a live worker, then read the log. If the worker ends in between, its last
-        event is already in the log, so the run is not taken for interrupted.
+        event is already in the log, so the run is not reported as interrupted.
         """
         launching = self.coming() is not None
         held = self.lock.held()
@@ -136,7 +137,7 @@ class Run:
         if state.attempts == 0 and not self.launched_file.exists():
             launching = abs(self._age()) < LAUNCH_PATIENCE  # abs: the clock may have been set back since
         if state.state == "running" and not held:
-            held = self.lock.held()  # an attempt may have begun between the probe and the read
+            held = self.lock.held()  # an attempt may have begun between the first check and the read
         return settle(state, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
 
     def spoilt(self) -> bool:
@@ -172,7 +173,7 @@ class Run:
         return True
 
     def coming(self) -> Worker | None:
-        """Return the live process that was spawned for the run but has not started to work; else None."""
+        """Return the live process that was started for the run but has not begun to work; None if there is none."""
         worker = Worker.read(self.launched_file)
         if worker is None or not worker.alive():
             return None
@@ -180,7 +181,7 @@ class Run:
         return None if state.worker and worker.same(*state.worker) else worker
 
     def worker(self) -> Worker | None:
-        """Return the live process that works on the run or is about to; never another process with its pid."""
+        """Return the live process that works on the run or is about to, or None."""
         return self.lock.holder() if self.lock.held() else self.coming()
 
     def held_by(self) -> str:

@@ -1,4 +1,4 @@
-"""Share finished child runs and devices among runs."""
+"""Share finished child runs and devices between runs."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from core.runs.store import RunStore
 from core.runs.worker import Compute, attempt
 
 _NEXT = ".next"
-TURN = 120.0  # seconds for which a run keeps its place for the device between two of its parts
+TURN = 120.0  # seconds for which a run keeps its place in a device's queue between two of its child runs
 
 _devices_held: set[Path] = set()
 
@@ -33,7 +33,10 @@ def find_or_create(
     versions: Mapping[str, str],
     key: str,
 ) -> Run:
-    """Return the run with `key`: a finished one (a note names it), else an unfinished one, else a new child run."""
+    """Return the run with `key`: a finished one, else an unfinished one, else a new child run of `context.run`.
+
+    If a finished run is reused, a note in `context` names it.
+    """
     store = RunStore(context.run.home)
     with store.critical():
         if run := store.finished(key, config):
@@ -58,8 +61,8 @@ def run_or_reuse(
 ) -> Run:
     """Return the run of `find_or_create`; if it is not finished, work on it first.
 
-    The work is done in this process, and its events are relayed to `context`. If another process works on the run, this
-    process waits. Errors: any error of the child run.
+    This process does the work and relays its events to `context`. If another process works on the run already, this
+    process waits. function: does the work of the run. Errors: any error of the child run.
     """
     if _devices_held:
         raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; run it before.")
@@ -75,10 +78,10 @@ def run_or_reuse(
 
 @contextmanager
 def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
-    """Lock the first free device of `devices`, and yield its name: "cpu", or the lock name of a card.
+    """Lock one free device of `devices` for a block, and yield its name: "cpu", or the lock name of a GPU.
 
-    All projects of a home share its devices. If all devices are locked, wait for the first one that is released. A run
-    that needs a device again has priority over runs that began later. Take no other lock while you hold this one.
+    All projects of a home share its devices. If all devices are locked, wait until one is released. A run that needs a
+    device again has priority over runs that began later. Do not acquire another lock within the block.
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
@@ -100,7 +103,7 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """Place of a run in the queue for a device, stored beside the lock while the run is between two of its parts.
+    """Place of a run in the queue for a device. It is stored beside the lock between two child runs of the run.
 
     run: folder of the run that the user started. began: start of that run, in seconds since 1970.
     """
@@ -109,13 +112,13 @@ class _Turn:
     began: float
 
     def keep(self, lock: Path) -> None:
-        """Store the place, so that no run that began later takes the device."""
+        """Store the place, so that no run that began later gets the device first."""
         write_atomic(lock.with_suffix(_NEXT), json.dumps(asdict(self)).encode())
 
     def after(self, lock: Path, run: str) -> str:
         """Return the id of the run that has priority for the device; "" if `run` may take it now.
 
-        A run loses its place if it does not need the device within `TURN` seconds, has ended, or waits for `run`.
+        A run loses its place if it does not request the device within `TURN` seconds, has ended, or waits for `run`.
         """
         file = lock.with_suffix(_NEXT)
         try:
@@ -140,8 +143,8 @@ def _waited_for(
 ) -> Iterator[Path]:
     """Wait until one of `locks` is free, hold it for the run with id `run`, and yield the lock's file.
 
-    name: id of the run to report as the one waited for; None: the run of the process that holds the lock. turn: the
-    run's place in the queue for a device.
+    name: id of the run that `context` reports as awaited; None reports the run of the process that holds the lock.
+    turn: the run's place in the queue for a device.
     """
     announced = None
     # One attempt on all locks takes 0.2 seconds in total; a cancellation is checked between two attempts.

@@ -21,10 +21,10 @@ Device = Callable[[], AbstractContextManager[object]]
 def spread(
     context: RunContext, n: int, size: int, work: Work, name: str, *, device: Device, folder: Path | None = None
 ) -> tuple[list[Path], About]:
-    """Compute all chunks, and return their files, named as in `Chunks`, and `Opened.about`.
+    """Compute all chunks. Return their files and `Opened.about`.
 
-    device: locks a device for this process for a block; it is not called for workers of Ray, because they have their
-    own devices.
+    n, size, name, folder: see `Chunks`. device: returns a context manager that locks a device for this process. It is
+    not called for workers of Ray, because they have their own devices.
     """
     chunks = Chunks(context, n, size, name, folder=folder)
     on = checked()
@@ -56,7 +56,7 @@ def _here(chunks: Chunks, work: Work) -> About:
 
 
 class _Unseen(Silent):
-    """A reporter for the probe. It shows no progress, but `check` still cancels the work."""
+    """A reporter for the probe (see `Chunks.hold_to_first`). It shows no progress, but `check` can cancel the run."""
 
     def __init__(self, context: RunContext) -> None:
         self.check = context.check  # type: ignore[method-assign]
@@ -77,7 +77,7 @@ class Ahead(Generic[Result]):
 
     def take(self, item: int, following: int | None) -> Result:
         """Return the result for `item`, and start the work on `following`."""
-        # Two threads must not use one tokenizer, so an item that was not started yet is given to the same thread.
+        # The pool's only thread also prepares an item that is not started yet, because tokenizers are not thread-safe.
         result = (self._coming.pop(item, None) or self._pool.submit(self._work, item)).result()
         self._coming = {} if following is None else {following: self._pool.submit(self._work, following)}
         return result

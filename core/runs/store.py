@@ -36,7 +36,7 @@ def is_run_id(text: str) -> bool:
 
 
 def _same(stored: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
-    """Return True if the options that both have are equal. The others were added or removed in a later version."""
+    """Return True if all options that are in both mappings are equal. A later version added or removed the others."""
     pairs = [(stored[name], wanted[name]) for name in stored.keys() & wanted.keys()]
     return all(
         _same(one, other) if isinstance(one, Mapping) and isinstance(other, Mapping) else one == other
@@ -47,7 +47,7 @@ def _same(stored: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
 class RunStore:
     """All runs of a project. Keep one store per process, because its `Run` objects cache the events that they read.
 
-    optioned: kinds of run that have options. If a manifest of such a kind has no options, it is damaged.
+    optioned: kinds of run that have options. A manifest of such a kind without options is treated as damaged.
     """
 
     def __init__(self, home: Path, optioned: Collection[str] = ()) -> None:
@@ -117,20 +117,23 @@ class RunStore:
         return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
 
     def unreadable(self) -> Sequence[Path]:
-        """Return manifests that cannot be read (`list` leaves out their runs) and event logs with a damaged line."""
+        """Return the manifests that cannot be read, and the event logs with a damaged line.
+
+        `list` leaves out runs whose manifest cannot be read.
+        """
         files = (self.folder / entry.name / MANIFEST for entry in os.scandir(self.folder))
         named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
         manifests = [file for file in named if self._find(file.parent.name) is None]
         return [*manifests, *(run.events_file for run in self.list() if run.spoilt())]
 
     def finished(self, key: str, config: Mapping[str, object]) -> Run | None:
-        """Return the newest run with `key` and `config` that has succeeded."""
+        """Return the newest run with `key` and `config` that has succeeded, or None."""
         return next((run for run in self._with_key(key, config) if run.state().state == "succeeded"), None)
 
     def unfinished(self, key: str, config: Mapping[str, object]) -> Run | None:
-        """Return the newest run with `key` and `config` that has not succeeded, active or not.
+        """Return the newest run with `key` and `config` that has not succeeded (active or not), or None.
 
-        Imported runs are left out, because in a forged project a run's options may differ from those in its key.
+        Imported runs are left out, because a forged project may have runs whose options do not match their key.
         """
         own = (run for run in self._with_key(key, config) if not run.brought_file.exists())
         return next((run for run in own if run.state().state != "succeeded"), None)
@@ -155,9 +158,10 @@ class RunStore:
         return locked(self.home / "locks" / "store.lock", patience=30)
 
     def _with_key(self, key: str, config: Mapping[str, object]) -> Runs:
-        """Return runs with this key that had the same options.
+        """Return the runs with this key and the same options, newest first.
 
-        A key may leave out options at their default. If an older version had another default, the options differ.
+        The options are compared too, because keys leave out options at their default, and an older version may have
+        had another default.
         """
         return [run for run in self.list() if run.manifest.key == key and _same(run.manifest.config, config)]
 

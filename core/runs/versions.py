@@ -13,7 +13,7 @@ _PACKAGES = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensi
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Return {package: version} of the installed packages, Python and Winnow."""
+    """Return {name: version} of Winnow, Python and the installed packages that results depend on."""
     by_package = dict[str, str]()
     for package in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):  # gensim is only needed to train word vectors

@@ -1,7 +1,7 @@
-"""The place where a run computes: `--on` and `--mixed`, stored in `where.json` in the run's folder.
+"""The place where a run computes: the values of `--on` and `--mixed`, stored in `where.json` in the run's folder.
 
-They are not part of the run's config or key, because results have the same bytes in every place. A resumed run computes
-in the same place again.
+The place is not part of the run's config or key, because results have the same bytes in every place. A resumed run
+computes in the same place again.
 """
 
 import json
@@ -30,12 +30,12 @@ class Where:
 
     @classmethod
     def asked(cls) -> Self:
-        """Return the place that this process's environment names."""
+        """Return the place that the environment variables of this process name."""
         return cls(on=os.environ.get(ON) or LOCAL, mixed=bool(os.environ.get(MIXED)))
 
     @classmethod
     def read(cls, run: Path) -> Self:
-        """Return the place of the run in this folder; the default if its file cannot be read."""
+        """Return the place stored in the run's folder; the default place if there is no readable file."""
         document: Mapping[str, Any] = read_object(run / FILE) or {}
         on, mixed = document.get("on", LOCAL), document.get("mixed", False)
         return cls(on=on, mixed=mixed) if isinstance(on, str) and isinstance(mixed, bool) else cls()
@@ -69,5 +69,5 @@ def checked(on: str = "") -> str:
 
 
 def ray_installed() -> bool:
-    """Return True if Ray is installed, so that the user can choose a place."""
+    """Return True if Ray is installed. Otherwise the user cannot choose a place."""
     return find_spec("ray") is not None

@@ -22,10 +22,10 @@ Compute = Callable[[RunContext], Result]
 
 
 def execute(run: Run, function: Compute, *, listener: Listener | None = None) -> Result:
-    """Work on a run in this process and return its result. If it has succeeded already, only return the result.
+    """Work on a run in this process and return its result. If the run has succeeded already, only return the result.
 
-    Errors: RunBusy if another process works on the run; else the error that ended the attempt, which `events.jsonl`
-    holds too: Cancelled, a WinnowError, ResourceError for a full disk or memory, or the exception of a bug.
+    Errors: RunBusy if another process works on the run; Cancelled; ResourceError if disk or memory is full; any
+    other WinnowError; any exception that a bug raises. All but RunBusy are also written to `events.jsonl`.
     """
     with _held(run):
         run.cancel_file.unlink(missing_ok=True)
@@ -33,9 +33,9 @@ def execute(run: Run, function: Compute, *, listener: Listener | None = None) ->
 
 
 def work(run: Run, function: Compute) -> int:
-    """Work on a run as a worker process, and return the exit status.
+    """Work on a run as a worker process, and return the exit status: 0, 1 (bug), 2 (error) or 130 (cancelled).
 
-    Unlike `execute`, this keeps a cancel file, because the file was written after `launch.start` began this attempt.
+    Unlike `execute`, keep an existing cancel file. A user created it after `launch.start` had started this worker.
     """
     try:
         with _held(run):
@@ -53,7 +53,7 @@ def work(run: Run, function: Compute) -> int:
 def attempt(
     run: Run, function: Compute, *, listener: Listener | None = None, parent: RunContext | None = None
 ) -> Result:
-    """Work on a run as `execute` does, in a process that already holds the run's lock."""
+    """Do the work of `execute` in a process that already holds the run's lock. parent: context of the parent run."""
     if run.state().state == "succeeded":  # another process finished it while this one waited for the lock
         return run.result()
     me = Worker.of(os.getpid())
@@ -93,15 +93,15 @@ def attempt(
 
 
 class _Bug(Exception):
-    """An error that is caused by a bug. Only its message is written to the event log."""
+    """Stands for an exception that a bug raised. Its message, which quotes no data, is written to the event log."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:
-    """Return how an attempt that raised `error` ended (None: interrupted), and the error to show."""
+    """Return how an attempt that raised `error` ended (None: interrupted), and the error to show to the user."""
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
-    # If another process of torchrun failed, its error caused the error in this process.
+    # If another process of torchrun failed, its error is the cause of the error in this process.
     if not own and (ended := _failure_of_other_rank(run)):
         return "failed", ResourceError(f"run {run.id}: another process of torchrun has failed: {ended}")
     if isinstance(error, KeyboardInterrupt):
@@ -153,7 +153,7 @@ def _held(run: Run) -> Iterator[None]:
 
 @contextmanager
 def _terminable(context: RunContext) -> Iterator[None]:
-    """Let SIGTERM cancel the run at the next `check()`. A child run does not set a handler; it asks its parent."""
+    """Let SIGTERM cancel the run at the next `check()`. A child run sets no handler, because its parent has one."""
     if context.is_child or threading.current_thread() is not threading.main_thread():
         yield
         return

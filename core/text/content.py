@@ -1,7 +1,7 @@
-"""Content words: English words outside the closed classes (SOURCES.md, Content words).
+"""Find content words: English words outside the closed word classes (SOURCES.md, Content words).
 
-Function words, punctuation, numbers and adverbs in -ly are removed. No part-of-speech tagger is used, so the result is
-deterministic and needs no download.
+Function words, punctuation, numbers and adverbs in -ly are not content words. No part-of-speech tagger is used, so the
+result is deterministic and needs no download.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ _CLOSED = """
 """
 FUNCTION_WORDS = frozenset(_CLOSED.split())
 
-# Words in -ly that are not adverbs, or are other parts of speech just as often.
+# Words in -ly that are not adverbs, or that are as often another part of speech.
 _LY_WORDS = """
     ally anomaly apply assembly belly bully butterfly comply costly curly daily deadly disassembly early elderly
     family fly folly friendly gully hilly holly holy homely imply italy jelly july lily likely lively lonely lovely
@@ -59,5 +59,5 @@ def is_content(word: str) -> bool:
 
 
 def content_words(words: Iterable[str]) -> frozenset[str]:
-    """Return the content words among `words`, in their spelling."""
+    """Return the content words among `words`, each as it is spelt there."""
     return frozenset(filter(is_content, words))

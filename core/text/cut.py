@@ -9,21 +9,21 @@ from itertools import accumulate, chain, pairwise
 from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import in_unspaced, tokenize
 
-_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # written directly after a word
-_OPEN = frozenset("([{$£€#«“‘¿¡")  # written directly before a word
+_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # characters written directly after a word
+_OPEN = frozenset("([{$£€#«“‘¿¡")  # characters written directly before a word
 _APOSTROPHES = "'’"
-_END = "$"  # end of a sentence, where a full stop is nearly always a token
-_DOUBTFUL = 0.1  # weight of a border if it is unknown whether it had a blank, as at a dash
-_OFTEN = 5  # occurrences before a pair of words gets its own rule, so that rare names are not stored
-_KEPT = 100_000  # words whose tokens are cached
+_END = "$"  # stands for the end of a sentence; a full stop there is nearly always a token of its own
+_DOUBTFUL = 0.1  # weight of a border if it is unknown whether the text had a blank there, as at a dash
+_OFTEN = 5  # minimum occurrences of a pair of words that gets its own rule, so that rare names are not stored
+_KEPT = 100_000  # number of words whose tokens are cached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
     """Rules that decide if two adjacent pieces without a blank between them belong to one token.
 
-    rules: {key of a border: True if it joins}. The most specific known key decides (`_keys`); without one, the pieces
-    are two tokens.
+    rules: {key of a border: True if its two pieces belong to one token}. Of a border's keys (`_keys`), the most
+    specific one that has a rule decides. Without a rule, the pieces are two tokens.
     """
 
     rules: Mapping[str, bool]
@@ -63,9 +63,9 @@ class Cut:
 
 
 def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
-    """Learn the cut of tokenised sentences. Return None if `tokenize` reproduces them equally well."""
+    """Learn rules that reproduce the tokens of `sentences`. Return None if `tokenize` reproduces them equally well."""
     written = [list(_chunks(tokens)) for tokens in sentences]
-    weights: defaultdict[str, float] = defaultdict(float)  # above 0: joins more often than it separates
+    weights: defaultdict[str, float] = defaultdict(float)  # above 0 if most borders with this key lie within a token
     borders = [border for chunks in written for border in _borders(chunks)]
     for keys, weight in borders:
         for key in keys:
@@ -82,14 +82,14 @@ def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
 
 
 def recut(sentence: Sentence, cut: Cut) -> Sentence:
-    """Return the sentence with the tokens of a cut."""
+    """Return a copy of the sentence that is tokenised by `cut`."""
     return replace(sentence, tokens=cut(sentence.text))
 
 
 def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str]) -> Prediction:
-    """Map entities from the tokens `cut` to other `tokens` of the same text: all tokens that share a letter with them.
+    """Map the entities of a prediction from the tokens `cut` to `tokens`, another tokenisation of the same text.
 
-    If two entities share a token, the first gets it.
+    An entity then covers all tokens that share a letter with it. If two entities share a token, the first one gets it.
     """
     if tuple(cut) == tuple(tokens):
         return prediction
@@ -105,7 +105,7 @@ def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str
 
 
 def _chunks(tokens: Sequence[str]) -> Iterator[list[str]]:
-    """Yield groups of tokens that had no blank between them in the text, as far as that is known."""
+    """Yield groups of tokens that probably had no blank between them in the original text."""
     chunk: list[str] = []
     for token in tokens:
         if chunk and not _glued(chunk[-1], token):
@@ -122,7 +122,7 @@ def _glued(left: str, right: str) -> bool:
 
 
 def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield the keys of each border between two pieces, with a weight: positive inside a token, else negative."""
+    """Yield (keys, weight) of each border between two pieces. The weight is positive within a token, else negative."""
     for i, tokens in enumerate(chunks):
         after = chunks[i + 1] if i + 1 < len(chunks) else None
         pieces, ends = _pieces("".join(tokens)), {*accumulate(map(len, tokens))}
@@ -150,7 +150,7 @@ def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _pieces(chunk: str) -> list[str]:
-    """Split a text by `tokenize`, and separate "n't" from its verb."""
+    """Split a text by `tokenize`, but into "do", "n", "'", "t" for "don't", so that rules can separate "n't"."""
     pieces = list(tokenize(chunk))
     for i in range(len(pieces) - 2, 0, -1):
         verb = pieces[i - 1]
@@ -162,8 +162,8 @@ def _pieces(chunk: str) -> list[str]:
 def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
     """Return the keys of the border before piece `i`, the most specific key first.
 
-    The keys are: the two pieces; the kinds of two pieces on each side, with short words unchanged; these kinds, also of
-    short words; the kinds of the two pieces at the border.
+    The keys are: the two pieces themselves, unless one is a number; the kinds of the two pieces on each side, with
+    short words unchanged; the same with all words replaced by their kind; the kinds of the two pieces at the border.
     """
     left, right = pieces[i - 1], pieces[i]
     around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)
@@ -174,7 +174,10 @@ def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
 
 
 def _kind(piece: str, exact: int) -> str:
-    """Return the kind of a piece: digits, a capital, a word, or the mark itself. exact: longest word kept as it is."""
+    """Return the kind of a piece: "0" for digits, "X" for a capital, "w" for a word, else the piece itself.
+
+    exact: words of up to this many letters are not replaced by "w".
+    """
     if piece.isdigit():
         return "0"
     if not piece.isalnum():

@@ -1,4 +1,4 @@
-"""Names with a type each, found in text by the longest match from left to right (SOURCES.md, Dictionary)."""
+"""Find the names of a dictionary in text, by the longest match from left to right (SOURCES.md, Dictionary)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,13 +8,13 @@ from functools import lru_cache
 from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import tokenize
 
-Key = tuple[str, ...]  # words of a name, tokenised by our rule
+Key = tuple[str, ...]  # words of a name, as `tokenize` splits it
 _words = lru_cache(100_000)(tokenize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A name in a sentence. key: its words, folded as in the dictionary."""
+    """A name that was found in a sentence. key: its words, as they are in the dictionary."""
 
     entity: Entity
     key: Key
@@ -23,8 +23,8 @@ class Match:
 class Dictionary:
     """A dictionary of names. types: {words of a name: its type}. case_sensitive: False to ignore case.
 
-    A name starts and ends at borders of a sentence's tokens. Within a name, only the text counts: `T-cell` is found
-    whether it is one token or three.
+    A match begins at the start of a token and ends at the end of a token. Between them, the tokens do not matter:
+    `T-cell` is found whether it is one token or three.
     """
 
     def __init__(self, types: Mapping[Key, str], *, case_sensitive: bool = False) -> None:
@@ -54,7 +54,7 @@ class Dictionary:
         return Prediction(entities=entities, confidence=(1.0,) * len(entities))
 
     def _end(self, words: Sequence[str], starts: Sequence[int], start: int) -> int:
-        """Return the end of the longest name that starts at a token; `start` if none does."""
+        """Return the end of the longest name that begins at token `start`; `start` if there is no such name."""
         if starts[start] == len(words):
             return start
         limit = starts[start] + self._longest.get(words[starts[start]], 0)
@@ -66,12 +66,12 @@ class Dictionary:
 
 
 def folding(*, case_sensitive: bool) -> Callable[[str], str]:
-    """Return the function that folds the case of a word."""
+    """Return the function that folds the case of a word, or keeps the word if `case_sensitive`."""
     return (lambda word: word) if case_sensitive else str.casefold
 
 
 def count_names(sentences: Iterable[Sentence], *, case_sensitive: bool) -> dict[Key, Counter[str]]:
-    """Return {words of a name: {type: times}} of the entities of labelled sentences."""
+    """Return {words of a name: {type: number of entities}} for the entities of labelled sentences."""
     fold, counts = folding(case_sensitive=case_sensitive), dict[Key, Counter[str]]()
     for sentence in sentences:
         for entity in sentence.entities or ():
@@ -82,7 +82,7 @@ def count_names(sentences: Iterable[Sentence], *, case_sensitive: bool) -> dict[
 
 
 def commoner_outside(dictionary: Dictionary, inside: Iterable[Sentence], outside: Iterable[Sentence]) -> set[Key]:
-    """Return the names that occur more often per token in text of other domains than in text of the domain."""
+    """Return the names that occur more often per token in `outside` (other domains) than in `inside` (the domain)."""
     rates = []
     for sentences in (inside, outside):
         tokens, found = 0, Counter[Key]()

@@ -46,7 +46,7 @@ class TagError(ValueError):
 
 @lru_cache(maxsize=4096)
 def _parse(tag: str, scheme: Scheme) -> tuple[str, str] | None:
-    """Return (letter, type) of a tag; ("", "") for O; None if the tag is not valid in `scheme`."""
+    """Return (position letter, type) of a tag; ("", "") for O; None if the tag is not valid in `scheme`."""
     if tag == "O":
         return "", ""
     if tag[1:2] == "-" and tag[0] in _ALL:
@@ -58,8 +58,8 @@ def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tupl
     """Return the entities, and the number of tags that had to be repaired.
 
     A tag that cannot continue an entity of its type begins a new entity. An entity without a closing tag ends before
-    the first token that does not continue it. strict: leave repaired entities out, as seqeval's strict mode does
-    (SOURCES.md, Span scoring). Errors: TagError for a tag that is not valid in the scheme.
+    the first token that does not continue it. strict: True to leave out repaired entities, as seqeval's strict mode
+    does (SOURCES.md, Span scoring). Errors: TagError for a tag that is not valid in the scheme.
     """
     spans = _runs(tags, scheme)
     # Encode the entities again. Each tag that differs from the original needed a repair.
@@ -103,14 +103,14 @@ def _runs(tags: Sequence[str], scheme: Scheme) -> tuple[Entity, ...]:
 
 
 def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[str]:
-    """Return one tag per token. IO cannot separate two adjacent entities of one type.
+    """Return one tag per token. The scheme IO cannot separate two adjacent entities of the same type.
 
-    Errors: ValueError if entities overlap or leave the sentence.
+    Errors: ValueError if entities overlap or reach outside the sentence.
     """
     single, first, inner, last = tuple(_WRITES[scheme])
     tags = ["O"] * n_tokens
     before = Entity(start=0, end=0, type="")
-    # Go from left to right, because the tests for overlaps and IOB1 need the previous entity.
+    # Go from left to right, because the overlap check and the scheme IOB1 need the previous entity.
     for entity in sorted(entities):
         if not before.end <= entity.start < entity.end <= n_tokens:
             raise ValueError(f"entity {entity} overlaps {before} or leaves the sentence of {n_tokens} tokens")
@@ -152,13 +152,13 @@ _MIXED = (
 
 
 class Detector:
-    """Counts the letters of tags and the starts and ends of entities. `proposal` returns the schemes that fit."""
+    """Counts the position letters of tags, and the starts and ends of entities, to find the schemes that fit."""
 
     def __init__(self) -> None:
         self.letters: Counter[str] = Counter()
         self.bare = self.entities = self.opened_inside = self.unclosed = 0
         self._opened_at: tuple[int, str, str] | None = None
-        self._where: dict[str, int] = {}  # first place of a letter, of "" (no letter), and of "open" (unclosed entity)
+        self._where: dict[str, int] = {}  # {letter, "" for none, or "open" for an unclosed entity: its first place}
 
     def add(self, tags: Sequence[str], places: Sequence[int]) -> None:
         """Add the tags of a sentence. places: line number of each tag."""
@@ -240,7 +240,7 @@ class Detector:
 
 
 def propose(sentences: Iterable[Sequence[str]]) -> Proposal:
-    """Return the schemes that fit the tags of `sentences`. `where` is the index of a sentence."""
+    """Return the schemes that fit the tags of `sentences`. In the result, `where` is the index of a sentence."""
     detector = Detector()
     for index, tags in enumerate(sentences):
         detector.add(tags, [index] * len(tags))

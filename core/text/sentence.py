@@ -24,11 +24,11 @@ class Entity:
 class Sentence:
     """A record of a corpus.
 
-    id: 16 hex digits, a hash of `text`; a second upload gives the same id. text: text cleaned by `words.clean`.
-    entities: None if unlabelled, () if labelled without entities. doc: name of the document, if known. group: group of
-    the document (a kind of contract, a hospital), if the import kept a column for it. file, page: place in the imported
-    documents: file name in the folder, and page from 1 or sheet of a workbook. columns: (name, value) of the row's
-    other columns. source: the file's original text, known only while the file is read; a corpus does not store it.
+    id: 16 hex digits, a hash of `text`; equal texts have equal ids. text: text cleaned by `words.clean`. entities: None
+    if unlabelled, () if labelled without entities. doc: name of the document, if known. group: group of the document (a
+    kind of contract, a hospital), if the import kept a column for it. file, page: place in the imported documents: file
+    name in the folder, and number of the page or sheet, from 1. columns: (name, value) of the row's other columns.
+    source: the file's original text, known only while the file is read; a corpus does not store it.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Sentence:
 
     @property
     def place(self) -> str:
-        """File and page in words; "" if unknown."""
+        """File and page in words, see `place`; "" if unknown."""
         return place(self.file, self.page)
 
 
@@ -60,8 +60,8 @@ def place(file: object, page: object) -> str:
 class Paired(Sentence):
     """A training sentence with a copy in which some entities have other names of their type.
 
-    A tagger learns to label both in the same way. own: the sentence. other: the copy. pairs: places of each renamed
-    entity in the sentence and in the copy.
+    A tagger learns to label both in the same way. own: the sentence. other: the copy. pairs: for each renamed entity,
+    its place in the sentence and its place in the copy.
     """
 
     own: Sentence
@@ -88,9 +88,9 @@ class InContext(Sentence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partial(Sentence):
-    """A training sentence of which some tags are unknown (SOURCES.md, Pseudo-labels).
+    """A training sentence in which some tags are unknown (SOURCES.md, Pseudo-labels).
 
-    unknown: places of the tokens, outside of `entities`, that may have any tag.
+    unknown: indices of the tokens, outside of `entities`, whose tag is unknown.
     """
 
     unknown: frozenset[int] = frozenset()
@@ -101,9 +101,9 @@ class Partial(Sentence):
 
 
 def in_context(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
-    """Add to each sentence up to `words` words of its neighbours in the same document, on both sides.
+    """Add up to `words` words before and after each sentence, from neighbouring sentences of the same document.
 
-    Sentences must be in the order of their documents. A sentence without a known document gets no neighbours.
+    Sentences must be in the order of their documents. A sentence without a known document gets no further words.
     """
     if not words:
         return list(sentences)

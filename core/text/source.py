@@ -1,7 +1,7 @@
 """Map characters of a stored sentence to the text of its file.
 
-A corpus stores cleaned sentences (`words.clean`): composed (NFC), one blank for each run of white space. Predictions
-are written with places in the file's original text, so readers pass that text on with each sentence.
+A corpus stores cleaned sentences (`words.clean`): in NFC, with one blank for each run of white space. Predictions are
+written with positions in the file's original text. Readers therefore can pass this text on with each sentence.
 """
 
 import re
@@ -21,9 +21,9 @@ class Source:
     """Place of a sentence in its file.
 
     text: original text: a line, a cell, a field, or CoNLL's tokens joined by blanks. start: character of `text` at
-    which the sentence begins. line: line or table row, from 1, where `text` begins. at: characters of the file before
-    `text`; None unless the file is plain text. lines: (character of `text`, line) of each CoNLL token. file: name in
-    the folder or archive.
+    which the sentence begins. line: line or table row, from 1, at which `text` begins. at: number of characters before
+    `text` in the file; None unless the file is plain text. lines: for each CoNLL token, (character of `text` at which
+    it begins, line of the file). file: name in the folder or archive.
     """
 
     text: str
@@ -51,13 +51,13 @@ class Places:
         self._own = [match.span() for match in _CHUNK.finditer(source.text, source.start)]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Map the character range [start, end) of the sentence to the same kind of range in the source's text."""
+        """Map the character range [start, end) of the sentence to a range [start, end) of the source's text."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, character: int) -> tuple[int, int]:
-        """Return the characters of the source from which one character of the sentence was composed.
+        """Return the range of the source's text from which one character of the sentence was composed (NFC).
 
-        Cleaning neither adds nor removes gaps between words, so the n-th word is the same in both.
+        Cleaning neither adds nor removes gaps between words, so the n-th word is the same in both texts.
         """
         n = bisect_right(self._starts, character) - 1
         (start, end), (own_start, own_end) = self._chunks[n], self._own[n]
@@ -69,7 +69,7 @@ class Places:
 
 
 def _composed(own: str, chunk: str) -> list[tuple[int, int]]:
-    """Return for each character of `chunk` the characters of `own` from which it was composed."""
+    """Return, for each character of `chunk`, the range of `own` from which it was composed."""
     places, at = list[tuple[int, int]](), 0
     for letter in _letters(own):
         composed = nfc(letter)

@@ -23,8 +23,8 @@ _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
 _MOST_TYPES = 200  # a column with more different values does not hold entity types
 _LONGEST = 200  # characters of a tag; the time of the patterns grows with the square of the length
-_LEAST_OUTSIDE = 0.2  # share of tokens outside of entities, below which a column of bare words holds no types
-_SHORTEST_TYPE = 3  # characters; a column of shorter ones holds codes: M and F, DE and FR, en and es
+_LEAST_OUTSIDE = 0.2  # a column of bare words has entity types only if at least this share of its tokens is O
+_SHORTEST_TYPE = 3  # characters; if all words are shorter, they are codes: M and F, DE and FR, en and es
 _CONSTANT = 0.9  # if more than this share of sentences has a single value, a column describes sentences, not tokens
 # Parts of speech (Penn Treebank, Universal Dependencies): never entity types by themselves.
 _POS = frozenset(
@@ -38,7 +38,7 @@ _RELATIONS = frozenset(
     {"NSUBJ", "OBJ", "IOBJ", "OBL", "NMOD", "AMOD", "ADVMOD", "DET", "ROOT", "CONJ", "CC", "AUX", "COP", "ACL", "ADVCL"}
     | {"CCOMP", "XCOMP", "CSUBJ", "PUNCT", "APPOS", "NUMMOD", "FLAT", "FIXED", "COMPOUND", "PARATAXIS", "EXPL", "DEP"}
 )
-# Answers, splits, codes and forms, which columns beside the tokens hold: never entity types by themselves.
+# Answers, splits, codes and forms, which may be in columns beside the tokens: never entity types by themselves.
 _NO_TYPES = frozenset(
     {"true", "false", "yes", "no", "none", "null", "nan", "unknown", "other", "maybe", "accept", "reject", "ignore"}
     | {"correct", "wrong", "right", "hit", "miss", "train", "training", "dev", "valid", "validation", "eval", "test"}
@@ -74,10 +74,10 @@ _ROLE = re.compile(r"(?:[CR]-)?(?:V|ARG[\dAM][\w-]*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """A spelling of tags. outside: the value of tokens outside of entities. separator: between letter and type.
+    """A spelling of tags. outside: value of tokens outside of entities. separator: character between letter and type.
 
-    upper: True if types are converted to upper case, because the column has no upper case at all. type: type of untyped
-    tags. types: entity types in the sample.
+    upper: True if types are converted to upper case, because the position letters are in lower case. type: type to give
+    to untyped tags. types: entity types in the sample. inner: for tags among other features, the spelling of the tag.
     """
 
     kind: Form
@@ -103,13 +103,13 @@ class Style:
 
     @property
     def usual(self) -> bool:
-        """Return True if every tag is its own translation."""
+        """Return True if no tag needs a translation."""
         letters = self.kind == "letters" and self.separator == "-" and not self.upper
         return self.outside == "O" and (letters or self.kind in ("types", "empty"))
 
     @property
     def entities(self) -> bool:
-        """Return True if the sample holds an entity."""
+        """Return True if the sample has an entity."""
         return self.kind != "empty"
 
     def reads(self, tag: str) -> bool:
@@ -122,7 +122,7 @@ class Style:
         return translated == "O" or (translated[1:2] == "-" and translated[:1] in _LETTERS)
 
     def canonical(self, tag: str) -> str:
-        """Translate one tag. A tag in another spelling is returned unchanged; then no scheme can read it."""
+        """Translate one tag. A tag in another spelling is returned unchanged, and `schemes` rejects it later."""
         known = self._known.get(tag)
         if known is None:
             known = self._known[tag] = self._canonical(tag)
@@ -152,7 +152,7 @@ class Style:
 def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = True) -> Style | None:
     """Return the spelling of a column's values; None if they are not entity tags.
 
-    counts: how often each value occurs in the sample. type: type of untyped tags. bare: True to accept types without
+    counts: {value: number of occurrences in the sample}. type: type of untyped tags. bare: True to accept types without
     position letters.
     """
     counts = {value: n for value, n in counts.items() if len(value) <= _LONGEST}
@@ -216,7 +216,10 @@ def _features(counts: Mapping[str, int], type: str) -> Style | None:
 
 
 def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outside: str) -> Style | None:
-    """Return a spelling with position letters, if nearly all tags have one separator and some begin entities."""
+    """Return a spelling with position letters, or None. Nearly all tags must have the same separator.
+
+    At least one tag must begin an entity, except in the usual spelling (`B-PER`), for which half of the tags is enough.
+    """
     separators: Counter[str] = Counter()
     for tag, n in rest.items():
         letter, separator, _ = _split(tag, kind)
@@ -225,7 +228,7 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
     if not separators:
         return None
     separator, fitting = separators.most_common(1)[0]
-    # In the usual spelling a file that mixes schemes is reported by the scheme's detector, with its line.
+    # Be tolerant in the usual spelling, because `schemes.Detector` reports a file that mixes schemes, with the line.
     usual = kind == "letters" and separator == "-"
     if not (outside or usual):  # "U.S." alone in a column is not a tag
         return None

@@ -1,4 +1,7 @@
-"""Words of running text, in any script: one rule for all measures and strategies."""
+"""Clean text of any script, split it into words, and normalise it for comparisons.
+
+All measures and strategies use the same rules.
+"""
 
 import re
 import unicodedata
@@ -14,7 +17,7 @@ Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ALNUM = re.compile(r"\w+")
-_LONG = 1_000  # characters; in a shorter text, combining marks are ordered within a millisecond
+_LONG = 1_000  # characters; shorter texts are normalised within a millisecond, whatever marks they have
 _UNSPACED = (  # code points of scripts without blanks between words
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Han
     "\u3040-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
@@ -46,13 +49,14 @@ _INNER_BLANKS = re.compile(r"(?<!\d) | (?!\d)")
 _LEAST, _EVIDENT = (
     20,
     0.9,
-)  # marks needed, and share of them after a blank, in tokenised text
-# Marks that follow a word without a blank in all languages. French has a blank before others; abbreviations keep dots.
+)  # minimum number of marks, and minimum share of marks after a blank, in tokenised text
+# Marks that follow a word without a blank in all languages. French writes a blank before other marks. Other full stops
+# may belong to abbreviations.
 _MARK = re.compile(r"[,\u060c](?= |$)|[\u3001\u3002\uff0c]|(?<!\.)\.$")
 
 
 def clean(text: str) -> str:
-    """Return text as a corpus stores it: NFC, one blank for each run of white space, none at the ends."""
+    """Return text as a corpus stores it: in NFC, with one blank for each run of white space, and none at the ends."""
     return " ".join(nfc(text).split())
 
 
@@ -87,14 +91,14 @@ def _runs_of_marks() -> re.Pattern[str]:
 def tokenize(text: str) -> tuple[str, ...]:
     r"""Split text into runs of `\w` with their marks, and single other characters (SOURCES.md, Words).
 
-    Each letter of a script without blanks between words is a token. This is for text without tokens; labelled data
-    keeps its own.
+    Each letter of a script without blanks between words is a token. Labelled data has its own tokens and is not
+    tokenised again.
     """
     return tuple((_patterns()[0] if _is_hard(text) else _WORD).findall(text))
 
 
 def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
-    """Return the tokenizer of a text: `tokenize` for words; a split at blanks for text that is already tokenised."""
+    """Return the tokenizer for a rule: `tokenize` for "words"; a split at blanks for "blanks" (tokenised text)."""
     return tokenize if tokens == "words" else _between_blanks
 
 
@@ -130,12 +134,12 @@ def letters(text: str) -> int:
 
 
 def is_alphanumeric(word: str) -> bool:
-    """Return True if a word has only letters and digits, with or without marks."""
+    """Return True if a word has only letters and digits, and marks on them."""
     return word.isalnum() or (not word.isascii() and "".join(char for char in word if not _sign(char)).isalnum())
 
 
 def fold(text: str) -> str:
-    """Return the lower-cased words, joined by blanks; for comparing, never for storing.
+    """Return the words in lower case, joined by blanks. Used to compare texts, never to store them.
 
     Compatible forms such as full-width letters are unified (NFKC). Invisible characters, vowel points and the dot of
     Turkish letters are ignored, and a treebank's "did n't" and brackets become plain text. Each letter of a script
@@ -152,9 +156,9 @@ def fold(text: str) -> str:
 
 
 def numbers(folded: str) -> tuple[str, ...]:
-    """Return the numbers of a folded text in order, in ASCII digits. Sentences with other numbers state other facts.
+    """Return the numbers of a folded text in ASCII digits. Sentences whose numbers differ are not duplicates.
 
-    Covers digits of all scripts, Chinese numerals (also within words), and Roman numerals.
+    Covers digits of all scripts, Roman numerals, and Chinese numerals, which come last.
     """
     found = [_in_ascii(match[0]) for match in _NUMBER.finditer(folded) if match[0]]
     if not folded.isascii():
@@ -167,7 +171,7 @@ def _in_ascii(number: str) -> str:
 
 
 def joined(folded: str) -> str:
-    """Remove the blanks of a folded text, except between digits. Texts with equal results are the same sentence.
+    """Return a folded text without blanks, except between digits. Texts with equal results are the same sentence.
 
     The result does not depend on how the text was tokenised.
     """
@@ -177,7 +181,7 @@ def joined(folded: str) -> str:
 
 
 def _plain(lowered: str) -> str:
-    """Undo the tokenisation of treebanks. Most texts have none of it and return at once."""
+    """Undo the tokenisation of treebanks in lower-case text. Most texts have none, which a fast test finds."""
     if " n't" in lowered or "b-" in lowered or "can not" in lowered or " n’t" in lowered:
         return _TREEBANK.sub(lambda match: " " if match[0] != " " else "", lowered)
     return lowered
@@ -194,9 +198,9 @@ def _sign(char: str) -> bool:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns beyond ASCII: of tokens, of folded words, and of blanks between a letter and its mark.
+    """Return patterns for text beyond ASCII: a token, a folded word, and blanks between a letter and its mark.
 
-    Labelled Thai, Lao, Khmer and Burmese may be split into single code points, with marks separate from their letters.
+    Such blanks occur in labelled Thai, Lao, Khmer and Burmese, which may be split into single code points.
     """
     # Compiled on first use, because classifying all characters takes 20 ms and English text does not need it.
     signs = "".join(_ranges(n for n in chain(range(0xAD, 0x20000), range(0xE0000, 0xE0200)) if _sign(chr(n))))
@@ -209,7 +213,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _ranges(points: Iterable[int]) -> Iterator[str]:
-    """Yield ascending code points as ranges of a character class."""
+    """Yield ascending code points as ranges for a character class of a regular expression."""
     start = stop = -1
     for point in chain(points, (-1,)):
         if point != stop:
