@@ -1,4 +1,4 @@
-"""Audit log with one line of JSON for each import, view, export, removal and run.
+"""Write and read the audit log. Each import, view, export, removal and start or cancellation of a run is one JSON line.
 
 A line has the time (UTC), the operating system's account, the action, its origin, fingerprints of corpora and ids of
 runs. It contains no text and no file names, because both may contain the name of a patient.
@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Set the origin of all actions in the block. The default is "page", because workers act for pages."""
+    """Set the origin of all actions in the block. The default is "page", because pages start the workers."""
     token = _origin.set(origin)
     try:
         yield
@@ -63,7 +63,7 @@ def place() -> Path | None:
 
 @contextmanager
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
-    """Log an action after the block has succeeded. Errors: ResourceError of `ready`, before the block begins."""
+    """Log an action after the block has succeeded. Errors: those of `ready`, which are raised before the block."""
     ready()
     yield
     note(action, runs=runs, corpora=corpora)
@@ -72,8 +72,8 @@ def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str
 def ready() -> None:
     """Check that the log can be written.
 
-    Errors: ResourceError if an administrator set the path (WINNOW_AUDIT) and the log cannot be written. With the
-    default path, each action only logs a warning and is still done.
+    Errors: ResourceError if an administrator set the path (WINNOW_AUDIT) and the log cannot be written. If a log at the
+    default path cannot be written, actions are still done, and `note` logs a warning.
     """
     path = place()
     if path and path != _usual():
@@ -106,7 +106,7 @@ def lines(since: datetime | None = None) -> Iterator[Line]:
 
 
 def spoilt() -> int:
-    """Count damaged lines, which are incomplete because a writer was killed, or were changed later."""
+    """Count the damaged lines of the log. Their writer was killed, or they were changed later."""
     return sum(line is None for line in _read())
 
 

@@ -1,4 +1,4 @@
-"""List the GPUs of this machine, and check if the installed torch can use them. Does not import torch.
+"""List the GPUs of this machine, and check if the installed torch can use them, without importing torch.
 
 Pages, `doctor` and workers all use this module, so that they agree on the device. `WINNOW_DEVICE` (the option
 `--device`) and `CUDA_VISIBLE_DEVICES` limit the GPUs that may be used.
@@ -25,7 +25,7 @@ DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
 _OLDER, _NEWER = "cu126", "cu130"  # PyTorch's builds for older and for current drivers and GPUs
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
-_before: "tuple[Card, ...]" = ()  # cards that were usable before `keep_to`
+_before: "tuple[Card, ...]" = ()  # GPUs that were usable before `keep_to` was called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Card:
 
 
 def processor_lock() -> str:
-    """Return the name of the lock of this machine's processor. Machines that share a home have different names."""
+    """Return the name of the lock of this machine's processor. It differs between machines that share a home."""
     return lock_name(f"cpu-{socket.gethostname()}")
 
 
@@ -68,7 +68,7 @@ class Load:
 
 @cache
 def installed() -> tuple[Card, ...]:
-    """Return all GPUs that the driver lists, in its order; none without a driver."""
+    """Return all GPUs that the driver lists, in its order; () without a driver."""
     if (nvml := _nvml()) is not None:
         with suppress(nvml.NVMLError):  # a GPU has failed; nvidia-smi leaves it out
             return _by_nvml(nvml)
@@ -91,7 +91,7 @@ def _by_nvml(nvml: Any) -> tuple[Card, ...]:
 
 
 def visible() -> tuple[Card, ...]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES allows, in its order, as CUDA interprets it."""
+    """Return the GPUs that CUDA_VISIBLE_DEVICES allows, in the order of this variable, as CUDA reads it."""
     asked = os.environ.get(VISIBLE)
     if asked is None:
         return installed()
@@ -108,7 +108,7 @@ def visible() -> tuple[Card, ...]:
 
 
 def usable() -> tuple[Card, ...]:
-    """Return the GPUs that runs may use; if there is none, runs use the processor. Errors: as for `asked`."""
+    """Return the GPUs that runs may use; () if runs use the processor. Errors: those of `asked`."""
     wanted, cards = asked(), _of_use()
     if wanted in ("auto", "cuda"):
         return cards
@@ -116,13 +116,13 @@ def usable() -> tuple[Card, ...]:
 
 
 def of_workers() -> tuple[Card, ...]:
-    """Return the GPUs that workers of this process may use. A call of `keep_to` does not change them."""
+    """Return the GPUs that workers of this process may use. `keep_to` does not change the result."""
     return _before or usable()
 
 
 def keep_to(card: Card) -> None:
     """Make `card` the only GPU that this process sees. Call this before torch lists the GPUs, which it does once."""
-    global _before  # noqa: PLW0603  (torch's list also lasts as long as the process)
+    global _before  # noqa: PLW0603  (torch also lists GPUs once per process)
     _before = of_workers()
     os.environ[VISIBLE] = card.uuid
     os.environ[DEVICE] = "cuda" if asked().startswith("cuda") else "auto"
@@ -133,7 +133,7 @@ def _of_use() -> tuple[Card, ...]:
 
 
 def check() -> None:
-    """Check the device of `--device`. Errors: ConfigError of `asked`; ResourceError if it is not available."""
+    """Check the device that `--device` names. Errors: those of `asked`; ResourceError if it is not available."""
     if asked().startswith("cuda") and not usable():
         raise ResourceError(f"device: {asked()} is not available; {_instead()}")
 
@@ -156,9 +156,9 @@ def asked() -> str:
 
 
 def hindrance() -> str:
-    """Describe in one sentence why a GPU of this machine is not used, and what to do.
+    """Return a sentence that says why no GPU of this machine is used, and what to do.
 
-    Return "" if a GPU is used, there is none, or `--device` names the processor.
+    Return "" if a GPU is used, if there is none, or if `--device` names the processor.
     """
     if asked() == "cpu" or not installed():
         return ""
@@ -213,14 +213,14 @@ def machine() -> str:
 
 
 def processor() -> str:
-    """Return the processor's name."""
+    """Return the name of the processor; "cpu" if unknown."""
     return _processor("model name") or "cpu"
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """Return the precision that `auto` means on the processor.
+    """Return the precision to use instead of `auto`: bf16 or fp32 on the processor.
 
-    On a GPU it stays `auto`, because results there need not have the same bytes on every machine.
+    On a GPU it stays `auto`, because results on GPUs need not have the same bytes on every machine.
     """
     if usable():
         return "auto"
@@ -254,7 +254,7 @@ def load(card: Card) -> Load | None:
 
 
 def measured(card: Card) -> Load | None:
-    """Return the memory and load of a GPU from NVIDIA's library, which takes microseconds; None without the library."""
+    """Return the memory and load of a GPU by a call of NVIDIA's library (microseconds); None without the library."""
     nvml = _nvml()
     if nvml is None:
         return None
@@ -271,7 +271,7 @@ def measured(card: Card) -> Load | None:
 
 @cache
 def _nvml() -> Any:
-    """Return NVIDIA's management library; None without `nvidia-ml-py` or a driver."""
+    """Return NVIDIA's management library (NVML); None without the package `nvidia-ml-py` or a driver."""
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError:
@@ -284,7 +284,7 @@ def _nvml() -> Any:
 
 
 def _nvidia_smi(fields: Sequence[str], *more: str) -> list[list[str]]:
-    """Return one row per GPU; none if nvidia-smi is missing or does not know a field."""
+    """Return one row of `fields` per GPU; [] if nvidia-smi is missing or does not know a field."""
     command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits", *more]
     with suppress(OSError, subprocess.SubprocessError):
         output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
@@ -303,7 +303,7 @@ def _text(value: str | bytes) -> str:
 
 
 def forget() -> None:
-    """Clear all cached answers of the driver, so that the next call asks it again."""
+    """Clear the cached list of GPUs, so that the next call asks the driver again."""
     global _before  # noqa: PLW0603
     _before = ()
     for function in (installed, _nvml):

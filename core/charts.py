@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from core.results import FloatArray, IntArray
 
-# All are readable on white and on near-black. Lines also differ by their dashes.
+# All colours are readable on white and on near-black. Lines also differ by their dashes.
 COLOURS: Mapping[str, str] = {
     "T_C": "#E69F00",
     "S_C": "#0072B2",
@@ -22,13 +22,13 @@ COLOURS: Mapping[str, str] = {
 }
 DASHES: Mapping[str, list[int]] = {"T_C": [6, 3], "S_C": [1, 0], "D_C": [2, 2], "L_C": [8, 3, 2, 3]}
 ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F8F8F")
-# Colours for many names at once. Labels on the map and tooltips distinguish names whose colours look alike.
+# Colours for up to twelve names. Labels on the map and tooltips distinguish names whose colours look alike.
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
 INK, DARK_INK = "#31333f", "#e6e6e6"  # colour of text
 ON_DARK: Mapping[str, str] = {  # replacements of colours that are too dim on dark pages
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
-HEADROOM = 1.12  # top of an axis divided by the largest value, so that labels of vertical lines fit above the values
+HEADROOM = 1.12  # end of an axis divided by the largest value, so that labels of vertical lines fit above the values
 Spec = dict[str, object]  # a chart or a part of one, in Vega-Lite
 _GRID = "rgba(128, 128, 128, 0.25)"
 
@@ -74,7 +74,7 @@ def _repainted(value: object, key: str = "") -> object:
 
 
 def shade(colour: str, *, dark: bool) -> str:
-    """Return the colour to use for `colour` in the page's theme."""
+    """Return the colour that replaces `colour` in the page's theme."""
     return ON_DARK.get(colour, colour) if dark else colour
 
 
@@ -119,7 +119,7 @@ def plain(text: str) -> str:
 
 
 def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
-    """Return {name: unique escaped label of at most `most` letters} for an axis or legend."""
+    """Return {name: label} for an axis or legend. Labels are unique, escaped, and cut to about `most` letters."""
     short_names: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short = name if len(name) <= most else f"{name[: most - 1].rstrip()}…"

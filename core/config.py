@@ -1,4 +1,4 @@
-"""Options of runs. One line defines an option for validation, `--help`, the form on a page and the shown command."""
+"""Define options of runs. One line defines an option for validation, `--help`, forms on pages and shown commands."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from core.errors import ConfigError
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
 
 
-# Type of error that pydantic reports: what the option must be.
+# {type of a pydantic error: end of the sentence "OPTION must be ..."}
 _MUST = {
     "bool_parsing": "yes or no",
     "bool_type": "yes or no",
@@ -69,7 +69,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     def settled(self) -> Self:
-        """Return the config with all values filled in that the user left out and that the result depends on."""
+        """Return the config after filling in the values that the user left out, if the result depends on them."""
         return self
 
     @classmethod
@@ -82,7 +82,7 @@ class Config(BaseModel):
 
 
 def _refusal(error: ValidationError, owner: str) -> ConfigError:
-    """Return an error that describes the first problem. owner: name to use if the problem has no option."""
+    """Return an error that describes the first problem. owner: name to use if the problem belongs to no option."""
     first = error.errors(include_url=False)[0]
     option = ".".join(part for part in first["loc"] if isinstance(part, str))
     shape = _MUST.get(first["type"])
@@ -99,7 +99,7 @@ def _refusal(error: ValidationError, owner: str) -> ConfigError:
 
 
 class Bounds(TypedDict, total=False):
-    """Bounds of a value, with the names of pydantic's `Field`."""
+    """Bounds of a value, as keyword arguments of pydantic's `Field`."""
 
     ge: float
     gt: float
@@ -136,7 +136,7 @@ def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> lis
 
 
 def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
-    """Validate the options of a stage, without adding defaults. name: name of the stage, for errors.
+    """Return the valid options of a stage as JSON values, without adding defaults. name: name of the stage, for errors.
 
     Errors: ConfigError that names the stage and the option.
     """
@@ -202,7 +202,7 @@ class Budget:
 
 
 def unusual(config: Config, names: Iterable[str]) -> list[str]:
-    """Return the options among `names` whose value is not the default, in words: `entity low 0.5`, `seed 2`."""
+    """Return phrases for the options among `names` that differ from their default: `entity low 0.5`, `seed 2`."""
     usual = {name: field.default for name, field in type(config).model_fields.items()}
     values = {name: getattr(config, name) for name in names}
     return [

@@ -1,4 +1,4 @@
-"""Access control by the account behind a loopback connection, or by a key if the system does not show the account."""
+"""Control access by the account behind a loopback connection, or by a key if the system does not show the account."""
 
 import os
 import secrets
@@ -29,8 +29,8 @@ _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # linux/netlink.h
 def account_behind(client: Address, server: Address) -> int | None:
     """Return the id of the user that owns the client's end of a connection between two addresses of this machine.
 
-    None if the kernel does not show it: on systems other than Linux, or for a client on another machine. Closed ends
-    also return None, because the kernel reports root as their owner.
+    Return None if the kernel does not show it: on systems other than Linux, or for a client on another machine. Also
+    return None for a closed connection, because the kernel reports root as its owner.
     """
     with suppress(OSError, AttributeError):  # the kernel does not answer, or the system has no such sockets
         state, user = _socket_state(client, server)
@@ -43,7 +43,7 @@ def account_behind(client: Address, server: Address) -> int | None:
 
 
 def sees_owner(server: Address) -> bool:
-    """Return True if the system shows the account behind a connection to this address. Opens a connection to try it.
+    """Return True if the system shows the account behind a connection. This is tested by a connection to `server`.
 
     Errors: OSError if no process listens there.
     """
@@ -80,10 +80,10 @@ def account_listening(server: Address) -> int | None:
 
 
 def mode() -> Mode:
-    """Return the value of `WINNOW_DOOR`, `user` by default.
+    """Return the value of `WINNOW_DOOR`, by default `user`.
 
-    `user` admits the account of the server, `key` anyone who has the key, `open` every account. Errors: ConfigError for
-    another value.
+    `user` admits only the account that runs the server, `key` anyone who has the key, `open` every account.
+    Errors: ConfigError for another value.
     """
     word = os.environ.get("WINNOW_DOOR") or "user"
     for known in get_args(Mode):
@@ -93,12 +93,12 @@ def mode() -> Mode:
 
 
 def key() -> str:
-    """Return the key of this home, from a file that only its owner may read."""
+    """Return the key of this machine's home, see `key_of`."""
     return key_of(machine_home())
 
 
 def key_of(home: Path) -> str:
-    """Return the home's key, which only its owner can read; create it on first use.
+    """Return a home's key from a file that only its owner can read. Create the file on first use.
 
     A key that another account wrote or could read is not secret, so it is replaced.
     """

@@ -18,7 +18,7 @@
     ├── Overtaken           another user has changed what was shown
     └── Cancelled           the run was asked to stop
 
-A message tells where the problem is, what is wrong, what was expected and what to do.
+Each message names the place of the problem, what is wrong, what was expected and what to do.
 On the command line, the exit code is 130 for `Cancelled`, 2 for all other errors here, and 1 for a bug.
 """
 
@@ -59,7 +59,7 @@ class ReadError(InputError):
 
 
 class OptionsError(ReadError):
-    """A file cannot be read with these options; another column or label scheme may solve it.
+    """A file cannot be read with these options; with another column or label scheme it may be readable.
 
     examples: first sentences of the file, for the user only. The message, which is logged, does not contain them.
     """
@@ -79,7 +79,7 @@ class EncodingError(OptionsError):
 class ConfigError(InputError):
     """An option is out of its range, or two options contradict each other.
 
-    option: name of the field that the message begins with; "" if it is about several.
+    option: name of the option, with which the message begins; "" if the error is about several options.
     """
 
     option = ""
@@ -137,7 +137,7 @@ class Cancelled(WinnowError):
     """The run stopped because it was asked to."""
 
 
-# The last three are messages of cuBLAS and cuDNN on a full GPU, before torch notices it.
+# Parts of messages. The last three come from cuBLAS and cuDNN on a full GPU, before torch notices that it is full.
 _NO_MEMORY = (
     "DefaultCPUAllocator",
     "out of memory",

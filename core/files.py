@@ -23,7 +23,8 @@ _LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # one line, or several blank li
 TEMPORARY = ".*.tmp"  # pattern of files that a killed writer may leave behind
 ARTIFACTS, SUMS = "artifacts", "sums.json"  # in a run's folder: its output, and the output's sizes and checksums
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_SAYS_FULL = re.compile(  # messages of errors without an error number: from Rust code, numpy's `tofile`, `torch.save`
+# Messages of a full disk in errors without an error number, from Rust code, numpy's `tofile` and `torch.save`.
+_SAYS_FULL = re.compile(
     "No space left on device|Disk quota exceeded|File too large|"
     r"^\d+ requested and \d+ written$|unexpected pos \d+ vs \d+"
 )
@@ -49,7 +50,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def disk_is_full(error: BaseException | None) -> bool:
     """Return True if a full disk caused `error`.
 
-    Its causes are checked too, because a library may raise a second error while it cleans up.
+    The errors that came before it are checked too, because a library may raise a second error while it cleans up.
     """
     while error:
         if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_FULL.search(str(error)):
@@ -60,7 +61,7 @@ def disk_is_full(error: BaseException | None) -> bool:
 
 @contextmanager
 def on_disk(home: Path) -> Iterator[None]:
-    """Raise ResourceError, with a message for users, if the disk is full or permissions are missing."""
+    """Raise ResourceError, with a message for users, if the block fails because of a full disk or permissions."""
     try:
         yield
     except OSError as error:
@@ -77,9 +78,9 @@ def on_disk(home: Path) -> Iterator[None]:
 
 @contextmanager
 def read_back(path: Path, *names: str) -> Iterator[None]:
-    """Check the output of a run before the block reads it. names: names of the files to read, if `path` is a folder.
+    """Check the output of a run before the block reads it. path: file, or folder of the files `names`.
 
-    Errors: RunError if a file is missing, damaged, or was changed since the run.
+    Errors: RunError if a file is missing, damaged, or was changed since the run, or if the block fails to read it.
     """
     for file in [path / name for name in names] or [path]:
         _refuse_changed(file)
@@ -118,9 +119,9 @@ def refuse_changed(folder: Path) -> None:
 
 
 def _refuse_changed(file: Path) -> None:
-    """Check one file. Without checksums (active runs, early versions), all files pass.
+    """Check one file. Files of runs without checksums (active runs, old versions) always pass.
 
-    Errors: RunError if it was changed.
+    Errors: RunError if the file was changed.
     """
     folder = next((parent for parent in file.parents if parent.name == ARTIFACTS), None)
     if folder is None or not file.is_file():
@@ -135,7 +136,7 @@ def _refuse_changed(file: Path) -> None:
 
 
 def changed(file: Path, run: str) -> RunError:
-    """Return the error for a file that was changed since its run. run: its id."""
+    """Return the error for a file that was changed since its run. run: id of the run."""
     return RunError(
         f"{file}: differs from what run {run} wrote: it was changed since, or the disk fails; restore it from a "
         "copy, or remove the run and start it again."
@@ -149,7 +150,7 @@ def _kept(sums: Path, changed: int) -> dict[str, object]:
 
 @lru_cache(4096)
 def _sum_once(file: Path, size: int, changed: int, inode: int) -> int:
-    """Return the CRC-32 of a file. Cached, because pages ask on each draw and reading 300 MB takes 0.1 seconds."""
+    """Return the CRC-32 of a file. Cached, because pages check files whenever they are drawn; 300 MB take 0.1 s."""
     return _sum_of(file)
 
 
@@ -232,7 +233,7 @@ class WholeLines:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append a line with one write and an fsync. If the previous line is incomplete, start a new line first."""
+    """Append a line with one write and an fsync. If the last line is incomplete, first write a newline."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(file).st_size
@@ -244,7 +245,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def bytes_in(path: Path) -> int:
-    """Return the size of a file or folder in bytes. Other processes may delete files in it meanwhile."""
+    """Return the size of a file or folder in bytes. Files that other processes delete meanwhile are not counted."""
     files = [path] if path.is_file() else [Path(at) / name for at, _, names in os.walk(path) for name in names]
     size = 0
     for file in files:

@@ -1,12 +1,12 @@
 """Read untrusted files in a separate process, the reader.
 
-A forged file may kill the reader, fill its memory or keep it busy for ever; the server survives.
+A forged file may kill the reader, fill its memory or keep it busy for ever, but the app's server continues.
 
     python -m core.isolated core.corpora.preview 4711
 
 imports the module, reads one request from stdin, passes it to the module's `answer`, writes the result to stdout and
-exits. Request and result are JSON. The number is the pid of the process that asks; if that process dies, the reader is
-killed.
+exits. Request and result are JSON. The number is the pid of the process that asks. If this process dies, Linux kills
+the reader.
 """
 
 import ctypes
@@ -34,12 +34,12 @@ SECONDS = 20  # time limit of a request
 MEMORY = 800 << 20  # usual memory limit of a reader, in bytes, in addition to its imports
 IDLE = 900  # seconds that a spare reader waits for a request before it ends
 _ROOT = Path(__file__).resolve().parents[1]
-# Use one thread per library, because on many cores the stacks of the threads alone would exceed the memory limit.
+# Use one thread per library. On a machine with many cores, the stacks of more threads would exceed the memory limit.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
 _server, _isolated = threading.Event(), threading.Event()
 _PR_SET_PDEATHSIG = 1  # constant from <linux/prctl.h>
-_GRACE = 5  # seconds after the time limit until a reader ends by itself, if it was not killed
-# Exit statuses of a reader that ran out of wall-clock time, or out of CPU time summed over its threads.
+_GRACE = 5  # seconds after the time limit at which a reader ends itself, if it was not killed before
+# Exit statuses of a reader that exceeded its limit of wall-clock time, or of CPU time summed over its threads.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
@@ -50,18 +50,18 @@ class _Clock:
 
 
 def seconds_left(seconds: float) -> float:
-    """Return the time limit of a new reader: `seconds`, or the time left to this process if that is less."""
+    """Return the time limit of a new reader: `seconds`, but not more than is left to this process if it is a reader."""
     left = seconds if _Clock.deadline is None else _Clock.deadline - time.monotonic()
     return max(min(seconds, left), 0.1)
 
 
 def serving() -> None:
-    """Mark this process as the app's server. From then on it reads no untrusted file itself."""
+    """Mark this process as the app's server. From now on, it reads no untrusted file itself."""
     _server.set()
 
 
 def is_serving() -> bool:
-    """Return True in the app's server. Workers and commands are not servers: if one crashes, no user loses a page."""
+    """Return True in the app's server. Workers and commands may crash, because no user would lose a page."""
     return _server.is_set()
 
 
@@ -71,10 +71,10 @@ def is_isolated() -> bool:
 
 
 class _Reply(TypedDict, total=False):
-    """Reply of a reader: `answer`, or one of the failures.
+    """Reply of a reader: `answer`, or one kind of failure.
 
-    error, args: name of a class of `core.errors`, and its arguments. memory: True if memory ran out. bug: stack frames
-    of any other exception.
+    error, args: name of a class in `core.errors`, and its arguments. memory: True if memory ran out. bug: stack frames
+    and class of any other exception.
     """
 
     answer: object
@@ -87,8 +87,9 @@ class _Reply(TypedDict, total=False):
 class Isolated:
     """Passes requests to readers of `module`. Each reader answers one request.
 
-    advice: end of the error message if a reader fails, which says what to do. spare: True to keep a spare reader that
-    has already done its imports; False if requests are rare. memory: limit in bytes, in addition to the imports.
+    advice: what to do if a reader fails, for the error message. seconds: time limit of a request. spare: True to keep a
+    spare reader that has already done its imports; False if requests are rare. memory: limit in bytes, in addition to
+    the imports.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Isolated:
         killed. Errors: ResourceError if the reader takes too long or too much memory, dies or cannot be started; any
         WinnowError that `answer` raises.
         """
-        # Pass on the home of the window's project, which the reader cannot know.
+        # Send the home of the window's project, because the reader cannot find it out.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
         seconds = seconds_left(self._seconds)
         payload = json.dumps([os.getcwd(), environment, seconds, self._memory, request]).encode()
@@ -161,7 +162,7 @@ class Isolated:
 class _Starter:
     """A thread that starts all readers and lives as long as this process.
 
-    Linux kills a reader when the *thread* that started it ends, and threads that draw a page end after seconds.
+    Linux kills a reader when the *thread* that started it ends. A thread that draws a page ends after seconds.
     """
 
     def __init__(self) -> None:
@@ -201,7 +202,7 @@ def _popen(module: str) -> subprocess.Popen[bytes]:
 def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], object]) -> bytes:
     """Send `payload` to a reader and return its output. Errors: TimeoutExpired; any error of `check`."""
     end = time.monotonic() + seconds
-    # A thread sends it: `communicate` would drop the rest of a payload that was not read before its time is over.
+    # Send it in a thread. If `communicate` sent it, its timeout would drop the part that the reader has not read yet.
     pipe, process.stdin = process.stdin, None
     assert pipe
     threading.Thread(target=_send, args=(pipe, payload), name="sends a request", daemon=True).start()
@@ -220,8 +221,10 @@ def _send(pipe: IO[bytes], payload: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a reader and its process group. Wait at most a second, because a process that hangs in a dead network folder
-    cannot be ended."""
+    """Kill a reader and its process group.
+
+    Wait at most a second for its end, because a process that waits for a dead network folder cannot be killed.
+    """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -244,7 +247,7 @@ def main() -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Ask Linux to kill this process when `parent` dies. On other systems, the time limits end it later."""
+    """Ask Linux to kill this process when the process `parent` dies. On other systems, it ends at its time limit."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -253,7 +256,7 @@ def _die_with(parent: int) -> None:
 
 
 def _limit_memory(more: int) -> None:
-    """Limit the memory of this process to `more` bytes than it has, if the system supports it. Turn off core dumps."""
+    """Let this process allocate only `more` further bytes, if the system supports such a limit. Turn off core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -262,10 +265,10 @@ def _limit_memory(more: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process some seconds after its time limit, even if the process that asks is stopped and cannot kill it.
+    """End this process some seconds after its time limit, even if the process that asks cannot kill it.
 
-    The limit of CPU time counts all threads (a reader of Parquet has two) and also applies to child processes. This
-    process cannot raise it.
+    There is also a limit on CPU time, which counts all threads (a reader of Parquet has two) and which child processes
+    inherit. This process cannot raise it.
     """
     _Clock.deadline = time.monotonic() + seconds
     signal.alarm(int(seconds) + _GRACE)
@@ -277,7 +280,7 @@ def _limit_time(seconds: float) -> None:
 
 def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
-        # Use the folder and environment of the request, because a spare reader was started with earlier ones.
+        # Use the folder and environment of the request, because a spare reader may have been started with others.
         folder, environment, seconds, memory, arguments = json.loads(request)
         _limit_memory(memory)
         _limit_time(seconds)

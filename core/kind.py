@@ -1,4 +1,4 @@
-"""Kinds of run. A kind turns options into a result; its `Job` gives access to corpora, files and other runs."""
+"""Define kinds of run. A kind computes a result from options; a `Job` gives it access to corpora and other runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ Options = dict[str, object]  # options of a run, in the form that its config tak
 
 
 class About(Protocol):
-    """Facts about a run, for its title and outcome: its options, and the names of the corpora and runs in them."""
+    """Facts about a run that its title and outcome need: its options, and names for the corpora and runs in them."""
 
     @property
     def config(self) -> Mapping[str, Any]: ...
@@ -60,14 +60,14 @@ class Kind:
     """One kind of run. To register a kind, add it to the list in `core/kinds.py`.
 
     run: function that takes the config and a `Job`, and returns a `result`.
-    title, outcome: functions that describe a run in a list of runs. A kind without an outcome is listed only inside
-    other runs.
+    title, outcome: functions that describe a run and its result in a list of runs. If a kind has no outcome, its runs
+    are listed only as parts of other runs.
     page: page that shows runs of this kind. opens: True if the page can show one run by its id.
     command: words of its command; () for the kind's name; None if no command starts such a run alone.
     positional: options that are typed without their names.
     reuse: True if a finished run with the same key is reused.
-    here: True if it computes in its own process even with `--on`.
-    red_items: function from the kind's name, the options and the corpora to the items of the data check that stop it.
+    here: True if its runs compute in their own process even with `--on`.
+    red_items: function from the kind's name, the options and the library to the red items of the data check.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Job:
         return self.library.find(reference)
 
     def child(self, kind: str, **options: object) -> Run:
-        """Return a finished run of another kind with these options. If there is none, do its work now."""
+        """Return a finished run of `kind` with these options. If there is none, do its work now."""
         known, wanted = self.kinds[kind], self._wanted(kind, options)
 
         def function(context: RunContext) -> Result:
@@ -116,32 +116,32 @@ class Job:
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
     def begun_child(self, kind: str, **options: object) -> Run:
-        """Return the run of `child`, finished or not. The caller must start its work."""
+        """Return the same run as `child`, but do not work on it. If it is not finished, the caller must start it."""
         return find_or_create(self.context, **self._wanted(kind, options).manifest())
 
     def _wanted(self, kind: str, options: Options) -> "Plan":
         known = self.kinds[kind]
         wanted = plan(known, known.config.parse(options), self.home)
-        # A child that is not reused gets a key that no other run has, so that only this run finds it after a resume.
+        # If the kind is not reused, the key depends on this run, so that only this run finds the child after a resume.
         return wanted if known.reuse else replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
 
 def _own_key(key: str, of: str) -> str:
-    """Return the key of a child run that is never shared between runs."""
+    """Return the key of a child run that is never shared between runs. of: id of the parent run."""
     return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=RESULTS_VERSION)
 
 
 def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Result]:
-    """Return the function that does a run's work, given the context of an attempt."""
+    """Return the function that does the work of a run. Its argument is the context of the attempt."""
     kind = kinds[run.manifest.kind]
     config = kind.config.parse(dict(run.manifest.config))
     return lambda context: _result(kind, config, Job(run.home, context, kinds))
 
 
 def _result(kind: Kind, config: Config, job: Job) -> Result:
-    """Do the work of a run and return its result.
+    """Do the work of a run and return its result as JSON.
 
-    First write the notes about converted encoders, overruled checks and an ignored `--on`.
+    First add notes on converted encoders, overruled checks and an ignored `--on`.
     """
     if kind.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
         job.context.note(f"Runs of the kind {kind.name} compute in this process, not on {on}.", passing=True)
@@ -154,14 +154,14 @@ def _result(kind: Kind, config: Config, job: Job) -> Result:
 
 
 def _encoders(config: Config) -> list[str]:
-    """Return the encoders that `config` names, without encoders that are runs."""
+    """Return the names and paths of encoders in `config`, without ids of runs."""
     values = (getattr(config, option, ()) for option in ENCODERS)
     names = chain.from_iterable([value] if isinstance(value, str) else value for value in values)
     return [name for name in names if name and not is_run_id(name)]
 
 
 def as_json(result: object) -> Result:
-    """Return a result, which is a dataclass, as JSON that `runs.result.read` can read."""
+    """Return a result (a dataclass or a dict) as JSON that `runs.result.read` can read."""
     if is_dataclass(result) and not isinstance(result, type):
         return asdict(result)
     assert isinstance(result, dict)
@@ -169,7 +169,7 @@ def as_json(result: object) -> Result:
 
 
 def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
-    """Return `config` with all corpora as fingerprints, and {option: fingerprint}.
+    """Return `config` with fingerprints in place of corpus names, and {option: fingerprint}.
 
     Errors: CorpusError for a missing corpus.
     """
@@ -228,7 +228,8 @@ class Plan:
 def plan(kind: Kind, config: Config, home: Path) -> Plan:
     """Return the plan of a run: its config with fingerprints of corpora, and its key.
 
-    The key leaves out options at their default, so that runs stay valid if their kind gets a new option.
+    Options that have their default value are not part of the key, so that keys stay the same if a kind gets a new
+    option.
     """
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
@@ -243,7 +244,7 @@ def plan(kind: Kind, config: Config, home: Path) -> Plan:
 
 
 def _precise(config: Config) -> Config:
-    """Replace precision `auto`, so that a home copied to another machine does not mix vectors of both machines."""
+    """Replace the precision `auto` by a definite one. Else a copied home could mix vectors of two kinds of machine."""
     if getattr(config, "precision", "") != "auto":
         return config
     return config.model_copy(update={"precision": cards.precision()})
@@ -269,7 +270,7 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
 def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
     """Return the run with these options: a finished one, else an unfinished one, else a new one.
 
-    Every run without a parent run is created here, so that the data check can refuse it before it exists.
+    Every run without a parent run is created here, so that the data check can refuse it before it is created.
     run_anyway: True to overrule red items of the data check; the run notes them.
     Errors: CorpusError; ConfigError for a download on an offline machine, or for a red item of the data check.
     """
@@ -287,7 +288,7 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
 
 
 def overruled(run: Run) -> str:
-    """Return the sentence about overruled checks to note when the run starts; "" if none was overruled."""
+    """Return the sentence about the checks that the user overruled; "" if there are none. The run notes it."""
     with suppress(OSError, UnicodeDecodeError), (run.path / OVERRULED).open(encoding="utf-8") as file:
         return file.read(LONGEST_OVERRULED)
     return ""

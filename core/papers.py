@@ -1,4 +1,4 @@
-"""Tables and figures of the five papers: the page and the commands that reproduce each, and how the results differ."""
+"""Tables and figures of the five papers: page and commands that reproduce each of them, and how the results differ."""
 
 import tomllib
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Item:
     """A table or figure of a paper.
 
     item: number of the table or figure. shows: its content. page: file name, without `.py`, of the page that shows it;
-    "" if only a command makes it. commands: arguments of `python -m core`, with the user's corpora and runs in
-    capitals; empty if Winnow does not make it. differs: how Winnow's result differs from the paper's. evidence: limits
-    of the output stored in PAPERS.md, such as fewer seeds; "" for none.
+    "" if only a command produces it. commands: arguments of `python -m core`, with placeholders in capitals for the
+    user's corpora and runs; () if Winnow does not produce it. differs: how Winnow's result differs from the paper's.
+    evidence: limits of the output stored in PAPERS.md, such as fewer seeds; "" for none.
     """
 
     item: str

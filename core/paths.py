@@ -1,8 +1,8 @@
-"""Folders of Winnow, and the files that a process may read.
+"""Find Winnow's folders, and restrict the files that a process may read.
 
 The command line may read any file, pages only files in allowed folders. A path is resolved, checked, and then opened
-folder by folder without following links. So the file that is read is the file that was checked, even if it is replaced
-by a link meanwhile.
+folder by folder without following links. The file that is read is therefore the file that was checked, even if somebody
+replaces it by a link meanwhile.
 """
 
 import os
@@ -21,7 +21,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 _within: ContextVar[str | None] = ContextVar("project", default=None)
-_asking: list[Callable[[], str | None]] = []  # functions that return the project of the window that this thread draws
+_asking: list[Callable[[], str | None]] = []  # functions that return the slug of this thread's project, or None
 
 
 def given_home() -> Path:
@@ -37,8 +37,8 @@ def machine_home() -> Path:
 def home() -> Path:
     """Return the folder of this thread's project.
 
-    It is the project of the block (see `within`), else of the window, else of `WINNOW_PROJECT`, else the default
-    project. Errors: ProjectError if there is no such project.
+    This is the project set by `within`, else the project of the browser window, else the project in `WINNOW_PROJECT`,
+    else the default project. Errors: ProjectError if there is no such project.
     """
     root = given_home()
     if is_project(root):  # in a worker, or if WINNOW_HOME names one project
@@ -53,7 +53,7 @@ def home() -> Path:
 
 @contextmanager
 def within(slug: str) -> Iterator[None]:
-    """Use the project with this slug in a block."""
+    """Make the project with this slug the current project in a block."""
     token = _within.set(slug)
     try:
         yield
@@ -70,7 +70,7 @@ def ask_for_project(ask: Callable[[], str | None]) -> None:
 def private() -> None:
     """Let only this account read the files that this process creates, and the existing files of the home.
 
-    Call this in the app, the command line and workers only; a library must not change the umask of its user.
+    Call this only in the app, the command line and workers, because a library must not change the umask of a program.
     Errors: PathError for a home that this account cannot read, or that holds a project of version 0.4 at its top level.
     """
     os.umask(0o077)
@@ -119,7 +119,7 @@ def confined() -> bool:
 def allowed_roots() -> tuple[Path, ...]:
     """Return the user's home, the current folder, Winnow's own folder, and the folders in `WINNOW_DATA_DIRS`.
 
-    Hidden folders are left out, and so is `/`, which may be the current folder of a service.
+    Hidden folders are left out, and so is `/`, because it may be the current folder of a service.
     """
     named = [Path(part) for part in os.environ.get("WINNOW_DATA_DIRS", "").split(os.pathsep) if part]
     folders = [folder.resolve() for folder in (Path.home(), Path.cwd(), _PROJECT, *named)]
@@ -127,10 +127,10 @@ def allowed_roots() -> tuple[Path, ...]:
 
 
 def allowed_path(path: Path | str, roots: Sequence[Path] | None = None) -> Path:
-    """Resolve all links and `..` of a path. The path must exist below one of `roots` and must not be hidden there.
+    """Return a path with all links and `..` resolved. It must exist below one of `roots`, and not be hidden there.
 
     roots: folders; None for the allowed folders and Winnow's own folders of uploads, runs and samples.
-    Errors: PathError otherwise. Outside of `roots`, the message does not show whether the path exists.
+    Errors: PathError for any other path. For a path outside of `roots`, the message does not show if it exists.
     """
     return _placed(path, roots)[1]
 
@@ -141,10 +141,10 @@ def user_path(path: Path | str) -> Path:
 
 
 def is_there(file: Path) -> bool:
-    """Return True if a file exists that the user did not name, such as the annotation file beside a text.
+    """Return True if a file exists. Used for files that the user did not name, such as a text's annotation file.
 
-    In a confined process, this returns True for every link, so that the answer does not show whether the link's target
-    exists. `opened` refuses links.
+    In a confined process, return True for every link, so that the result does not show if the link's target exists.
+    `opened` refuses to follow the link.
     """
     return file.is_file() or (confined() and file.is_symlink())
 
@@ -165,7 +165,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]:
-    """Return the folder that allows `path`, and the resolved path."""
+    """Return the folder that allows `path`, and the resolved path. Arguments and errors: see `allowed_path`."""
     shown = repr(str(path)[:200])
     try:
         real = Path(path).expanduser().resolve()
@@ -187,7 +187,7 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
 
 
 def _own() -> list[Path]:
-    """Return folders that Winnow itself writes for pages and workers. They may lie in a hidden folder."""
+    """Return folders that Winnow itself writes for pages and workers. They may be inside a hidden folder."""
     return [
         folder.resolve()
         for folder in (home() / "uploads", home() / "unpacked", home() / "runs", _PROJECT / "assets" / "samples")

@@ -61,7 +61,7 @@ class Project:
 def is_project(folder: Path) -> bool:
     """Return True if `folder` is the folder of one project, False if it is a home.
 
-    A home may lie in a folder that is called "projects" too, so the name of the parent does not decide alone.
+    The parent's name alone is not enough, because a home may also be in a folder that is called "projects".
     """
     return folder.parent.name == PROJECTS and ((folder / ABOUT).is_file() or folder.name == FIRST_SLUG)
 
@@ -88,13 +88,13 @@ def listed(root: Path) -> Sequence[Project]:
 
 
 def unreadable(root: Path) -> Sequence[Path]:
-    """Return damaged files `project.json`. Such a project has its folder's name."""
+    """Return the files `project.json` that are damaged. Such a project is listed under its folder's name."""
     files = (project.folder / ABOUT for project in listed(root))
     return [file for file in files if file.exists() and read_object(file) is None]
 
 
 def find(root: Path, wanted: str) -> Project:
-    """Return a project by name, else by slug. Errors: ProjectError, which lists all names, if there is none."""
+    """Return a project by name, else by slug. Errors: ProjectError, with the names of all projects, if none fits."""
     projects = listed(root)
     named = [project for project in projects if _same(project.name, wanted)]
     if fitting := named or [project for project in projects if project.slug == wanted]:
@@ -104,14 +104,17 @@ def find(root: Path, wanted: str) -> Project:
 
 
 def by_slug(root: Path, slug: str) -> Path | None:
-    """Return the folder of the project with this slug, or None. Usually reads no file, because each link calls it."""
+    """Return the folder of the project with this slug, or None. Usually reads no file, because it is called often."""
     if len(slug) < _LONGEST_SLUG and _SLUG.fullmatch(slug) and _is_made(folder := root / PROJECTS / slug):
         return folder
     return next((project.folder for project in listed(root) if project.slug == slug), None)
 
 
 def usual(root: Path) -> Project:
-    """Return the default project: the oldest that is not archived, a sample only if there is no other."""
+    """Return the default project: the oldest one that is neither archived nor a sample, if there is one.
+
+    Otherwise return the oldest sample that is not archived, else an archived project.
+    """
     projects = listed(root)
     return next(iter(sorted(projects, key=lambda project: (project.archived, project.sample))))
 
@@ -119,8 +122,8 @@ def usual(root: Path) -> Project:
 def new_name(root: Path, name: str, besides: Project | None = None) -> str:
     """Return `name` without control characters and double spaces.
 
-    besides: the project that gets this name, which may have it already. Errors: ProjectError if the name is empty, too
-    long or taken.
+    besides: project that is renamed, and may have the name already. Errors: ProjectError if the name is empty, too long
+    or the name of another project.
     """
     kept = " ".join(shown(unicodedata.normalize("NFC", name)).split())
     if not kept or len(kept) > LONGEST_NAME:
@@ -168,7 +171,7 @@ def write(
 
 
 def read(folder: Path) -> Project:
-    """Read the project in a folder. If its `project.json` is damaged or missing, it gets the folder's name."""
+    """Return the project in a folder. If its `project.json` is damaged or missing, its name is the folder's name."""
     file = folder / ABOUT
     about = _about(file, file.stat().st_mtime_ns) if file.exists() else {}
     name, created = about.get("name"), about.get("created")
@@ -190,8 +193,10 @@ def _is_made(folder: Path) -> bool:
 
 @lru_cache(maxsize=256)
 def _about(file: Path, changed: int) -> Mapping[str, object]:
-    """Read a `project.json`. Cached, because pages read it for every link. changed: the file's time of change, so that
-    the cache notices a change."""
+    """Return the content of a `project.json`. Cached, because pages need it for every link.
+
+    changed: time of the file's last change; as part of the cache key, it lets a changed file be read again.
+    """
     return read_object(file) or {}
 
 

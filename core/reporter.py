@@ -4,7 +4,7 @@ from typing import Protocol, TypedDict
 
 
 class Checkpoint(TypedDict):
-    """A checkpoint of a training run. name: name of its folder. step: step of the optimizer, from 1."""
+    """A checkpoint of a training run. name: name of its folder. step: number of optimizer steps."""
 
     name: str
     step: int
@@ -30,7 +30,7 @@ class Reporter(Protocol):
 
 
 class Parted(Reporter, Protocol):
-    """A reporter for work that knows all its parts from the start."""
+    """A reporter for work whose parts are all known from the start."""
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
         """Report that part `number` (from 1) of `of` begins.

@@ -30,7 +30,7 @@ class Rows(Protocol):
 
 
 class Role(StrEnum):
-    """Role of a corpus in a run. A corpus itself has no role."""
+    """Role of a corpus in a run. A corpus can have different roles in different runs."""
 
     TASK = "T_C"
     DOMAIN = "D_C"
@@ -40,10 +40,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Scores of sentences, in the strategy's unit.
+    """Scores of the sentences of a corpus, in the strategy's unit.
 
     values: `(n,)` float, one per sentence; NaN if the sentence could not be scored. prefer: "high" if high scores are
-    better, else "low". Only `selection.choose` changes the sign of scores. corpus: fingerprint of the scored corpus.
+    better, else "low". Only `selection.choose` changes the sign of scores, to sort them. corpus: fingerprint of the
+    scored corpus.
     """
 
     name: str
@@ -56,10 +57,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Rows selected from a corpus, best first, and the number of rows that were withheld.
+    """Rows selected from a corpus, best first, and the number of rows that were left out because of a flag.
 
-    rows: `(k,)` int64, in rank order. dropped: number of rows withheld by each flag. A row with several flags is
-    counted once: as a leak if it is a leak, else under the first of its withheld flags (`hygiene.counted_once`).
+    rows: `(k,)` int64, in rank order. dropped: {flag: number of rows left out}. A row with several flags is counted
+    once: as a leak if it is a leak, else under the first of these flags (`hygiene.counted_once`).
     """
 
     corpus: str
@@ -73,8 +74,8 @@ class Selection:
 class Measurement:
     """One number about a pair of corpora, and how it was computed.
 
-    value: the number, in `unit`. prefer: "high" if higher means closer, else "low". convention: how the number was
-    computed, in words. columns: {name: related value, None if missing}.
+    value: the number, in `unit`. prefer: "high" if a higher value means closer corpora, else "low". convention: how the
+    number was computed, in words. columns: {name: further value; None if missing}.
     """
 
     name: str
@@ -87,11 +88,11 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Numbers of spans per sentence and type, from which every F1, test and verdict is computed.
+    """Numbers of spans per sentence and type, from which every F1, significance test and verdict is computed.
 
     types: names of the t types, sorted. tp, predicted, gold: numbers of true positives, predicted and gold spans,
     `(n, t)` int32. A true positive has the right start, end and type.
-    tested: `(n,)` bool, True for sentences that the replicate was tested on; the other rows are 0. Used if each
+    tested: `(n,)` bool, True for sentences that the replicate was tested on; the other rows are 0. It is used if each
     replicate has its own labels and test set; None if all compared taggers use the same labels. It is not saved.
     """
 
@@ -111,7 +112,7 @@ class Evaluation:
 
     @classmethod
     def pooled(cls, tables: Sequence[Self]) -> Self:
-        """Return the sums of the counts of several taggers that were tested on the same sentences."""
+        """Return a table with the summed counts of several taggers that were tested on the same sentences."""
         counts = {name: sum(getattr(one, name) for one in tables) for name in ("tp", "predicted", "gold")}
         return replace(tables[0], **counts) if len(tables) > 1 else tables[0]
 

@@ -1,4 +1,4 @@
-"""Format text for terminals and lists: user text without control characters, names, counts and times."""
+"""Format user text, names, counts and times for terminals and lists."""
 
 import re
 import time
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 REPLACED = "\ufffd"
 _BRIEF = 800  # characters
-LONGEST = 60  # characters of a name in a list
+LONGEST = 60  # maximum number of characters of a name in a list
 # Control characters of terminals, characters that break or reverse lines, and unpaired surrogates.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -43,7 +43,7 @@ def gain_in_words(value: float) -> str:
 
 
 def short(name: str) -> str:
-    """Shorten a name for a list. The end is kept too, because names that Winnow makes up differ at the end."""
+    """Shorten a name for a list. Start and end are kept, because names that Winnow generates differ at the end."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
@@ -63,9 +63,9 @@ def when(moment: float) -> str:
 
 
 def distinct(names: Mapping[str, str], moments: Mapping[str, float]) -> dict[str, str]:
-    """Make names different: add the date to equal names, and a number if their dates are equal too.
+    """Return `names` with the date added to equal names, and a number if their dates are equal too.
 
-    names, moments: name and start time (seconds since 1970) by key. Numbers ascend from the oldest on.
+    names: {key: name}. moments: {key: start time in seconds since 1970}. The oldest gets the lowest number.
     """
     often = Counter(names.values())
     dated = {key: name if often[name] == 1 else f"{name} ({when(moments[key])})" for key, name in names.items()}
@@ -77,7 +77,7 @@ def distinct(names: Mapping[str, str], moments: Mapping[str, float]) -> dict[str
 
 
 def duration(seconds: float) -> str:
-    """Format seconds as s, min or h."""
+    """Format seconds for people: `45 s`, `12 min`, `1.5 h`."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -46,10 +46,10 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 
 
 def command_of(run: Run) -> str | None:
-    """Return the command line that repeats a run, or None.
+    """Return the command line that repeats a run, or None if there is none.
 
-    It is None for a kind without its own command, and for an uploaded file, whose copy was deleted. It is also None if
-    the options of the run are no longer valid.
+    There is none for a kind without a command, for the import of an upload (its copy was deleted), and if the options
+    of the run are no longer valid.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):
@@ -58,7 +58,7 @@ def command_of(run: Run) -> str | None:
 
 
 def filter_command(made: Corpus) -> str:
-    """Return the command line that makes the same part of a corpus. made: of `filtered` in `importing/view.py`."""
+    """Return the command line that filters a corpus in the same way. made: result of `importing.view.filtered`."""
     where = made.origin["where"]
     assert isinstance(where, Mapping)
     words = ["python", "-m", "core", *projects.option(), "corpus", "filter", _shown(str(made.origin["from"]))]
@@ -73,7 +73,7 @@ def flag(name: str, *, on: bool = True) -> str:
 
 
 def flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield nested options with their names joined: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
+    """Yield (name, value) of nested options with joined names: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
     for key, value in options.items():
         if isinstance(value, dict):
             yield from ((f"{key}.{inner}", item) for inner, item in flat(value))

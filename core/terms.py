@@ -1,4 +1,4 @@
-"""Terms that users read on pages, on the command line and in reports, each with its symbol and meaning."""
+"""Define the terms that users read on pages, on the command line and in reports, with symbol and meaning."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -165,7 +165,7 @@ _WORDS = {term.symbol: term.word for term in (TASK, DOMAIN, CHOICE, LABELS)}
 
 
 def plainly(name: str) -> str:
-    """Return the word for a symbol such as `T_C`. Other names are returned unchanged."""
+    """Return the term for a symbol such as `T_C`. Any other name is returned unchanged."""
     return _WORDS.get(name, name)
 
 
@@ -175,10 +175,10 @@ def in_words(parts: Sequence[str]) -> str:
 
 
 def role_in_words(role: str) -> str:
-    """Return the word for a corpus's role: `training set` for `train`."""
+    """Return the term for a corpus's role: `training set` for `train`."""
     return {"task": TASK, "domain": DOMAIN, **_PARTS}[role].word
 
 
 def labels_in_words(parts: Sequence[str]) -> str:
-    """Name roles of labelled data: `a training set and a test set` for `train` and `test`."""
+    """Return the terms for roles of labelled data: `a training set and a test set` for `train` and `test`."""
     return in_words([f"a {_PARTS[part].word}" for part in parts])

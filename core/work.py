@@ -1,4 +1,4 @@
-"""A worker process: `python -m core.work work RUN --home HOME`. It imports no pages, no commands and no charts.
+"""Run a worker process: `python -m core.work work RUN --home HOME`. It imports no pages, no commands and no charts.
 
 With `--tied`, the worker ends when the process at the other end of its stdin ends. Exit status: 0 done, 2 wrong input,
 1 a bug, 130 cancelled. Messages go to stderr, which is worker.log.
@@ -20,13 +20,13 @@ from core.shown import shown
 
 
 def work(run_id: str) -> int:
-    """Work on a run of this home, and return the exit status."""
+    """Work on a run of this home, and return the exit status, see `runs.worker.work`."""
     run = RunStore(home()).get(run_id)
     return worker.work(run, work_of(run, KINDS))
 
 
 def _tie() -> None:
-    """End this process when its stdin is closed. Nothing is ever sent on it."""
+    """End this process when its stdin is closed. Its parent process never writes to it."""
 
     def wait() -> None:
         os.read(0, 1)

@@ -77,7 +77,7 @@ def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[st
 
 
 def in_words(value: object) -> str:
-    """Format a value for people, without braces and quotes. Of a list of lists or tables, give only the length."""
+    """Format a value for people, without braces and quotes. For a list of lists or tables, give only the length."""
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""A small notation for grammars that generate the sentences of the sample sets.
+"""Generate the sentences of the sample sets from grammars, which are written in a small notation:
 
 == rule            begins a rule; every following line is one alternative; `#` begins a comment line
-<rule>             one alternative of the rule; a sentence repeats an alternative only if it finds no other one
+<rule>             one alternative of the rule; drawn again, up to eight times, if the sentence has it already
 {a|b|}             a, b or nothing
 <2..90/4>          a whole number from 2 up to 90 in steps of 4; a comma before the > groups thousands
 [TYPE words]       an entity
@@ -22,7 +22,10 @@ _MARK = re.compile(r"\[([A-Z]+) ([^\]]*)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One sentence. tags: one IOB2 tag per token. topic, template: rule and alternative that generated it."""
+    """One sentence. tags: one IOB2 tag per token. topic: rule that generated it. template: topic and alternative.
+
+    A template is written as `loan/3`.
+    """
 
     text: str
     tokens: tuple[str, ...]
@@ -63,7 +66,7 @@ class Grammar:
             self._read(file)
 
     def line(self, topic: str) -> Line:
-        """Return a sentence of `topic`. Templates are drawn without replacement until all were used."""
+        """Return a sentence of the rule `topic`. Its alternatives are drawn without replacement until all were used."""
         deck = self._decks.setdefault(topic, [])
         if not deck:
             deck.extend(shuffled(range(len(self.rules[topic])), self.rng))
@@ -74,8 +77,8 @@ class Grammar:
     def productions(self, topic: str, names: Collection[str] = ()) -> list[str]:
         """Return sentences that together use every alternative of every rule, choice and number range of `topic`.
 
-        names: rules of which two alternatives are enough. Each template gives three sets of sentences, which combine
-        its alternatives differently.
+        names: rules of which only two alternatives are used. Each template gives three sets of sentences, which combine
+        its parts in different ways.
         """
         known: dict[str, list[str]] = {}
         columns = [[self._each(part, names, known) for part in parts] for parts in self.rules[topic]]
@@ -83,7 +86,7 @@ class Grammar:
         return [_MARK.sub(r"\2", _tidy(text)) for text in marked]
 
     def _each(self, part: _Part, names: Collection[str], known: dict[str, list[str]]) -> list[str]:
-        """Return texts that together use every alternative of `part`. known: texts of rules so far."""
+        """Return texts that together use every alternative of `part`. known: cache of each rule's texts."""
         match part:
             case str():
                 return [part]
@@ -139,9 +142,9 @@ class Grammar:
 
 
 def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
-    """Join the i-th texts of all columns, for each i in the longest column. Shorter columns are repeated.
+    """Return, for each i, the i-th texts of all columns joined to one text. Shorter columns are repeated.
 
-    shift: column k begins with its text number shift * k.
+    shift: column k begins with its text number shift * k instead of 0.
     """
     longest = max(map(len, columns), default=0)
     return ["".join(texts[(i + shift * k) % len(texts)] for k, texts in enumerate(columns)) for i in range(longest)]
@@ -153,7 +156,7 @@ def pick(n: int, rng: Random) -> int:
 
 
 def shuffled(items: range, rng: Random) -> list[int]:
-    """Return `items` in random order, by Fisher-Yates with `pick`, so that the order is the same in every Python."""
+    """Return `items` in random order (Fisher-Yates with `pick`). The order is the same in every version of Python."""
     order = list(items)
     for i in range(len(order) - 1, 0, -1):
         j = pick(i + 1, rng)
@@ -162,7 +165,7 @@ def shuffled(items: range, rng: Random) -> list[int]:
 
 
 def mark(marked: str, *, topic: str, template: str) -> Line:
-    """Parse `Paid by [PARTY Oakline Ltd].` as a `Line`."""
+    """Return the `Line` of a marked text such as `Paid by [PARTY Oakline Ltd].`"""
     tokens: list[str] = []
     tags: list[str] = []
     end = 0
@@ -179,7 +182,10 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
 
 
 def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
-    """Return the parts up to a closing `|` or `}`, and this mark. pieces: in reverse order; used ones are removed."""
+    """Return the parts before the next `|` or `}`, and this character, "" at the end.
+
+    pieces: in reverse order; those that were used are removed.
+    """
     parts: list[_Part] = []
     while pieces:
         piece = pieces.pop()
@@ -200,7 +206,7 @@ def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
 
 
 def _tidy(marked: str) -> str:
-    """Correct blanks, full stops, articles and capitals."""
+    """Correct the blanks, full stops, articles (a, an) and capitals of a marked text."""
     marked = clean(marked)
     marked = re.sub(r"(?<! ) ++(?=[],.;:?!)])", "", marked)
     marked = re.sub(r"\.(\]?)\.$", r".\1", marked)

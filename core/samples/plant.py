@@ -1,6 +1,6 @@
-"""Make copies of a line that `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
+"""Make copies of lines that `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
 
-The limits of `Guard` are stricter than the limits of `hygiene`, so that `hygiene` finds only planted duplicates.
+The limits of `Guard` are stricter than the limits of `hygiene`, so that `hygiene` finds only the planted copies.
 """
 
 import math
@@ -15,9 +15,10 @@ from core.text.words import fold, tokenize
 _JACCARD = 0.6  # largest Jaccard similarity of the 5-grams of two lines (`hygiene` flags 0.8)
 _EDIT = 0.88  # largest edit similarity of two short lines (`hygiene` flags 0.9)
 _SHORT = 10  # words; lines up to this length are also compared by edit similarity
-# Shared consecutive words at which a line is too close to a held-out line, and to a short one (`hygiene`: 13 and 8).
+# A line is rejected if it shares this many consecutive words with a held-out line. The second limit is used if one of
+# the two is short. The limits of `hygiene` are 13 and 8.
 _LONG_RUN, _SHORT_RUN = 12, 7
-_FEW = 13  # words; lines up to this length are short in this test
+_FEW = 13  # words; lines up to this length count as short in this comparison
 
 Run = tuple[str, ...]
 T = TypeVar("T", bound=str | tuple[str, ...])
@@ -74,14 +75,14 @@ class Guard:
         )
 
     def _like_a_short_one(self, folded: str) -> bool:
-        # A text has len - 2 trigrams, and an edit changes at most three of them. Subtract 5 for repeated trigrams.
+        # A text has len - 2 trigrams, and an edit changes at most three of them. Another 5 may be repetitions.
         needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
         close = self._trigrams.sharing(_trigrams(folded), int(needed))
         return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
 
 
 class _Index(Generic[T]):
-    """Index that finds sets by their items."""
+    """Index of sets that finds the sets similar to a given set."""
 
     def __init__(self) -> None:
         self._sets: list[set[T]] = []
@@ -95,8 +96,8 @@ class _Index(Generic[T]):
     def sharing(self, items: set[T], n: int) -> list[int]:
         """Return the indices of the sets that share at least `n` items with `items` (one item if n < 1)."""
         n = max(1, n)
-        # A set that shares n of the items contains one of any len - n + 1 of them, so looking up that many is enough.
-        # Take the rarest, because the fewest sets contain them.
+        # A set that shares n items contains at least one of any len - n + 1 items, so looking up that many is enough.
+        # Look up the rarest items, because they are in the fewest sets.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
@@ -108,7 +109,7 @@ class _Index(Generic[T]):
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the case-folded tokens, with punctuation."""
+    """Return the case-folded tokens of a text, with punctuation."""
     return tokenize(text.casefold())
 
 
@@ -127,7 +128,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     """Return 1 - Levenshtein distance / length of the longer text; 0 if it is below `least`."""
     longer = max(1, len(a), len(b))
     allowed = (1 - least) * longer
-    # Each surplus letter of one text needs an edit. This bound excludes most pairs before the table is computed.
+    # Each letter that is more frequent in one text needs an edit. This bound excludes most pairs at low cost.
     if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
         return 0.0
     row = list(range(len(b) + 1))
@@ -135,7 +136,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
         before, row[0] = row[0], i
         for j, right in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
-        # Stop early, because the minimum never decreases from row to row.
+        # Stop early, because the minimum of a row never decreases from row to row.
         if min(row) > allowed:
             return 0.0
     return 1 - row[-1] / longer
@@ -146,7 +147,7 @@ def _trigrams(text: str) -> set[str]:
 
 
 def exact(line: Line, rng: Random) -> Copy:
-    """Return an exact duplicate: unchanged (three in five), in upper or lower case, or with other punctuation."""
+    """Return an exact duplicate: unchanged in three of five cases, else in another case or with other punctuation."""
     text = line.text
     changed = (
         (text, "nothing"),
@@ -160,10 +161,10 @@ def exact(line: Line, rng: Random) -> Copy:
 
 
 def near(line: Line, rng: Random) -> Copy | None:
-    """Return a near duplicate with a few letters or one word changed; None if six attempts fail.
+    """Return a near duplicate in which a few letters or one word are changed; None if six attempts fail.
 
-    With 10 tokens or more, the Jaccard of 5-grams is at least 0.8, with and without punctuation. With fewer, the edit
-    similarity is at least 0.9.
+    If both texts have 10 tokens or more, the Jaccard similarity of their 5-grams is at least 0.8, with and without
+    punctuation. If both have fewer, their edit similarity is at least 0.9.
     """
     ways: tuple[tuple[str, Callable[[str, Random], str]], ...] = (
         ("added word", _add),

@@ -2,10 +2,10 @@
 
     python -m core.samples.sets [FOLDER]     generates the same bytes again (default assets/samples)
 
-Each folder has task.txt (T_C), domain.txt.gz (D_C), train/dev/test.conll (L_C, IOB2), truth.jsonl.gz (the planted
-copies) and ABOUT.md (a description). T_C has two topics, and sentences that all topics share. D_C has seven or eight
-topics, and a third of it is off-domain. All names are invented; nothing comes from a contract, a patient or another
-data set.
+Each set is a folder with task.txt (T_C), domain.txt.gz (D_C), train/dev/test.conll (L_C, IOB2), truth.jsonl.gz (list of
+the planted copies) and ABOUT.md (description). T_C has two topics and general sentences. D_C has these and further
+topics; a third of it is off-domain. All names are invented. Nothing comes from a contract, a patient or another data
+set.
 """
 
 import gzip
@@ -39,8 +39,8 @@ _SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 class Plan:
     """Composition of a set.
 
-    task, inside, outside: topics of T_C, and of D_C in and off the domain; a topic named twice gets two shares. bias:
-    paragraph for ABOUT.md.
+    task: topics of T_C. inside, outside: in-domain and off-domain topics of D_C. A topic that is named twice gives
+    twice as many sentences. bias: paragraph for ABOUT.md.
     """
 
     title: str
@@ -116,7 +116,7 @@ def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
 
 
 def grammar_of(name: Name, rng: Random) -> Grammar:
-    """Return the grammar of a set. rng: draws its sentences."""
+    """Return the grammar of a set. rng: generator that draws its sentences."""
     return Grammar([_GRAMMARS / file for file in ("common.txt", f"{name}.txt", f"{name}_other.txt")], rng)
 
 
@@ -124,7 +124,7 @@ def build(name: Name, folder: Path, seed: int = 0) -> None:
     """Write the set `name` into `folder`; the same seed gives the same bytes. Errors: ConfigError."""
     if name not in SETS:
         raise ConfigError(f"demo: there is no sample set {name!r}; choose one of {', '.join(SETS)}.")
-    # One seed per set, so that the two sets are independent and each can be built alone.
+    # Use a seed per set, so that the two sets are independent and each can be built alone.
     rng = Random(f"{name} {seed}")
     grammar, guard, plan = grammar_of(name, rng), Guard(), SETS[name]
     # Draw held-out sentences first, because the guard keeps all later sentences different from them.
@@ -165,7 +165,7 @@ def _draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held
 def _plant(
     inside: list[Line], outside: list[Line], held_out: dict[str, list[Line]], rng: Random
 ) -> list[dict[str, object]]:
-    """Return the rows of D_C in their final order, with notes on planted copies. An original comes before its copy."""
+    """Return the rows of D_C, with planted copies, in their final order. An original comes before its copy."""
     rows = [_row(line, domain) for domain, lines in (("in", inside), ("off", outside)) for line in lines]
     free = {"in": shuffled(range(len(inside)), rng), "off": shuffled(range(len(outside)), rng)}
     lines = {"in": inside, "off": outside}
@@ -253,7 +253,7 @@ Planted bias: {plan.bias}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write every set under the given folder, else under assets/samples."""
+    """Write every set into the folder in `arguments`; without an argument, into assets/samples."""
     for name in SETS:
         build(name, Path(arguments[0] if arguments else _SAMPLES) / name)
 
