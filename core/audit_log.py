@@ -1,4 +1,4 @@
-"""Write and read the audit log. Each import, view, export, removal and start or cancellation of a run is one JSON line.
+"""Write and read the audit log: one line of JSON per action, such as an import, an export or the start of a run.
 
 A line has the time (UTC), the operating system's account, the action, its origin, fingerprints of corpora and ids of
 runs. It contains no text and no file names, because both may contain the name of a patient.

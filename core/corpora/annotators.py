@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from core.text.words import clean
 
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of each annotation of a text
-_SHARED = 0.5  # two files with at least this share of the smaller file's texts in common come from two annotators
+_SHARED = 0.5  # two files belong to two annotators if they share at least this share of the smaller file's texts
 # Columns that hold the annotator of a row. "user" is missing because in web data it is the author of the text.
 _COLUMNS = frozenset(
     {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}
@@ -28,9 +28,10 @@ def is_annotator(column: str) -> bool:
 class Agreement:
     """Agreement of several annotators.
 
-    annotators: number of texts per annotator. shared: number of texts with several annotators. equal: number of shared
-    texts on which all annotators agree. f1: span F1 between two annotators, over all pairs on the shared texts. taken:
-    name of the annotator whose labels are kept if the labels differ; "" if they never differ.
+    annotators: {name: number of texts}. shared: number of texts with several annotators. equal: number of these texts
+    on which all annotators agree. f1: span F1 between two annotators, 0 to 1, over all pairs of annotators on the
+    shared texts. taken: name of the annotator whose labels are kept if the labels differ; "" if none is chosen, or if
+    the labels never differ.
     """
 
     annotators: Mapping[str, int] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Agreement:
 
     @property
     def in_words(self) -> str:
-        """Describe the number of texts per annotator and the agreement, in two sentences."""
+        """Two sentences on the number of texts per annotator and on the agreement."""
         people = ", ".join(f"{name} ({n:,})" for name, n in list(self.annotators.items())[:8])
         more = f" and {len(self.annotators) - 8} more" if len(self.annotators) > 8 else ""
         return (
@@ -54,8 +55,9 @@ class Panel:
     """Collects every annotation of an export in a first pass (`hearing`), then chooses the labels to keep.
 
     A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
-    labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out. alone: True to
-    keep only labels of the chosen annotator; with none chosen, only labels whose annotator is unknown.
+    labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out.
+    chosen: name of the annotator, None for none. alone: True to keep only labels of the chosen annotator; if none is
+    chosen, only labels whose annotator is unknown.
     """
 
     def __init__(self, chosen: str | None, *, alone: bool = False) -> None:
@@ -104,7 +106,7 @@ class Panel:
 
 
 def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
-    """Return the span F1 between annotators, over all pairs on all shared texts; 1 if there is no span."""
+    """Return the span F1 between annotators, over all pairs of annotators on all texts; 1.0 if there is no span."""
     common = total = 0
     for votes in shared:
         for one, other in combinations(votes.values(), 2):

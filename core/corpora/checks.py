@@ -1,7 +1,7 @@
-"""Checks of data before a run: each check is green, amber or red, and has one sentence and one remedy.
+"""Check the data before a run. Each check is green, amber or red, and has one sentence and one remedy.
 
 The counts come from a corpus's description and from single columns of its file. They are cached per process, because
-the content of a corpus folder never changes. Samples are 500 sentences from 10 places of the corpus.
+the content of a corpus folder never changes. Samples are up to 500 sentences from 10 places of the corpus.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ ROLE_NAMES: Mapping[str, str] = {
 LABELS = ("train", "dev", "test")
 
 TASK_INSIDE = 0.5  # the check is amber if at least this share of T_C's sentences also occurs in D_C
-TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not usable
-DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
+TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not reliable
+DEV_ENTITIES = 300  # entities in the dev set; with fewer, one entity changes dev F1 by more than 0.3 points
 UPPER_CASE = 0.9  # the check is amber if at least this share of the sentences is in capitals
-# The check is amber if at least 10% of the sentences have more than 200 tokens. Those of contracts rarely exceed 100.
+# The check is amber if at least 10% of the sentences have more than 200 tokens. Even in contracts, few have over 100.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
 NAMED = 4  # names listed in one sentence; further names are only counted
 # A sample reads 50 sentences at each of 10 places: one row group per place, so its cost does not grow with the corpus.
@@ -53,7 +53,7 @@ class Contradictions:
 
     @property
     def in_words(self) -> str:
-        """Describe the counts for a summary; "" without contradictions."""
+        """The counts and a remedy in words, for a summary; "" without contradictions."""
         if not self.texts:
             return ""
         several = self.texts > 1
@@ -66,7 +66,7 @@ class Contradictions:
 
 
 class ContradictionCounter:
-    """Counts contradictory labels in a stream of sentences; stores two small numbers per distinct text."""
+    """Counts contradictory labels in a stream of sentences. It stores two small numbers per distinct text."""
 
     def __init__(self) -> None:
         self._first: dict[str, int] = {}
@@ -90,7 +90,7 @@ class ContradictionCounter:
 
     @property
     def found(self) -> Contradictions:
-        """Return the counts so far."""
+        """The counts so far."""
         n = sum(self._times[text] for text in self._contradicted)
         return Contradictions(texts=len(self._contradicted), sentences=n)
 
@@ -104,9 +104,9 @@ def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
 
 
 def labels_of(sentence: Sentence) -> tuple[tuple[int, int, str], ...]:
-    """Return (start, end, type) of each entity.
+    """Return (start, end, type) of each entity, sorted.
 
-    Positions count characters without white space, so that two tokenisations of a text can be compared.
+    Positions count characters without white space, so that labels on two tokenisations of a text can be compared.
     """
     at = list(accumulate(map(len, sentence.tokens), initial=0))
     return tuple(sorted((at[e.start], at[e.end], e.type) for e in sentence.entities or ()))
@@ -117,7 +117,7 @@ class Check:
     """Result of one check.
 
     sentence: the finding. cure: label of the button that leads to the remedy on `page`. command: the remedy on the
-    command line. final: the run would certainly fail, so the user cannot start it despite the check.
+    command line. final: True if the run would certainly fail, so that the user cannot overrule the check.
     """
 
     name: str
@@ -135,7 +135,7 @@ def worst(checks: Iterable[Check]) -> Level:
 
 
 def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
-    """Check the number of sentences of T_C. strategies: {name: minimum number of sentences it needs}."""
+    """Check the number of sentences of T_C. strategies: {name: minimum number of sentences that it needs}."""
     n, what = len(task), f"The {ROLE_NAMES['task']} has {count(len(task), 'sentence')}"
     lacking = [name for name, least in strategies.items() if n < least]
     green = Check(name="task size", level="green", sentence=f"{what}.", cure="Add task sentences")
@@ -285,7 +285,7 @@ def upper_case(corpora: Mapping[str, Corpus]) -> Check:
 
 
 def documents(corpora: Mapping[str, Corpus]) -> Check:
-    """Check for sentences so long that they are likely whole documents."""
+    """Check for very long sentences, which are probably whole documents."""
     long = [
         f"{ROLE_NAMES.get(role, role)} ({share:.0%})"
         for role, corpus in corpora.items()
@@ -330,7 +330,7 @@ def sample(corpus: Corpus) -> tuple[str, ...]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence; name only the first few of many."""
+    """Join names for a sentence. Of more than `NAMED` names, only the first ones are listed; the others are counted."""
     more = len(names) - NAMED
     if more > 0:
         return f"{', '.join(names[:NAMED])} and {more} more"
@@ -343,10 +343,10 @@ def _is(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texture:
-    """Shares of conspicuous sentences.
+    """Shares of unusual sentences.
 
-    upper: share of sentences in capitals, among sampled sentences in a script with two cases. long: share of sentences
-    with more than `LONG_TOKENS` tokens, among all sentences.
+    upper: share of sentences in capitals, among the sampled sentences that have letters with two cases. long: share of
+    sentences with more than `LONG_TOKENS` tokens, among all sentences.
     """
 
     upper: float
@@ -390,5 +390,5 @@ def _contradictions(path: Path) -> Contradictions:
 
 
 def _at(path: Path, n: int) -> Corpus:
-    """Return a handle on the corpus in a folder, only for reading columns. The folder's name is the fingerprint."""
+    """Return the corpus in a folder, only to read its sentences and columns. The folder's name is the fingerprint."""
     return Corpus(fingerprint=path.name, name=path.name, n_sentences=n, n_tokens=0, labelled=False, path=path)

@@ -1,4 +1,4 @@
-"""Load whole columns of a corpus, cache them in memory, and search in them."""
+"""Load whole columns of a corpus, cache them in memory, and search the texts."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
-SAMPLE = 10_000  # number of texts in which a search counts each word, to test rare words first
+SAMPLE = 10_000  # number of texts in which a search counts each searched word, to find the rarest one
 
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
@@ -34,7 +34,7 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def value_names(corpus: Corpus) -> list[str]:
-    """Return the names of a corpus's further columns, in alphabetical order."""
+    """Return the names of a corpus's further columns (those that the import kept), in alphabetical order."""
     return _value_names(corpus.path.parents[1], corpus.fingerprint)
 
 
@@ -63,17 +63,17 @@ def kept_values(corpus: Corpus, name: str) -> pa.ChunkedArray:
 
 
 def distinct_values(corpus: Corpus, name: str) -> set[str]:
-    """Return the distinct values of a further column."""
+    """Return the distinct values of a further column, without missing ones."""
     return {str(value) for value in pc.unique(values(corpus, name)).to_pylist() if value is not None}
 
 
 def placed(corpus: Corpus) -> bool:
-    """Return True if the source file of any sentence is known."""
+    """Return True if the file of at least one sentence is known."""
     return int(stored(corpus, "file").null_count) < len(corpus)
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return the names of the columns doc, group, file and page that have a value; page is included with file."""
+    """Return those of the columns doc, group and file that have a value. If file has one, also return page."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 
@@ -81,14 +81,14 @@ def kept_names(corpus: Corpus) -> tuple[str, ...]:
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
     """Return the rows whose text matches `query`, ignoring case.
 
-    mode: "substring" finds the query as it is, "words" finds all of its words in any order. The texts are divided among
-    all cores, because one core takes longer than 0.3 s for a million texts.
+    mode: "substring" finds the query as it is; "words" finds texts with all of its words, in any order. All cores
+    search a part of the texts, because one core takes longer than 0.3 s for a million texts.
     """
     query = clean(query)
     if not query or not len(texts):
         return np.empty(0, dtype=np.int64)
     tests = _tests(query.split() if mode == "words" else [query], texts.slice(0, SAMPLE), whole=mode == "words")
-    # A column is a single chunk, so a division by chunks would use one core only.
+    # Divide the texts into slices, because a column is a single chunk, which only one core would search.
     cores = os.cpu_count() or 1
     size = -(-len(texts) // cores)
     starts = range(0, len(texts), size)
@@ -98,10 +98,10 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
 
 
 def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> list[tuple[str, bool]]:
-    """Return tests (needle, True for a whole word) in the fastest order. A text with all needles passes all tests.
+    """Return tests (needle, True for a whole word) in the fastest order. A text matches if it passes all tests.
 
-    A test for a whole word takes three times as long as a plain test, so plain tests come first, rarest needle first.
-    With `whole`, a needle in half of the sample gets no plain test, because it would exclude few texts.
+    A test for a whole word takes three times as long as a plain test. Plain tests therefore come first, the rarest
+    needle first. If `whole`, a needle in half of the sample gets no plain test, because it would exclude few texts.
     """
     held = {needle: pc.mean(_holds(sample, needle)).as_py() or 0.0 for needle in needles}
     rarest = sorted(held, key=held.__getitem__)
@@ -119,7 +119,7 @@ def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntAr
 
 
 def _holds(texts: pa.ChunkedArray, needle: str, *, alone: bool = False) -> pa.ChunkedArray:
-    """Return a mask (n,) of texts that contain `needle`, ignoring case. alone: match whole words only."""
+    """Return a mask (n,) of texts that contain `needle`, ignoring case. alone: True to match whole words only."""
     if alone:
         return pc.match_substring_regex(texts, rf"(?i)(?:^|[^\pL\pN_]){re.escape(needle)}(?:$|[^\pL\pN_])")
     return pc.match_substring(texts, needle, ignore_case=True)

@@ -1,4 +1,4 @@
-"""Sealed corpora: one Parquet file per corpus, named by the fingerprint of its content and read in blocks.
+"""Write and read sealed corpora. Each is a Parquet file in a folder named by the fingerprint of the corpus's content.
 
 home/corpora/<fingerprint>/sentences.parquet    one row per sentence; row numbers never change
                            about.json           names, counts, types, origin
@@ -34,7 +34,7 @@ _PLAIN = pa.schema(
     [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), *KEPT.items()]
 )
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
-_TOKENS = b"tokens"  # key in the schema's metadata that stores the token rule, unless the rule is `words`
+_TOKENS = b"tokens"  # key of the token rule in the schema's metadata; missing if the rule is `words`
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
 SENTENCES, ABOUT = "sentences.parquet", "about.json"  # files of a corpus's folder
 BLOCK = 8192  # rows per row group: about 1 MB of text, the unit of every read and write
@@ -62,7 +62,7 @@ class _Columns(TypedDict):
 class Written(TypedDict):
     """Summary of a written corpus.
 
-    types: number of entities per type, most frequent first. tokens: rule that cuts the text into tokens.
+    types: {type: number of entities}, most frequent first. tokens: rule by which the text is tokenised.
     """
 
     fingerprint: str
@@ -76,7 +76,7 @@ class Written(TypedDict):
 def write_sentences(
     file: Path, sentences: Iterator[Sentence], labelled: bool, block: int, tokens: Tokens = "words"
 ) -> Written:
-    """Write a stream of sentences, `block` rows per row group, and return a summary."""
+    """Write a stream of sentences to a Parquet file, `block` rows per row group, and return a summary."""
     schema = _LABELLED if labelled else _PLAIN
     head = "winnow corpus 1" + ", labelled" * labelled
     if tokens != "words" and not labelled:  # the default adds nothing, so that older corpora keep their fingerprint
@@ -93,7 +93,7 @@ def write_sentences(
                 "columns": columns["columns"],
             }
             # The fingerprint covers the text, the document, the other kept columns, and labelled tokens and entities.
-            # It ignores columns without a value, so that corpora from before these columns keep their fingerprint.
+            # It ignores columns without a value, so that older corpora, which lack these columns, keep theirs.
             without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
             cells = [column for name, column in columns.items() if name not in without]
             digest.update(json.dumps(cells, ensure_ascii=False).encode())
@@ -132,9 +132,9 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
 def _footer(file: Path, *written: int) -> pq.FileMetaData:
     """Return a file's metadata. It is cached, because reading it takes 0.1 s for 12,208 row groups.
 
-    written: inode, time and size of the file; they are in the cache key, so that a replaced file is read again.
+    written: inode, time and size of the file; as part of the cache key, they let a replaced file be read again.
     """
-    most = file.stat().st_size  # limits declared list lengths, because Arrow allocates the memory before it reads
+    most = file.stat().st_size  # limits the declared lengths of lists, for which Arrow allocates memory before it reads
     with pq.ParquetFile(file, thrift_container_size_limit=max(most, 1)) as parquet:
         return parquet.metadata
 
@@ -142,7 +142,10 @@ def _footer(file: Path, *written: int) -> pq.FileMetaData:
 def blocks(
     file: pq.ParquetFile, block: int, start: int, stop: int | None, columns: Sequence[str] | None
 ) -> Iterator[pa.Table]:
-    """Yield rows `start` to `stop` of a file in order. Reads only their row groups. block: rows per row group."""
+    """Yield rows `start` to `stop` of a file in order, one table per row group. Only these row groups are read.
+
+    block: number of rows per row group.
+    """
     stop = min(file.metadata.num_rows if stop is None else stop, file.metadata.num_rows)
     for group in range(start // block, -(-stop // block)):
         table = file.read_row_group(group, columns)
@@ -185,7 +188,7 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
 
 
 def to_sentences(table: pa.Table) -> list[Sentence]:
-    """Return the sentences of a row group. Unlabelled text is cut into tokens by the corpus's token rule.
+    """Return the sentences of a row group. Unlabelled text is tokenised by the corpus's token rule.
 
     Errors: ValueError for an unknown token rule.
     """
@@ -227,11 +230,11 @@ def _rule(table: pa.Table) -> Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """A handle on a sealed corpus.
+    """A sealed corpus. Its sentences are read from disk when a method needs them.
 
-    fingerprint: first 24 hex digits of the content's sha256. types: number of entities per type, empty if unlabelled.
-    origin: file, format and scheme, or the run that made the corpus. tokens: rule that cuts the text into tokens;
-    labelled sentences have their own tokens.
+    fingerprint: first 24 hex digits of the content's sha256. types: {type: number of entities}, empty if unlabelled.
+    origin: file, format and scheme of the import, or the run that made the corpus. tokens: rule by which the text is
+    tokenised; labelled sentences have their own tokens. path: folder of the corpus.
     """
 
     fingerprint: str
@@ -248,17 +251,20 @@ class Corpus:
         return self.n_sentences
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Sentence]]:
-        """Yield rows `start` to `stop` in order, at most `BLOCK` at a time."""
+        """Yield the sentences of rows `start` to `stop` in order, in lists of at most `BLOCK` sentences."""
         return (sentences for _, sentences in self.with_ids(start, stop, text=True))
 
     def with_ids(self, start: int, stop: int | None, *, text: bool) -> Iterator[tuple[IntArray, list[Sentence]]]:
-        """Yield (ids, sentences) in blocks; for ids, see `ids`. text: False reads the ids only, without sentences."""
+        """Yield (ids, sentences) of rows `start` to `stop` in blocks; for ids, see the method `ids`.
+
+        text: False to read only the ids; the lists of sentences are then empty.
+        """
         with self.opened() as file:
             for table in blocks(file, BLOCK, start, stop, None if text else ["id"]):
                 yield table.column("id").to_numpy(), to_sentences(table) if text else []
 
     def texts(self, start: int, stop: int) -> list[str]:
-        """Return the texts of rows `start` to `stop` in order. Reads no other column and cuts no tokens."""
+        """Return the texts of rows `start` to `stop` in order. Reads no other column and does not tokenise."""
         with self.opened() as file:
             return [text for table in blocks(file, BLOCK, start, stop, ["text"]) for text in table["text"].to_pylist()]
 
@@ -274,8 +280,11 @@ class Corpus:
         return [by_row[row] for row in addresses.tolist()]
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a whole column: `text` (string), or nullable `doc`, `group`, `file` (string), `page` (int32) or
-        `columns` (map of strings)."""
+        """Return a whole column, shape (n,).
+
+        name: `id` (uint64), `text` (string), `n_tokens` (int32), or one of the nullable columns `doc`, `group`, `file`
+        (string), `page` (int32) and `columns` (map of strings).
+        """
         with self.opened() as file:
             if name in KEPT and name not in file.schema_arrow.names:  # sealed by an older version
                 return pa.chunked_array([pa.nulls(self.n_sentences, KEPT[name])])
@@ -291,18 +300,18 @@ class Corpus:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all names of the corpus, the current one first; () for a removed corpus."""
+        """All names of the corpus, the current one first; () for a removed corpus."""
         names = self.origin.get("names")
         return tuple(names) if isinstance(names, list) else ()
 
     @property
     def parent(self) -> str:
-        """Return the fingerprint of the corpus that this corpus was made from; "" if it was imported."""
+        """Fingerprint of the corpus that this corpus was made from; "" if it was imported."""
         return str(self.origin.get("from", ""))
 
     @property
     def derived(self) -> bool:
-        """Return True if Winnow made the corpus from another one (selection, subset, copy) or from typed sentences."""
+        """True if Winnow made the corpus from another one (selection, subset, copy) or from typed sentences."""
         return not self.origin.keys().isdisjoint(("from", "typed"))
 
     def opened(self) -> AbstractContextManager[pq.ParquetFile]:

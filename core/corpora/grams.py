@@ -1,4 +1,4 @@
-"""Hash words and word n-grams, block by block. Every process and machine computes the same hashes."""
+"""Hash words and word n-grams of blocks of sentences. Every process and machine computes the same hashes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from core.results import BoolArray, IntArray
 UIntArray = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.unsignedinteger]
 
-HASH_BITS = 40  # bits of a 5-gram's hash; fewer than one in a billion pairs of sentences has a collision
-_KNOWN_WORDS = 1 << 20  # words whose hashes are cached, about 150 MB
+HASH_BITS = 40  # bits of a 5-gram's hash; with 40 bits, less than one in a billion pairs of sentences has a collision
+_KNOWN_WORDS = 1 << 20  # number of words whose hashes are cached; they take about 150 MB
 
 
 def mix(values: UIntArray) -> UIntArray:
-    """Apply the last step of splitmix64: every bit of the input changes every bit of the output."""
+    """Apply the last step of splitmix64, so that every bit of the input affects every bit of the output."""
     values = values ^ (values >> np.uint64(30))
     values = values * np.uint64(0xBF58476D1CE4E5B9)
     values = values ^ (values >> np.uint64(27))
@@ -27,7 +27,7 @@ def mix(values: UIntArray) -> UIntArray:
     return values ^ (values >> np.uint64(31))
 
 
-# Odd, so that multiplication loses no bit of a word's hash.
+# The factors are odd, so that multiplication loses no bit of a word's hash.
 _ODD = mix(np.arange(1, 33, dtype=np.uint64)) | np.uint64(1)
 
 
@@ -57,7 +57,7 @@ class Words:
 
     @property
     def counts(self) -> IntArray:
-        """Return the number of words per sentence, shape (n,)."""
+        """Number of words per sentence, shape (n,)."""
         return np.diff(self.starts)
 
     def grams(self, n: int) -> tuple[UIntArray, IntArray]:
@@ -66,13 +66,13 @@ class Words:
         inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
         total = np.zeros(len(inside), np.uint64)
         for i in range(n):
-            # One factor per position, so that the order of the words counts.
+            # Use another factor for each position, so that the hash depends on the order of the words.
             total += self.hashes[inside + i] * _ODD[i]
         return mix(total), rows[inside]
 
 
 class WordHasher:
-    """Hashes folded texts, and caches the hashes of recent words."""
+    """Hashes the words of folded texts, and caches their hashes."""
 
     def __init__(self) -> None:
         self._known = _Hashes()
@@ -88,7 +88,10 @@ class WordHasher:
 
 
 class Lookup:
-    """A fixed set of hashes with a fast membership test. A bit table excludes most hashes before the exact search."""
+    """A fixed set of hashes with a fast membership test.
+
+    Most hashes that are not in the set are excluded by a table of the first 22 bits, before a binary search.
+    """
 
     def __init__(self, values: UIntArray) -> None:
         self._values = np.unique(values)
@@ -105,18 +108,18 @@ class Lookup:
 
 
 class Gathered:
-    """Rows of numbers of different lengths: row i is `values[starts[i] : starts[i + 1]]`."""
+    """Rows of numbers; rows may have different lengths. Row i is `values[starts[i] : starts[i + 1]]`."""
 
     def __init__(self, values: Numbers, starts: IntArray) -> None:
         self.values, self.starts = values, starts
 
     @property
     def counts(self) -> IntArray:
-        """Return the number of numbers per row, shape (rows,)."""
+        """Length of each row, shape (rows,)."""
         return np.diff(self.starts)
 
     def gather(self, rows: IntArray) -> tuple[Numbers, IntArray]:
-        """Return the numbers of `rows`, concatenated, and the count of each row, shape (len(rows),)."""
+        """Return the numbers of `rows`, concatenated, and the length of each row, shape (len(rows),)."""
         counts = self.starts[rows + 1] - self.starts[rows]
         ends = np.cumsum(counts)
         at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.starts[rows] - ends + counts, counts)
@@ -129,9 +132,9 @@ class Gathered:
 
 
 class Ragged(Gathered):
-    """Rows of numbers in an unnamed temporary file, with 8 bytes of memory per row.
+    """Rows of numbers in an unnamed temporary file. They take 8 bytes of memory per row.
 
-    `append` blocks, call `seal`, then `gather` any rows.
+    First `append` blocks of rows, then call `seal`, then `gather` any rows.
     """
 
     def __init__(self, dtype: type[np.unsignedinteger]) -> None:
@@ -157,6 +160,6 @@ class Ragged(Gathered):
         self._file.close()  # the memory map keeps the data readable
 
     def close(self) -> None:
-        """Free the disk space, sealed or not."""
+        """Free the disk space. Can be called before or after `seal`."""
         self.values = np.zeros(0, self._dtype)
         self._file.close()

@@ -1,4 +1,7 @@
-"""The sealed corpora of a home folder: seal, list, find, rename and remove them."""
+"""Seal, list, find, rename and remove the corpora of a project.
+
+To seal a corpus is to store it under the fingerprint of its content. A sealed corpus never changes.
+"""
 
 import errno
 import json
@@ -25,7 +28,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked before a path is built, be
 
 
 class Library:
-    """All corpora of a home folder."""
+    """All corpora of a project. home: folder of the project."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "corpora"
@@ -40,12 +43,11 @@ class Library:
         tokens: Tokens = "words",
         describe: Callable[[], Mapping[str, object]] = dict,
     ) -> Corpus:
-        """Write a stream of sentences in blocks, and name the corpus by the fingerprint of its content.
+        """Store a stream of sentences as a corpus in blocks, and name its folder by the fingerprint of its content.
 
         tokens: see `Corpus`. describe: called at the end; its result (a reader's report) is added to `origin`.
-        If a corpus with the same content exists, it keeps its folder and gets `name` as a further name. If another
-        corpus has the name, a number is added: "contracts (2)". If the stream fails, no files remain.
-        Errors: CorpusError for an empty stream.
+        If a corpus with the same content exists, it gets `name` as a further name. If another corpus has the name, a
+        number is added: "contracts (2)". If the stream fails, no files remain. Errors: CorpusError for an empty stream.
         """
         name = shown(name)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +89,7 @@ class Library:
         return _FINGERPRINT.fullmatch(fingerprint) is not None and _readable(self.folder / fingerprint) is not None
 
     def unreadable(self) -> Sequence[Path]:
-        """Return the paths of unreadable or missing descriptions (about.json); `list` skips these corpora."""
+        """Return the paths of descriptions (about.json) that are damaged or missing. `list` skips their corpora."""
         folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
         return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
 
@@ -120,7 +122,7 @@ class Library:
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
         """Return a corpus by fingerprint.
 
-        For a removed corpus, return a handle that has only its size; reading its sentences raises an error.
+        For a removed corpus, return an object that has only its size; reading its sentences raises CorpusError.
         """
         try:
             return self.find(fingerprint)
@@ -135,14 +137,14 @@ class Library:
             )
 
     def remove(self, reference: str) -> None:
-        """Delete a sealed corpus."""
+        """Delete a corpus. reference: see `find`."""
         corpus = self.find(reference)
         removed = corpus.path.with_name(f".removed-{corpus.fingerprint}")
-        corpus.path.rename(removed)  # rename it first, so that all readers stop finding it at once
+        corpus.path.rename(removed)  # rename it first, so that nobody finds a corpus that is half deleted
         shutil.rmtree(removed)
 
     def rename(self, reference: str, name: str) -> Corpus:
-        """Rename a corpus. `find` still accepts its old names. Errors: CorpusError if another corpus has the name."""
+        """Rename a corpus. `find` also accepts its old names. Errors: CorpusError if another corpus has the name."""
         path, name = self.find(reference).path, shown(name)
         if self._free(name, path.name) != name:
             raise CorpusError(f"name: another corpus is called {name!r} already; choose another name.")
@@ -160,7 +162,7 @@ class Library:
 
 
 def _renamed(draft: Path, target: Path) -> bool:
-    """Rename a draft to its final folder. Return False if the folder exists, even if it was created just now."""
+    """Rename a draft to its final folder. Return False if this folder exists already."""
     try:
         draft.rename(target)
     except OSError as error:
@@ -181,7 +183,7 @@ def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
 def _last_changed(path: str) -> tuple[int, Corpus]:
     """Return the time at which a corpus's description last changed, in ns, and the corpus.
 
-    Descriptions are replaced as a whole, so a cached one is valid until the file changes.
+    Descriptions are replaced as a whole, so a cached description is valid until its file changes.
     """
     status = os.stat(f"{path}/{ABOUT}")
     return status.st_mtime_ns, _described(path, status.st_mtime_ns, status.st_size, status.st_ino)
@@ -209,7 +211,7 @@ def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
 
 
 def _dated(path: str) -> tuple[int, Corpus] | None:
-    """Return `_last_changed`, or None if there is no corpus or its description is unreadable (torn write, bad disk)."""
+    """Return `_last_changed`, or None if there is no corpus or its description is damaged."""
     try:
         return _last_changed(path)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -217,13 +219,13 @@ def _dated(path: str) -> tuple[int, Corpus] | None:
 
 
 def _readable(path: Path) -> Corpus | None:
-    """Return a sealed corpus; None if there is none or its description is unreadable."""
+    """Return the corpus in a folder; None if there is none or its description is damaged."""
     dated = _dated(str(path))
     return dated and dated[1]
 
 
 def _spoilt(path: Path, again: Path) -> Sequence[str]:
-    """Return the damaged files in a corpus's folder. again: folder with a fresh copy of the same corpus."""
+    """Return the names of the damaged files in a corpus's folder. again: folder with a new copy of the same corpus."""
     if _readable(path) is None:
         return (SENTENCES, ABOUT)
     return () if cmpfiles(path, again, [SENTENCES], shallow=False)[0] else (SENTENCES,)

@@ -1,6 +1,6 @@
-"""Look at the beginning of each of several files, for `proposal`, in a separate process.
+"""Read the beginning of each of several files in a separate process, so that `proposal` can propose roles for them.
 
-If a file kills this process, each file is read in its own process, so that the fatal file can be reported.
+If a file kills this process, each file is read in a process of its own, so that the fatal file can be reported.
 """
 
 import time
@@ -25,11 +25,11 @@ from core.text.sentence import Sentence
 
 SECONDS = 60  # time limit for all files together
 MOST_FILES = 2_000
-MOST_ALONE = 30  # largest number of files that get a process each, after a shared process died
-LOOKED_INTO = 8  # files read per extension and folder, if there are more than 24
+MOST_ALONE = 30  # maximum number of files that are read in one process each after the shared process died
+LOOKED_INTO = 8  # number of files read per extension and folder if there are more than 24
 _READ = 8_000  # sentences read per file
 _SECONDS = 1.5  # seconds per file
-_SAMPLE, _WORDS = 500, 1_500  # sentences per file whose words are counted, and most frequent words that are kept
+_SAMPLE, _WORDS = 500, 1_500  # per file: sentences whose words are counted, and number of most frequent words kept
 _LONG = 80  # tokens; if half of the rows are longer, the rows are documents
 
 _process = Isolated(__name__, "import it separately, with all options", SECONDS)
@@ -64,9 +64,9 @@ def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
 
 
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Read the beginnings of files; runs in the separate process.
+    """Return the looks of `paths` as JSON values. Called in the separate process.
 
-    only: names of the files to read; None reads a few of each kind.
+    only: names of the files to read; None to read a few files of each kind.
     """
     listing = files_of([Path(path) for path in paths])
     ends, seen = time.monotonic() + SECONDS / 2, dict[Path, Look]()
@@ -102,7 +102,7 @@ def _few_of_each(listing: Listing) -> list[Path]:
 
 
 def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
-    """Return a look for every file. For files that were not read, estimate it from similar files in their folder."""
+    """Return a look for every file. The look of an unread file is estimated from similar files in its folder."""
     by_kind = defaultdict[tuple[Path, str], list[Look]](list)
     for file, each in seen.items():
         if not each.problem:

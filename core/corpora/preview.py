@@ -1,4 +1,4 @@
-"""Read previews and Arrow files in a separate process, because a forged file may kill its reader."""
+"""Read previews and Arrow files in a separate process, because a forged file may kill the process that reads it."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -20,7 +20,10 @@ ready = _process.ready
 
 
 def preview(path: Path, options: ReadOptions) -> Preview:
-    """Return the result of `readers.sniff`, within 20 seconds. Errors: those of `sniff` and `Isolated.ask`."""
+    """Return the result of `readers.sniff`, computed in a separate process within 20 seconds.
+
+    Errors: those of `sniff` and `Isolated.ask`.
+    """
     from pydantic import TypeAdapter  # imported here, because the other process then starts faster
 
     answered = _process.ask(path.name, path=str(path), options=asdict(options), whole=False)
@@ -28,9 +31,9 @@ def preview(path: Path, options: ReadOptions) -> Preview:
 
 
 def dry_run(path: Path, options: ReadOptions) -> None:
-    """Read every Parquet and Arrow file in `path` to its end once, in a separate process, before the import does.
+    """Read every Parquet and Arrow file in `path` to its end in a separate process, before the import reads it.
 
-    Native code reads these files, and a forged file may crash it. Errors: ResourceError if a file kills its reader.
+    Native code reads these files, and a forged file may crash it. Errors: ResourceError if a file kills that process.
     """
     for file in files_of(path, options):
         if looks_like_arrow(file):
@@ -38,9 +41,9 @@ def dry_run(path: Path, options: ReadOptions) -> None:
 
 
 def answer(path: str, options: Mapping[str, Any], *, whole: bool) -> dict[str, object] | None:
-    """Read a file; runs in the separate process.
+    """Return the preview of a file as JSON values. Called in the separate process.
 
-    whole: read the file to its end and ignore errors, because the import reports them.
+    whole: True to read the file to its end and return None. Errors are then ignored, because the import reports them.
     """
     file, asked = Path(path), ReadOptions(**options)
     if not whole:

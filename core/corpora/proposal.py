@@ -1,4 +1,4 @@
-"""Propose a role for each of several files, by labels, names, sizes and similarity of words. Reads no files.
+"""Propose a role for each of several files, by their labels, names, sizes and words. This module reads no files.
 
 The similarity of two texts is the Bhattacharyya coefficient of their content words' frequencies, the sum of sqrt(p q):
 1 for equal frequencies, 0 for no common word.
@@ -19,7 +19,7 @@ from core.terms import labels_in_words, role_in_words
 LABELS = ("train", "dev", "test")
 DIVIDE, SOURCE, UNUSED = "divide", "source", ""
 FILE_ROLES = ("task", "domain", *LABELS, DIVIDE, SOURCE)
-MOST_SINGLE = 8  # up to this many files of one kind in a folder get a row each; more become one row
+MOST_SINGLE = 8  # if a folder has more files of one kind than this, they share a row; else each has a row
 # Whole words of a name. Not \b, because it counts `_` and digits as letters: task_2 contains the word task.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
@@ -36,8 +36,9 @@ class Look:
     """Findings from the beginning of a file.
 
     name: the file's name for the user, with folders. sentences: number of sentences, counted if `exact`, else
-    estimated. types: number of entities seen, by type. words: counts of the content words seen. long: the rows are
-    documents that must be cut into sentences. problem: why the file cannot be read, "" if it can.
+    estimated. types: {type: number of entities} in the part that was read. words: {content word: number of times} in
+    this part. long: True if the rows are documents that must be split into sentences. problem: why the file cannot be
+    read, "" if it can.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Look:
 class Row:
     """One or more files with a proposed role. The fields are keys of `corpus propose --json`.
 
-    part: the role, one of `FILE_ROLES` or `UNUSED`. seen: reason for the role, in words. long: see `Look`.
+    part: the role, one of `FILE_ROLES` or `UNUSED`. seen: reason for the role, for the user. exact, long: see `Look`.
     """
 
     files: tuple[str, ...]
@@ -72,14 +73,14 @@ class Row:
 
     @property
     def possible_roles(self) -> tuple[str, ...]:
-        """Return the roles that the files can have."""
+        """Roles that the user can give to the files."""
         if not self.sentences:  # it cannot be read
             return (UNUSED,)
         return (*FILE_ROLES, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
 
 class Group:
-    """Files of one row, and their proposed role."""
+    """The files of one row, and the role that is proposed for them."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
         self.looks, self.files = looks, tuple(look.name for look in looks)
@@ -96,7 +97,7 @@ class Group:
 
     @property
     def named(self) -> str:
-        """Return "train", "dev" or "test" if the names of all files contain this word, else ""."""
+        """The word "train", "dev" or "test" if the names of all files contain it, else ""."""
         names = {named_part(name) or "" for name in self.files}
         return names.pop() if len(names) == 1 else ""
 
@@ -117,7 +118,7 @@ class Group:
             bytes=sum(look.bytes for look in self.looks),
             sentences=self.sentences,
             exact=all(look.exact for look in self.looks),
-            labelled=self.looks[0].labelled,  # `grouped` only joins files of one format
+            labelled=self.looks[0].labelled,  # all files of a group are labelled, or none; see `grouped`
             part=self.role,
             seen=self.seen + ("; its rows are long and are cut into sentences" if long else ""),
             types=tuple(sorted(self.types)),
@@ -126,7 +127,7 @@ class Group:
 
 
 def likeness(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """Return the Bhattacharyya coefficient of two counts of words."""
+    """Return the Bhattacharyya coefficient of two counts of words, 0 to 1; 0 if one is empty."""
     n, m = sum(one.values()), sum(other.values())
     return sum(sqrt(one[word] * other[word]) for word in one.keys() & other.keys()) / sqrt(n * m) if n and m else 0.0
 
@@ -137,7 +138,10 @@ def size(group: Group) -> int:
 
 
 def grouped(looks: Sequence[Look]) -> list[list[Look]]:
-    """Put the documents of a folder into one group, and more than `MOST_SINGLE` files of one kind into another."""
+    """Group the files of each folder: all documents, and all files of a kind if there are more than `MOST_SINGLE`.
+
+    Every other file is a group of its own.
+    """
     groups = defaultdict[tuple[str, ...], list[Look]](list)
     for look in looks:
         path = PurePosixPath(look.name)
@@ -181,10 +185,10 @@ def _row_name(looks: Sequence[Look]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A role for every file.
+    """The proposed roles of all files.
 
-    ask: files among which the user must choose those similar to the task; () if there is nothing to ask. held: roles
-    that the project's corpora already have.
+    ask: files of which the user must choose those that are similar to the task; () if there is nothing to ask. held:
+    roles that corpora of the project already have.
     """
 
     rows: tuple[Row, ...]
@@ -193,17 +197,17 @@ class Proposal:
 
     @property
     def task_of_train(self) -> bool:
-        """Return True if the training set's text will be T_C, because neither the files nor the project have a T_C."""
+        """True if the training set's text will be used as T_C, because neither the files nor the project have a T_C."""
         return task_of_train((*self.files(), *self.held))
 
     @property
     def joined(self) -> tuple[Row, ...]:
-        """Return the rows that will be joined into one domain corpus; () if there are fewer than two."""
+        """Rows that will be joined into one domain corpus; () if fewer than two rows have this role."""
         rows = tuple(row for row in self.rows if row.part == "domain")
         return rows if len(rows) > 1 else ()
 
     def kept_apart(self) -> "Proposal":
-        """Return the proposal with the largest row as the domain corpus; the rows that would join it become sources."""
+        """Return the proposal with only the largest of the joined rows as domain corpus; the others become sources."""
         largest = max(self.joined, key=lambda row: row.sentences, default=None)
         rows = [
             replace(row, part=SOURCE, seen="kept separate, to compare")
@@ -214,7 +218,7 @@ class Proposal:
         return replace(self, rows=_in_order(rows))
 
     def files(self, roles: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
-        """Return {role: its files}. roles: {first file of a row: new role}, for rows that the user changed."""
+        """Return {role: its files}. roles: {first file of a row: role} for rows whose role the user has changed."""
         files = defaultdict[str, list[str]](list)
         for row in self.rows:
             if role := (roles or {}).get(row.files[0], row.part):
@@ -233,9 +237,9 @@ def remaining(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str, str] | None = None) -> Proposal:
-    """Propose a role for every file. like: names of files that the user called similar to the task.
+    """Propose a role for every file. like: names of the files that the user marked as similar to the task.
 
-    held: {role: name of the project's corpus in this role}. Corpora of the project keep their roles.
+    held: {role: name of the project's corpus with this role}. Corpora of the project keep their roles.
     """
     held = held or {}
     usable = [look for look in looks if not look.problem]
@@ -264,7 +268,10 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
 
 
 def _beside(row: Row, held: Mapping[str, str]) -> Row:
-    """Return the row with another role if its role would replace a corpus of the project."""
+    """Return the row, with another role if its files would replace a corpus of the project, or divide other labels.
+
+    held: see `propose`.
+    """
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:
         seen = f"a further source: {held[needs]} is the {role_in_words(needs)} of this project already"
@@ -275,9 +282,9 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
 
 
 def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:
-    """Propose a role for each labelled file: training, dev or test set, file to divide, or unused.
+    """Propose a role for each group of labelled files: training, dev or test set, file to divide, or unused.
 
-    Return the files to train on as one group, None if nothing is labelled.
+    Return the files to train on as one group, None if no file is labelled. largest: largest group without labels.
     """
     if not groups:
         return None
@@ -317,7 +324,7 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
 
 
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
-    """Propose to divide labelled files, joined, into the missing sets."""
+    """Propose to join labelled files and to divide them into the missing sets. given: sets that exist."""
     sets = labels_in_words(remaining(given))
     together = ", together" if len(groups) > 1 else ""
     for group in groups:
@@ -325,9 +332,10 @@ def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
-    """Join each group to a family whose first group has at least half of its entity types.
+    """Divide groups of labelled files into families that use the same entity types.
 
-    A group without types joins the family with the most types.
+    A group joins a family if the family's first group has at least half of its types. A group without types joins the
+    family with the most types.
     """
     families = list[list[Group]]()
     for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
@@ -344,10 +352,11 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 
 
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
-    """Sort the families, the one that fits the task best first.
+    """Sort the families so that the one that fits the task best comes first.
 
-    Families with more of the names train, dev and test come first, then larger families. Of the families with as many
-    names as the first, the one most similar to the largest text moves to the front if it is at least twice as similar.
+    Families with more of the names train, dev and test come first; of these, the larger ones. Among the families with
+    as many names as the first, the one most similar to the largest text moves to the front if it is at least twice as
+    similar as the first.
     """
 
     def near(family: Sequence[Group]) -> float:
@@ -371,7 +380,10 @@ def _types(group: Group) -> str:
 
 
 def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -> None:
-    """Propose roles for unlabelled files: the domain corpus, and the task corpus if names, words or sizes show it."""
+    """Propose roles for unlabelled files: domain corpus, or task corpus if names, words or sizes suggest it.
+
+    labels: files to train on. asked: True if the user has chosen files that are similar to the task.
+    """
     rest = [group for group in groups if not _held_out(group)]
     for group in rest:
         if group.hints("task"):

@@ -27,19 +27,19 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_fo
 _DEFAULT = ReadOptions()
 Known = Sequence[tuple[Path, FileKind]]
 _COMPARED = 200  # sentences at the start of each file that are compared with the other files
-_HEARD = 20_000_000  # bytes; up to this total size, a preview searches annotated files for several annotators
-_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that are read, at most, to propose a token rule
+_HEARD = 20_000_000  # bytes of all files; a preview measures the annotators' agreement only up to this size
+_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # maximum numbers of rows and characters read to propose a token rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """Preview of `read`, from the first rows only.
 
-    encoding: encoding that was requested. scheme: scheme proposed from the first tags, None without tags. rows: first
-    texts, only to be shown to the user. problems: first rows that would be rejected, skipped or repaired.
-    n_undecodable: number of lines that are not in the encoding. marks: punctuation in the first rows, which decides the
-    token rule; None if the file has its own tokens. agreement: agreement of several annotators; None for one annotator,
-    and for files that are too large. notes: how columns and tags were understood.
+    encoding: encoding that the user requested. scheme: scheme proposed from the first tags, None without tags. rows:
+    first texts, to show to the user. problems: first rows that would be rejected, skipped or repaired. n_undecodable:
+    number of lines that are not in the encoding. marks: counts of punctuation in the first rows, from which the token
+    rule is proposed; None if the file has its own tokens. agreement: agreement of several annotators; None for one
+    annotator, and for files that are too large. notes: notes on how columns and tags were interpreted.
     """
 
     format: str
@@ -98,7 +98,7 @@ def _shown(sentence: Sentence, format: str) -> str:
 def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:
     """Return the names of the annotators of a labelled file, folder or archive, sorted; () if it names none.
 
-    Read the labels of one of them with the options `annotator` and `alone`. Errors: those of `sniff`.
+    To read the labels of one annotator, use the options `annotator` and `alone`. Errors: those of `sniff`.
     """
     path = user_path(path)
     listing = listed(path, options)
@@ -108,7 +108,7 @@ def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:
 
 
 def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreement | None:
-    """Return the agreement of several annotators, if the files are small enough to read them all."""
+    """Return the agreement of several annotators; None for a single one, or if the files are larger than `_HEARD`."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
         return None
     return _heard(Panel(None), _readable(listing, options), listing, options, scheme=scheme)
@@ -124,7 +124,7 @@ def _readable(listing: Listing, options: ReadOptions) -> list[tuple[Path, FileKi
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
-    """Return the punctuation in the first rows. Files that cannot be read are skipped; the import reports them."""
+    """Return counts of punctuation in the first rows. Unreadable files are skipped, because the import reports them."""
     ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
     ledger.first_pages = FIRST_PAGES
     for file in files:
@@ -150,10 +150,10 @@ def read(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a file or folder, in order, in bounded memory.
 
-    report: filled while reading. rejects: file for rejected rows (JSONL: file, line, kind, reason, raw), created only
-    if a row is rejected. progress: called with (bytes done, total bytes), about once per block. check: called once per
-    block, may raise to cancel. stage: called with the name of each stage. Tags are read twice, first for the scheme,
-    then for the sentences. sources: keep the file's own text with each sentence.
+    report: updated while reading. rejects: file for rejected rows (JSONL: file, line, kind, reason, raw), created only
+    if a row is rejected. progress: called about once per block with (bytes done, total bytes). stage: called with the
+    name of each stage; tags are read twice, first to find the scheme, then for the sentences. check: called once per
+    block; may raise to cancel. sources: True to keep the file's own text with each sentence.
     Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if no row was kept;
     ConfigError for an unknown scheme.
     """
@@ -187,9 +187,9 @@ def read(
 
 
 class _BytesDone:
-    """Reports progress over all files and calls `check`. file: index of the current file.
+    """Function that takes the number of bytes read from the current file, reports the progress, and calls `check`.
 
-    Called with the number of bytes that were read from the current file.
+    file: index of the current file.
     """
 
     def __init__(self, sizes: list[int], progress: Callable[[int, int], None], check: Callable[[], None]) -> None:
@@ -220,7 +220,7 @@ def turned_to(file: Path, kind: FileKind, listing: Listing, ledger: Ledger) -> L
 
 
 def _among_documents(listing: Listing) -> bool:
-    """Return True if any file is a document. Sentences then keep file and page, and unreadable files are left out."""
+    """Return True if any file is a document. Sentences then have file and page, and unreadable files are left out."""
     return any(map(is_document, listing.files))
 
 
@@ -248,7 +248,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[FileKind, P
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: FileKind, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of one of several files. If a document cannot be read, count it as a rejected row."""
+    """Yield the sentences of one of several files. A document that cannot be read is counted as a rejected row."""
     try:
         yield from sentences
     except (ReadError, ResourceError) as error:
@@ -264,9 +264,10 @@ def reason_for(error: Exception, file: str) -> str:
 
 
 def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -> list[FileKind | None]:
-    """Return the kind of each file and note it in the report; None for an unreadable file among documents.
+    """Return the kind of each file, and add the formats to the report.
 
-    An unreadable file is counted as a rejected row. Errors: ReadError if labelled and unlabelled files are mixed.
+    The kind is None for an unreadable file among documents, which is counted as a rejected row. Errors: ReadError for
+    any other unreadable file, and if labelled and unlabelled files are mixed.
     """
     kinds, report = list[FileKind | None](), ledger.report
     report.left_out += len(listing.left_out)
@@ -299,7 +300,10 @@ def _scheme(
     tick: Callable[[int], None],
     stage: Callable[[str], None],
 ) -> Scheme | None:
-    """Return the requested scheme, or the only one that fits all tags. Errors: ReadError if several or none fit."""
+    """Return the requested scheme, else the only one that fits all tags; None if no file has tags.
+
+    Errors: OptionsError if several schemes or none fit; ConfigError for an unknown scheme.
+    """
     if options.scheme not in ("auto", *SCHEMES):
         raise ConfigError(f"scheme: {options.scheme!r} is unknown; choose one of auto, {', '.join(SCHEMES)}.")
     if not any(kind.format in TAGGED for _, kind in known):
@@ -323,7 +327,7 @@ def _panel(
     scheme: Scheme,
     stage: Callable[[str], None],
 ) -> tuple[Panel | None, Agreement | None]:
-    """Return the panel that chooses labels and the annotators' agreement; both None if no text has several annotators.
+    """Return the panel that chooses the labels, and the agreement. Both are None if no text has several annotators.
 
     Errors: OptionsError if annotators disagree and the options do not choose one of them.
     """
@@ -359,10 +363,10 @@ def _heard(
     scheme: Scheme,
     stage: Callable[[str], None] = lambda name: None,
 ) -> Agreement | None:
-    """Pass every annotated text to `panel` and return the agreement; None if no text has several annotators.
+    """Pass every annotated text to `panel`. Return the agreement, None if no text has several annotators.
 
     This takes as long as the import. Files with their own tokens are therefore read only if they name annotators, or if
-    they share sentences at their beginnings.
+    they share many of their first sentences.
     """
     marked = [each for each in known if each[1].format in MARKED]
     tagged = [each for each in known if each[1].format in TAGGED]
@@ -405,7 +409,7 @@ def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme
 
 
 def proposed_scheme(files: list[Path], kinds: list[FileKind], ledger: Ledger, limit: int | None = None) -> Proposal:
-    """Return the label schemes that fit the tags. limit: number of sentences to read per file, None for all."""
+    """Return the label schemes that fit the tags. limit: number of sentences to read per file; None for all."""
     detector = Detector()
     for file, kind in zip(files, kinds, strict=True):
         ledger.file = file.name

@@ -1,8 +1,8 @@
-"""Read and write files at an address that the user gave (s3://, gs://, hdfs:// or file://), with pyarrow.
+"""Read and write files at a remote address (s3://, gs://, hdfs:// or file://) with pyarrow.
 
 pyarrow finds keys, regions and endpoints in the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL), in the cloud's own
-configuration files, or in the address (s3://bucket/file?region=eu-central-1). Winnow stores no address. It copies the
-file, as it does with an upload.
+configuration files, or in the address (s3://bucket/file?region=eu-central-1). Winnow does not store the address. It
+imports a copy of the file, as with an upload.
 """
 
 import os
@@ -42,7 +42,7 @@ def named(address: str) -> str:
 def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: None) -> list[Path]:
     """Copy the file at `address`, or all files of a folder there, into `folder` and return the copies.
 
-    say: called with a message for each file. Errors: PathError if there is no file, or the address cannot be reached;
+    say: called with a message for each file. Errors: PathError if there is no file or the address cannot be reached;
     ResourceError if the disk is full.
     """
     system, path = _system(address)
@@ -68,7 +68,7 @@ def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: Non
 
 @contextmanager
 def outgoing(output: str) -> Iterator[Path]:
-    """Yield the path to write for `output`. For an address, it is a temporary path that is uploaded afterwards.
+    """Yield the local path to write for `output`. If `output` is an address, upload the files after the block.
 
     Errors: PathError if the address cannot be reached.
     """
@@ -92,7 +92,7 @@ def outgoing(output: str) -> Iterator[Path]:
 
 
 def reach(address: str) -> "tuple[FileSystem, str]":
-    """Return the file system of an address and the path in it. Errors: PathError if a first request fails."""
+    """Return the file system of an address, and the path in it. Errors: PathError if a test request fails."""
     system, path = _system(address)
     try:
         system.get_file_info(path)
@@ -102,9 +102,10 @@ def reach(address: str) -> "tuple[FileSystem, str]":
 
 
 def _system(address: str) -> "tuple[FileSystem, str]":
-    """Return the file system of an address and the path in it.
+    """Return the file system of an address, and the path in it.
 
-    Errors: PathError; always in the app (`confined`), and on an offline machine for any address but file://.
+    Errors: PathError for every address in the app (`confined`), on an offline machine for all but file://, and if
+    pyarrow refuses the address.
     """
     from pyarrow.fs import FileSystem  # loads the libraries of the clouds
 
@@ -137,7 +138,7 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
 
 
 def _path_below(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
-    """Return the path for a copy, inside `folder` whatever the remote name is."""
+    """Return a path for a copy of a remote file. It is directly in `folder`, whatever the remote name is."""
     inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
     name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))
     return folder / name

@@ -1,6 +1,6 @@
-"""Roles of a project's corpora, stored in `roles.json` as {role: fingerprint}.
+"""Read and change the roles of a project's corpora, stored in `roles.json` as {role: fingerprint}.
 
-The file's key "before" holds the roles before the last change, so that the change can be undone.
+The key "before" of the file stores the roles before the last change, so that a user can undo this change.
 """
 
 import json
@@ -19,7 +19,7 @@ ROLES = ("task", "domain", "train", "dev", "test")
 
 
 def read(home: Path) -> dict[str, str]:
-    """Return {role: fingerprint}, without roles whose corpus was removed."""
+    """Return {role: fingerprint} without roles whose corpus was removed. home: folder of the project."""
     return _of_corpora_here(home, read_object(home / FILE))
 
 
@@ -50,7 +50,7 @@ def give(home: Path, given: Mapping[str, str | None]) -> None:
 
 
 def undo(home: Path) -> None:
-    """Undo the last change of roles. A second call makes the change again."""
+    """Undo the last change of roles. A second call repeats the change."""
     with locked(home / _LOCK, patience=5):
         former = before(home)
         if former is not None:

@@ -1,8 +1,8 @@
 """Split a document into sentences, by rules that are the same for every language with punctuation.
 
-A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic counterparts) with any closing quotes and
-brackets, if white space and a possible start of a sentence follow: a capital, a digit, a letter of a script without
-case, an opening mark, or an item's letter in brackets. 。！？ always end a sentence, and so does a blank line.
+A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic counterparts), after any closing quotes
+and brackets. White space and a possible start of a sentence must follow: a capital, a digit, a letter of a script
+without case, an opening mark, or an item's letter in brackets. 。！？ always end a sentence, and so does a blank line.
 
 A full stop does not end a sentence
 - after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), or after a word with its number (No.
@@ -11,7 +11,7 @@ A full stop does not end a sentence
 - after Inc. Ltd. etc. a.m. and the like, unless a common opener follows;
 - after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
 - in a date, or after a number that a German word makes an ordinal (12. 3. 2019, am 3. Tag, im 2. Stock).
-The rules make errors. Important text should be split by hand before the import.
+The rules make errors. Users should split important text by hand before the import.
 """
 
 import re
@@ -38,7 +38,7 @@ _DAY = re.compile(r"[0-3]?\d")
 _MONTH_AND_YEAR, _YEAR = re.compile(r"[01]?\d\.\s?\d{2,4}\b"), re.compile(r"(?:19|20)\d\d\W*")
 _DAY_BEFORE = re.compile(r"\b[0-3]?\d\.\Z")
 
-# A name, a number or the rest of a citation follows these words; they do not end a sentence.
+# These do not end a sentence, because a name, a number or the rest of a citation follows them.
 _NEVER = _words("""
     av avda gem adm al arg arts assoc bd bldg brig bzw ca cap capt cf ch chap cl cmdr col cpl d.h dept dip dir div
     dr dra drs e.g ed eds eg eq eqs esp ex exc excma excmo fasc fed ff fig figs fol gen gov gr hon hr i.e ibid ie
@@ -67,7 +67,7 @@ _DOSES = _words("b.i.d t.i.d q.i.d q.d q.o.d q.h.s p.r.n p.o s.c i.v i.m h.s v.o
 _ORDINAL = _words("""
     ab am an beim bis das dem den der des die ein eine einem einen einer eines im jeden jeder pro seit vom zum zur
 """)
-# These may end a sentence or occur within one.
+# These end a sentence only if a common opener follows.
 _MAYBE = _words("""
     a.m abs ave bros co corp dec esq etc feb inc jan jr jul jun ltd ltda llc mar apr aug sep sept oct nov mio mrd
     p.m pty plc s.a s.p.a s.l sq ud uds usw usf approx aprox avg min hr hrs wk wks yr yrs mo mos tabl inj
@@ -121,7 +121,10 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -> bool:
-    """Return True if a full stop after a word ends a sentence, given that the next word could begin one."""
+    """Return True if a full stop after a word ends a sentence. Called if the next word may begin a sentence.
+
+    start: start of the sentence. following: the next word, without marks before it.
+    """
     # Every word of the lists is shorter than 40 characters. Without a limit, text without blanks takes quadratic time.
     low = max(start, match.start() - 40)
     word = _last_word(text, low, match.start())
@@ -144,7 +147,7 @@ def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -
 
 
 def _is_ordinal(text: str, before: str, match: re.Match[str], opener: bool) -> bool:
-    """Return True if a number of one or two digits and its full stop belong to a date, or are a German ordinal."""
+    """Return True if a number of one or two digits with a full stop belongs to a date, or is a German ordinal."""
     if _MONTH_AND_YEAR.match(text[match.end() : match.end() + 12].lstrip()):
         return True
     if _YEAR.fullmatch(match["next"]) and _DAY_BEFORE.search(before):

@@ -1,6 +1,6 @@
-"""Temporary copies in the home: uploads in `uploads/<token>/<file>`, unpacked zip archives in `unpacked/<key>/`.
+"""Manage temporary copies in the home: uploads in `uploads/<token>/<file>`, unpacked zip files in `unpacked/<key>/`.
 
-They are deleted after the import, or after a day without use. Limits apply to the size and paths of unpacked files.
+Copies are deleted after the import, or after a day without use. The size and paths of unpacked files are limited.
 """
 
 import json
@@ -22,15 +22,15 @@ from core.shown import shown
 
 MAX_UNPACKED = 2 << 30  # bytes of all files in an archive, unpacked
 _LEFT_OUT = ".left-out.json"
-_LONGEST = 200  # bytes of the name of a file or folder
-# Bytes and folders of a path in an archive. Linux limits a whole path, with the home, to 4,096 bytes.
+_LONGEST = 200  # maximum number of bytes of the name of a file or folder
+# Maximum number of bytes and folders of a path in an archive. Linux limits a path, with the home, to 4,096 bytes.
 _LONGEST_PATH, _DEEPEST = 1_000, 40
 _BLOCK = 1 << 20
 STALE = 24 * 3600  # seconds without use after which a copy is deleted
 
 
 def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
-    """Unpack an archive unless this was done before. Return its folder, and {name: reason} for files left out.
+    """Unpack an archive unless it is unpacked already. Return its folder, and {name: reason} for files left out.
 
     wanted: returns True for a file that should be unpacked. Errors: ReadError if the archive is damaged, protected by a
     password or a zip bomb; PathError.
@@ -79,7 +79,7 @@ def _unpack(path: Path, folder: Path, wanted: Callable[[Path], bool]) -> dict[st
 
 
 def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Path], bool]) -> str:
-    """Write one file of an archive. Return why it was left out; "" if it was written, and for a hidden file."""
+    """Write one file of an archive. Return the reason if it was left out; "" if it was written or is hidden."""
     inside = PurePosixPath(member.filename.replace("\\", "/"))
     if any(part.startswith((".", "__MACOSX")) and part != ".." for part in inside.parts):
         return ""
@@ -96,7 +96,7 @@ def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Pa
 
 
 def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
-    """Return why a file of an archive must not be written, judged by its name; "" if it may be written."""
+    """Return why a file of an archive must not be written, "" if it may be written. Only its name is checked."""
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return "its path leads out of the archive"
     if inside.suffix.lower() == ARCHIVE:
@@ -145,7 +145,7 @@ def _is_archive(file: Path) -> bool:
 
 
 def uploaded(path: Path) -> list[Path]:
-    """Return the files of an upload with several files, sorted by name; [] for any other path."""
+    """Return the files of an upload that is a folder, sorted by name; [] for any other path."""
     is_upload = path.parent == home() / "uploads" and path.is_dir()
     return _files(path) if is_upload else []
 
@@ -182,7 +182,7 @@ def _drafts(home: Path) -> Iterator[Path]:
 
 
 def _last_written(path: Path) -> float:
-    """Return the time of the last change in a file or folder, in seconds since 1970; now if it is gone."""
+    """Return the time of the last change in a file or folder, in seconds since 1970; the current time if it is gone."""
     try:
         return max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
     except OSError:

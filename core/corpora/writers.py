@@ -1,4 +1,4 @@
-"""Write exports: a selection or a corpus (txt, jsonl, csv, parquet), a data card, labelled sentences (CoNLL).
+"""Write exports: selections and corpora (txt, jsonl, csv, parquet), data cards, and labelled sentences (CoNLL).
 
 Every file is written under a temporary name and renamed when it is complete.
 """
@@ -24,14 +24,14 @@ from core.text.sentence import PLACE, Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
-KEPT = ("doc", "group", *PLACE)  # columns that an export has if its corpus has them
+KEPT = ("doc", "group", *PLACE)  # columns that are exported if the corpus has them
 
 
 class Row(TypedDict):
     """A selected sentence.
 
-    row: row number in its corpus. score: None for a sentence without a score. rank: 1 for the best. doc, group, file,
-    page: see `Sentence`. more: {further column: value}.
+    row: number of its row in the corpus. score: None for a sentence without a score. rank: 1 for the best sentence.
+    doc, group, file, page: see `Sentence`. more: {further column: value}.
     """
 
     id: str
@@ -69,7 +69,7 @@ _CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
 def format_of(path: Path) -> Format:
-    """Return the format for a file's extension; "folder" without one. Errors: ConfigError for an unknown extension."""
+    """Return the format for a path's extension; "folder" without one. Errors: ConfigError for any other extension."""
     if format_by_ending := FORMATS.get(path.suffix.lower()):
         return format_by_ending
     if _ENDING.fullmatch(path.suffix) and not path.is_dir():
@@ -82,7 +82,10 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}. A name that another column has gets the prefix "column_"."""
+    """Return {further column: its name in an export}. If another column has the name, it gets the prefix "column_".
+
+    kept, columns: names of the other columns.
+    """
     taken = {*columns, *kept}
     return {name: f"column_{name}" if name in taken else name for name in names}
 
@@ -98,9 +101,9 @@ def write_selection(
     """Write rows (`id, text, row, score, rank`, best first) to a file and return their number.
 
     kept: columns to write among doc, group, file and page. more: names of further columns. format: None takes the
-    format from `path`'s extension. A txt has only the texts, one per line. In a csv, a quote is put before text that a
-    spreadsheet would compute. If writing fails, no file remains.
-    Errors: ConfigError for another extension; PathError if the file cannot be written.
+    format from `path`'s extension. A txt file has only the texts, one per line. In a csv file, a quote is put before
+    text that a spreadsheet would compute. If writing fails, no file remains.
+    Errors: ConfigError for any other extension; PathError if the file cannot be written.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
@@ -116,9 +119,9 @@ def write_corpus(
 ) -> int:
     """Write the sentences of a corpus to a file and return their number.
 
-    Labelled sentences get two further columns, their tokens and IOB2 tags. kept, names: results of `kept_names` and
-    `value_names` for the corpus. Errors: ConfigError for another extension, and for labels in a .csv; CorpusError;
-    PathError.
+    Labelled sentences get two further columns, their tokens and their IOB2 tags. kept, names: results of `kept_names`
+    and `value_names` for the corpus. Errors: ConfigError for any other extension, and for labels in a .csv;
+    CorpusError for an unlabelled sentence in a .conll; PathError.
     """
     if path.suffix.lower() == ".conll":
         return write_conll(sentences, path)
@@ -150,7 +153,7 @@ def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[st
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:
-    """Write `token<TAB>tag` lines with an empty line after each sentence. Return the number of sentences.
+    """Write a line `token<TAB>tag` per token, and an empty line after each sentence. Return the number of sentences.
 
     Errors: CorpusError for an unlabelled sentence.
     """
@@ -172,9 +175,9 @@ def write_file(data: bytes, path: Path) -> None:
 
 
 def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, object]) -> Path:
-    """Write the data card `README.md`. It tells `datasets.load_dataset(folder)` to load `data_file`.
+    """Write the data card `README.md` and return its path. Its header makes `datasets.load_dataset` load `data_file`.
 
-    about: {name: value} of the rows in the card's table (strategy, budget, corpora, seed ...).
+    about: {name: value} for the rows of the card's table (strategy, budget, corpora, seed ...).
     """
     header = json.dumps({"config_name": "default", "data_files": [{"split": "train", "path": data_file}]})
     table = "".join(f"| {_cell(key)} | {_cell(value)} |\n" for key, value in about.items())
@@ -211,9 +214,9 @@ def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
 
 
 def harmless(value: object) -> object:
-    """Return a cell for a .csv, with a quote before text that a spreadsheet would compute.
+    """Return a cell for a .csv, with a quote (') before text that a spreadsheet would compute.
 
-    Text after a semicolon gets a quote too, because a German Excel separates cells by semicolons.
+    Text after a semicolon also gets a quote, because a German Excel separates cells by semicolons.
     """
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 

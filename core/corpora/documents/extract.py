@@ -1,4 +1,4 @@
-"""Result of a document reader: paragraphs in reading order, their pages, and counts of the text that was left out."""
+"""Result of a document reader: paragraphs in reading order with their pages, and counts of text that was left out."""
 
 import re
 from collections.abc import Mapping
@@ -9,19 +9,19 @@ from core.errors import ReadError
 
 MAX_DOCUMENT = 200 << 20  # bytes of one document
 MAX_CHARACTERS = 50_000_000  # characters of one document's text
-_ROW = 300  # characters; a table row up to this length becomes one paragraph, a longer one a paragraph per cell
+_ROW = 300  # characters; a table row up to this length becomes one paragraph, a longer row one paragraph per cell
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """A paragraph. pages: (first character, page) for each page of `text`; empty if the document has no pages."""
+    """A paragraph. pages: for each page, (first character in `text`, number of the page from 1); [] without pages."""
 
     text: str
     pages: list[tuple[int, int]] = field(default_factory=list)
 
     def page(self, at: int) -> int | None:
-        """Return the page of character `at`."""
+        """Return the page of character `at`; None if the document has no pages."""
         return next((page for start, page in reversed(self.pages) if start <= at), None)
 
 
@@ -29,10 +29,10 @@ class Paragraph:
 class Extract:
     """Paragraphs of a document, and counts for the report.
 
-    pages: number of pages, None if the document has no fixed pages. blank: numbers of pages without text, from 1.
+    pages: number of pages, None if the document has no fixed pages. blank: numbers of the pages without text, from 1.
     margins: number of lines left out as running heads and page numbers. remarks: notes on other content that was left
-    out. unmapped: number of letters within words that map to no character. restored: number of unmapped letters that
-    `pdf.restore` repaired.
+    out. unmapped: number of letters within words that the font maps to no character. restored: number of these letters
+    that `pdf.restore` has restored.
     """
 
     paragraphs: list[Paragraph] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Extract:
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:
-        """Return the extract from the result of the method `written`."""
+        """Return the extract that the method `written` has converted to JSON values."""
         paragraphs = [
             Paragraph(str(text), [(int(at), int(page)) for at, page in pages]) for text, pages in written["paragraphs"]
         ]
@@ -58,7 +58,10 @@ class Extract:
 
 
 class Flow:
-    """Collects the paragraphs of a document. Its reader reports each start and end of a paragraph, row and cell."""
+    """Collects the paragraphs of a document. A reader calls it for text, and for each paragraph, table row and cell.
+
+    name: name of the file, for errors. page: number of the current page, None without pages.
+    """
 
     def __init__(self, name: str) -> None:
         self.page: int | None = None
@@ -75,7 +78,7 @@ class Flow:
         self._open[-1].append(text)
 
     def begin(self) -> None:
-        """Begin a paragraph, which may lie inside another one (a text box)."""
+        """Begin a paragraph, which may be inside another paragraph (a text box)."""
         self._open.append([])
 
     def end(self) -> None:
@@ -84,7 +87,7 @@ class Flow:
             self._keep(self._open.pop())
 
     def flush(self) -> None:
-        """End the open paragraph and begin the next."""
+        """End the open paragraph and begin the next one."""
         self._keep(self._open[-1])
         self._open[-1] = []
 

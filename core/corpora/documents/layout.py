@@ -1,7 +1,7 @@
-"""Put pieces of text on pages into paragraphs in reading order.
+"""Join the pieces of text on pages to paragraphs in reading order.
 
-Columns are read one after the other. Running heads and page numbers are left out. Divided words are joined, and cells
-of a table row stay together. All decisions use positions and repetition from page to page; RESULTS.md reports the
+Columns are read one after the other. Running heads and page numbers are left out. Divided words are joined, and the
+cells of a table row stay together. The rules use positions, and repetition from page to page. RESULTS.md reports their
 accuracy.
 """
 
@@ -16,9 +16,9 @@ from statistics import median
 
 from core.corpora.documents.extract import Extract, Paragraph
 
-_EDGE = 3  # lines at the top and at the bottom of a page that may be running heads
-_NUMBERS = 2  # numbers that may change from page to page in a running head, as in "page 3 of 12"
-_NEAR = 4.0  # points by which the height of a running head may differ between pages
+_EDGE = 3  # number of lines at the top and at the bottom of a page that may be running heads
+_NUMBERS = 2  # maximum number of numbers that change from page to page in a running head, as in "page 3 of 12"
+_NEAR = 4.0  # points by which the position of a running head may differ between pages
 _DIGITS = re.compile(r"[0-9]{1,4}")
 _NUMBER = re.compile(
     r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
@@ -26,8 +26,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _COLUMN_LINES = 4  # minimum number of lines in a column
-_FILLED = 0.5  # half of a column's lines fill at least this share of its width; cells of a table are shorter
-_CROSSING = 0.6  # share of a page's pieces that may cross the gap between columns, such as headings and wide tables
+_FILLED = 0.5  # minimum share of a column's width that its median line fills; cells of a table are shorter
+_CROSSING = 0.6  # maximum share of a page's pieces that cross the gap between columns (headings, wide tables)
 _ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
 _LABEL = re.compile(r"[•▪◦‣·*–—-]|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]?|§\s?\d{1,4}|\[\d+\]")
 _CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
@@ -71,7 +71,7 @@ class Line:
 
     @property
     def height(self) -> float:
-        """Return the height of the line's letters."""
+        """Height of the line's letters, in points."""
         return max(median(piece.top - piece.bottom for piece in self.pieces), 0.1)
 
 
@@ -92,7 +92,7 @@ def _level(one: Piece, other: Piece) -> bool:
 
 
 def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
-    """Remove line numbers from the margins, as in manuscripts, pleadings and bills."""
+    """Return the pieces without line numbers in the margins, which manuscripts, pleadings and bills have."""
     others = [piece for piece in pieces if not _DIGITS.fullmatch(piece.text)]
     lefts, rights = sorted(piece.left for piece in others), sorted(piece.right for piece in others)
     if not others:
@@ -118,7 +118,7 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """Find running heads, footers and page numbers. Return their places as (page from 1, row from 0)."""
+    """Find running heads, footers and page numbers. Return the (page from 1, row from 0) of each."""
     places: dict[str, list[tuple[int, int, float]]] = {}
     margins = set[tuple[int, int]]()
     for number, rows in enumerate(pages, 1):
@@ -143,9 +143,9 @@ def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
 
 
 def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """Find first and last rows with a page number at either end (running heads of chapters).
+    """Find first and last rows that have a page number at one end (running heads of chapters).
 
-    A page number grows by one from page to page.
+    A page number grows by one from page to page. Return the (page from 1, row from 0) of each.
     """
     counted: dict[tuple[bool, int], list[tuple[int, int]]] = {}
     for number, rows in enumerate(pages, 1):
@@ -206,9 +206,9 @@ def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
 
 
 def _is_cells(row: Line, gap: float, pieces: Sequence[Piece]) -> bool:
-    """Return True if a row may belong to a table across both columns.
+    """Return True if a row may belong to a table that spans both columns.
 
-    Such a row has three or more cells and fills neither column.
+    Such a row has three or more cells, and fills neither column.
     """
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
     left = sum(piece.right - piece.left for piece in row.pieces if piece.right <= gap)
@@ -222,9 +222,9 @@ def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:
 
 
 def _column_gap(pieces: Sequence[Piece]) -> float | None:
-    """Return the x coordinate of the gap between two columns, None without a gap.
+    """Return the x coordinate of the gap between two columns, in points; None if there is no gap.
 
-    Few lines cross a gap, and both of its sides hold prose.
+    Few pieces may cross a gap, and both of its sides must have prose.
     """
     if len(pieces) < 2 * _COLUMN_LINES:
         return None
@@ -240,20 +240,20 @@ def _column_gap(pieces: Sequence[Piece]) -> float | None:
     gap, middle = (best[0] + best[-1]) / 2, (low + high) / 2
     if _is_prose(pieces, gap, low, high):
         return gap
-    # Try the middle too: because of a title or an abstract, fewer lines may cross at another x than between columns.
+    # Also try the middle. If a title or an abstract crosses the gap between columns, fewer lines may cross elsewhere.
     few = crossing.get(int(middle), len(pieces)) <= _CROSSING * len(pieces)
     return middle if few and _is_prose(pieces, middle, low, high) else None
 
 
 def _is_prose(pieces: Sequence[Piece], gap: float, low: float, high: float) -> bool:
-    """Return True if both sides of a gap hold lines of prose, which are longer than cells of a table."""
+    """Return True if both sides of a gap have lines of prose, which are longer than cells of a table."""
     left, right = [p for p in pieces if p.right <= gap], [p for p in pieces if p.left >= gap]
     for side, width in ((left, gap - low), (right, high - gap)):
         widths = [line.right - line.left for line in as_rows(side)]
         if len(widths) < _COLUMN_LINES:
             return False
-        # A column of lists and formulas has few full lines, so a gap in the middle of the page is accepted with fewer.
-        # Tables seldom have their gap there.
+        # A column of lists and formulas has few full lines. They are enough if the gap is in the middle of the page,
+        # because tables rarely have a gap there.
         n_full = sum(each > 0.9 * width for each in widths)
         in_middle = abs(gap - (low + high) / 2) < 0.04 * (high - low)
         if median(widths) < _FILLED * width and not (in_middle and n_full >= 2 * _COLUMN_LINES):
@@ -296,7 +296,7 @@ def _finished(paragraph: Paragraph) -> Paragraph:
 
 
 def _pitch(lines: Sequence[Line]) -> float:
-    """Return the distance between lines of a paragraph, as a share of the letters' height."""
+    """Return the distance between the lines of a paragraph, divided by the height of the letters."""
     steps = [
         (one.bottom - other.bottom) / one.height
         for one, other in pairwise(lines)
@@ -307,7 +307,7 @@ def _pitch(lines: Sequence[Line]) -> float:
 
 
 def _unstretch(lines: Sequence[Line], pitch: float) -> None:
-    """Replace a tab by a blank between words of stretched lines, and between a list label and its text."""
+    """Replace tabs by blanks in stretched (justified) lines of prose, and between a list label and its text."""
     tabbed = ["\t" in line.text for line in lines]
     for i, line in enumerate(lines):
         if not tabbed[i]:

@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # elements with the page's content; their start ends silent elements left open
+_MAIN = _words("main article")  # elements with the page's content; their start also ends unclosed silent elements
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
@@ -73,7 +73,7 @@ class _Page(HTMLParser):
 
 
 def read_html(file: BinaryIO, name: str, encoding: str | None = None) -> Extract:
-    """Read a web page. encoding: see `decoded`; None for the encoding that the page declares. Errors: ReadError."""
+    """Read a web page. encoding: encoding that the user requested, None for none; see `decoded`. Errors: ReadError."""
     return Extract(_paragraphs(decoded(file.read(), encoding), name))
 
 
@@ -86,7 +86,7 @@ def _paragraphs(text: str, name: str) -> list[Paragraph]:
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """Decode a page as UTF-8 if it is valid, else with the requested encoding, else with the page's declared one."""
+    """Decode a page as UTF-8 if that is possible, else with `encoding`, else with the encoding that it declares."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     # UTF-8 comes before the declared encoding, because text in another encoding is hardly ever valid UTF-8.
@@ -100,7 +100,7 @@ def decoded(data: bytes, encoding: str | None) -> str:
 
 
 def read_eml(file: BinaryIO, name: str) -> Extract:
-    """Read the subject and text of a mail; its attachments are named, not read. Errors: ReadError."""
+    """Read the subject and text of a mail. A remark names its attachments, which are not read. Errors: ReadError."""
     data = file.read()
     if b":" not in data[:_MAX_HEADERS]:
         raise ReadError(name, None, "is not a mail, because it has no headers; give it the right extension (.txt).")

@@ -22,7 +22,7 @@ from core.errors import ReadError
 
 MAX_MEMBERS = 20_000
 MAX_RATIO, FREE = 200, 16 << 20  # reject an archive that unpacks to over 200 times its size and over 16 MiB (zip bomb)
-# Errors of the disk or of the target path. They do not mean that the archive is damaged.
+# Errors of the disk or of the path to write. They do not mean that the archive is damaged.
 _NOT_ITS_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError, RuntimeError)
 MAX_XML = 512 << 20  # bytes of all XML files in a document, unpacked
@@ -39,10 +39,10 @@ _COLUMNS = 1_000
 
 @contextmanager
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
-    """Open an archive for a `with` block. most: limit in bytes for all members with this `ending`, unpacked.
+    """Open an archive for a `with` block. most: limit in bytes for all files with the extension `ending`, unpacked.
 
-    Errors: ReadError if the archive is damaged, protected by a password or a zip bomb, also if the `with` block finds
-    the damage; OSError if the block cannot write an unpacked file.
+    Errors: ReadError if the archive is damaged, protected by a password or a zip bomb, also if the damage shows only in
+    the `with` block; OSError if the block cannot write an unpacked file.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -79,10 +79,11 @@ def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> Non
 
 @dataclass(frozen=True)
 class _Rules:
-    """Names of XML elements, without prefix, by their meaning.
+    """Names of XML elements, without prefix, that a reader treats specially.
 
-    text: elements whose text is read. marks: {element: character that replaces it}. skipped: elements that are left
-    out with their content. page: element that begins a page.
+    paragraphs, rows, cells: elements that are paragraphs, table rows and cells. text: elements whose text is read.
+    marks: {element: character that replaces it}. skipped: elements that are left out with their content. page: element
+    at the start of a page.
     """
 
     paragraphs: tuple[str, ...]
@@ -94,7 +95,7 @@ class _Rules:
     page: str
 
 
-# Tracked insertions are read, deletions are not. Page numbers come from the last layout, if the file stores it.
+# Tracked insertions are read, tracked deletions are not. Page numbers come from the last layout that the file stores.
 _WORD = _Rules(
     paragraphs=("p",),
     rows="tr",
@@ -215,14 +216,17 @@ def _extract(archive: ZipFile, parts: list[str], rules: _Rules, name: str) -> Ex
 
 
 class Workbook(TypedDict):
-    """Cells of a workbook. sheets: (name, rows that are not empty) per sheet; a row is (number from 1, cells)."""
+    """Cells of a workbook. sheets: (name, rows) of each sheet; a row is (number from 1, cells), without empty rows.
+
+    remarks: notes on content that was left out.
+    """
 
     sheets: list[tuple[str, list[tuple[int, list[str | None]]]]]
     remarks: list[str]
 
 
 def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
-    """Read the cells of a workbook. most: rows per sheet, None for all. Errors: ReadError."""
+    """Read the cells of a workbook. most: number of rows to read per sheet, None for all. Errors: ReadError."""
     from openpyxl import load_workbook
 
     with opened_zip(file, name, MAX_XML, ".xml") as archive:

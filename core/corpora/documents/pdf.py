@@ -1,8 +1,8 @@
 """Read the text layer of a PDF, letter by letter with its position, with PDFium (the PDF reader of Chromium).
 
 Some fonts map ligatures to no character. Such an unmapped letter appears as U+FFFD or as a private-use character.
-`restore` counts unmapped letters within words. It replaces one if exactly one ligature gives a word that occurs
-elsewhere in the document, or in another document of the same import.
+`restore` counts the unmapped letters within words. It replaces such a letter if exactly one ligature gives a word that
+occurs elsewhere in the document. `restore_from` also uses words of other documents of the same import.
 """
 
 import ctypes
@@ -19,15 +19,15 @@ from core.errors import ReadError
 
 UNMAPPED = "\ufffd"
 _LIGATURES = ("fi", "fl", "ff", "ffi", "ffl", "ft", "fft", "fj", "tt", "ti", "tti", "tf", "ct", "st", "sp", "Th", "Qu")
-_MOST = 2  # different unmapped letters in one word; a word with more is not restored
-_ENOUGH = 2  # words that must agree on a private-use character before it is restored in all other words
+_MOST = 2  # maximum number of different unmapped letters in a word; a word with more is not restored
+_ENOUGH = 2  # number of words in which a private-use character must be the same ligature to be restored in all words
 _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
 MAX_PAGES = 5_000
 _HYPHENS = "\x02\ufffe\xad"  # characters that PDFium returns if a word is divided at the end of a line
-_GAP = 1.0  # letter heights; a wider gap separates columns and cells
+_GAP = 1.0  # in heights of a letter; a wider gap separates columns or cells
 
 
 def restore(extract: Extract) -> None:
@@ -40,14 +40,14 @@ def restore(extract: Extract) -> None:
 
 
 def restore_from(extract: Extract, known: Set[str]) -> None:
-    """Restore further letters, in place. known: lower-case words of other documents."""
+    """Restore further letters, in place. known: words of other documents, in lower case."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         extract.restored = extract.unmapped - _restored(extract, words, vocabulary(extract) | known)
 
 
 def vocabulary(extract: Extract) -> set[str]:
-    """Return the lower-case words of a document, without words that have an unmapped letter."""
+    """Return the words of a document in lower case, without words that have an unmapped letter."""
     texts = (
         _RUN.sub(lambda run: " " if _is_broken(run[0]) else run[0], text) if _HOLES.search(text) else text
         for text in (each.text for each in extract.paragraphs)
@@ -56,7 +56,10 @@ def vocabulary(extract: Extract) -> set[str]:
 
 
 def _restored(extract: Extract, words: Counter[str], known: Set[str]) -> int:
-    """Restore letters with exactly one solution. Return the number of unmapped letters that remain."""
+    """Restore letters with exactly one solution. Return the number of unmapped letters that remain.
+
+    words: words with unmapped letters. known: words in lower case.
+    """
     readings = _readings(words, known)
     for paragraph in extract.paragraphs:
         _rewrite(paragraph, readings)
@@ -77,7 +80,7 @@ def _is_broken(run: str) -> bool:
 
 
 def _readings(words: Mapping[str, int], known: Set[str]) -> dict[str, str]:
-    """Return {word: restored word} for the words with exactly one solution."""
+    """Return {word: restored word} for the words that have exactly one solution."""
     readings, letters = dict[str, str](), defaultdict[str, Counter[str]](Counter)
     for word in words:
         holes = list(dict.fromkeys(_HOLES.findall(word)))
@@ -105,7 +108,7 @@ def _filled(word: str, letters: Mapping[str, str]) -> str:
 
 
 def _rewrite(paragraph: Paragraph, readings: Mapping[str, str]) -> None:
-    """Put the restored words into a paragraph, and adjust the positions at which its pages begin."""
+    """Replace words of a paragraph by restored ones, and adjust the positions at which its pages begin."""
     if not _HOLES.search(paragraph.text):
         return
     starts = [0, *(start for start, _ in paragraph.pages if start), len(paragraph.text)]
@@ -212,7 +215,7 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
 
 
 def _with_median_height(piece: Piece, boxes: Sequence[tuple[float, float, float, float]], angle: int) -> Piece:
-    """Set a piece's height to the median of its letters, so that a tall bracket or LaTeX's low E has no effect."""
+    """Set a piece's height to the median of its letters. A tall bracket, or the low E in LaTeX, then has no effect."""
     left, bottom, right, top = (median(sides) for sides in zip(*boxes, strict=True))
     if angle % 2:
         piece.left, piece.right = left, right
@@ -232,7 +235,7 @@ def _follows(piece: Piece, letter: Piece, angle: int) -> bool:
 
 
 def _upright(runs: list[tuple[int, Piece]]) -> list[Piece]:
-    """Keep the pieces in the direction of most letters, and turn them upright. This drops a stamp along the margin."""
+    """Keep only the pieces in the direction of most letters, and rotate them upright. This drops stamps in margins."""
     letters: Counter[int] = Counter()
     for angle, piece in runs:
         letters[angle] += len(piece.text)

@@ -6,14 +6,14 @@ from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Paragraph, s
 from core.corpora.formats.source import text_encoding
 from core.errors import ReadError
 
-_WRAPPED = 50  # characters; a shorter line without a full stop is a heading or an item, not a wrapped line
+_WRAPPED = 50  # characters; a shorter line without a full stop is taken for a heading or an item, not a wrapped line
 _ENDS = (".", "!", "?", ":", ";")
 
 
 def read_txt(stream: BinaryIO, name: str) -> Extract:
-    """Return the paragraphs of a text file in UTF-8 or UTF-16, else in Windows-1252, the usual code of old files.
+    """Return the paragraphs of a text file in UTF-8 or UTF-16, else in Windows-1252, the usual encoding of old files.
 
-    Errors: ReadError for a binary file and for one that is too long.
+    Errors: ReadError for a binary file, and for a file that is too long.
     """
     data = stream.read()
     try:
@@ -30,8 +30,8 @@ def read_txt(stream: BinaryIO, name: str) -> Extract:
 def paragraphs(text: str) -> list[Paragraph]:
     """Return the paragraphs of a text.
 
-    A line continues the paragraph before it if the line before does not end a sentence. In addition, the line must
-    begin with a small letter, or the line before must be long.
+    A line continues a paragraph if the line before it does not end a sentence. In addition, the line must begin with a
+    lower-case letter, or the line before must have at least `_WRAPPED` characters.
     """
     kept, before = list[str](), ""
     for line in map(str.strip, sound(text).splitlines()):

@@ -1,4 +1,4 @@
-"""Read one document. `core.isolated` calls this in a separate process."""
+"""Read one document. `core.isolated` calls `answer` in a separate process."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,9 +22,10 @@ _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
 
 
 def answer(path: str, format: str, encoding: str | None, most: int | None) -> Any:
-    """Return the paragraphs of a document, or the rows of a workbook, for `formats/documents.py`.
+    """Return the paragraphs of a document, or the rows of a workbook, as JSON values.
 
-    Errors: ReadError instead of any exception of a reader, so that one file never ends the import of a folder.
+    most: number of pages or rows to read, None for all. Errors: OSError, WinnowError; ReadError instead of any other
+    exception of a reader, so that one file never stops the import of a folder.
     """
     try:
         return _read(Path(path), format, encoding, most)

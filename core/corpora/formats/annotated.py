@@ -1,6 +1,6 @@
-"""Read character spans from rows of JSON or of a table, from markup (Label Studio), and from brat's .txt and .ann.
+"""Read texts with character spans: rows of JSON or of a table, markup (Label Studio), and brat's .txt and .ann.
 
-In markup, offsets count within elements of a page. Annotations of markup are therefore located by their quoted text.
+In markup, offsets count within elements of a page. Annotations of markup are therefore found by their quoted text.
 """
 
 import ast
@@ -57,7 +57,7 @@ def from_marks(
     cut_too: bool = False,
     lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a text with one annotator's marks.
+    """Yield the sentences of a text with the annotations of one annotator.
 
     who: name of the annotator; None if the file names no annotator. by_line, cut_too, lost: see `from_spans`.
     """
@@ -90,7 +90,7 @@ def _text(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def _items(record: Mapping[str, object]) -> list[object] | None:
-    """Return the list of spans in a row, None if the row was not answered."""
+    """Return the list of spans in a row, None if nobody annotated the row."""
     named = [value for key in SPANS if isinstance(value := record.get(key), list)]
     by_name = record.get("spans")  # spaCy writes groups of spans under their names
     groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
@@ -108,7 +108,7 @@ def _is_span(value: object) -> bool:
 def _by_users(
     text: str, items: list[object], line: int, record: Mapping[str, object], ledger: Ledger
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a row. If spans name several users, as in old doccano, each user is one annotator."""
+    """Yield the sentences of a row. If its spans name several users, as in old doccano, each user is an annotator."""
     users = dict.fromkeys(item.get("user") for item in items if isinstance(item, Mapping))
     if len(users) > 1:
         for user in users:
@@ -124,7 +124,7 @@ def _by_users(
 
 
 def _person(value: object) -> str:
-    """Return the name of an annotator: the mail address, else the user name, else the id."""
+    """Return the name of an annotator: mail address, user name or id of an object, or any other value as text."""
     if isinstance(value, Mapping):
         value = value.get("email") or value.get("username") or value.get("id")
     return str(value)
@@ -133,8 +133,8 @@ def _person(value: object) -> str:
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
     """Read `{"text", "spans": [{start, end, label}], "answer"}`; skip rows with the answer reject or ignore.
 
-    Binary answers are about one span each (ner.teach) and do not label the rest of the text. Texts with binary answers
-    are counted and left out. With the option `keep_lost`, each gives one sentence with the accepted spans.
+    A binary answer (ner.teach) is about one span and does not label the rest of the text. Texts with binary answers are
+    counted and left out. With the option `keep_lost`, each such text gives one sentence with its accepted spans.
     """
     binary: dict[tuple[str | None, str], list[Record]] = {}
     for line, record in records:
@@ -166,7 +166,7 @@ def _is_binary(record: Mapping[str, object], items: Sequence[object]) -> bool:
 
 
 def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield one sentence with the accepted spans of all binary answers about a text, if the options keep such texts."""
+    """Yield a sentence with the accepted spans of all binary answers about a text, if the options keep such texts."""
     accepted = [
         item
         for _, record in rows
@@ -220,7 +220,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
 
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a row of JSON-MIN or CSV. The row has the fields of the task and of the answer."""
+    """Yield the sentences of a row of JSON-MIN or CSV, which has the fields of both the task and the answer."""
     own = ("annotator", "created_at", "updated_at", "annotation_id")
     text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
     if text is None:
@@ -248,7 +248,7 @@ def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int,
 
 
 def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
-    """Return why tasks of Label Studio have no labels of text; "" if they may have some. Ignores empty results."""
+    """Return why tasks of Label Studio have no spans; "" if they may have some. Empty results are ignored."""
     kinds = set[str]()
     for task in tasks:
         for answer in _lists_of(task.get("annotations", task.get("completions"))):
@@ -276,7 +276,7 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
 
 
 def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> tuple[list[Mark], list[Region]]:
-    """Return the annotations that are spans as marks, and the regions of other annotations."""
+    """Return the annotations that are spans as marks, and the regions of annotations that could not be used."""
     marks, lost = list[Mark](), list[Region]()
     for item in items:
         start, end, kind, quote = _fields(item)
@@ -300,7 +300,7 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
 
 
 def _fields(item: object) -> tuple[object, object, object, object]:
-    """Return (start, end, type, quoted text) of an annotation. In lists of Argilla 1, the type comes first."""
+    """Return (start, end, type, quoted text) of an annotation, None for missing ones. Argilla 1 puts the type first."""
     if isinstance(item, list | tuple) and len(item) >= 3:
         a, b, c = item[:3]
         return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
@@ -326,13 +326,13 @@ def _whole(value: object) -> TypeGuard[int]:
 
 
 def with_lists(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a row of a table in which cells with lists of spans are parsed."""
+    """Return a row of a table with each cell that is a list of spans parsed."""
     read = {name: items for name, value in record.items() if (items := _spans_in(value)) is not None}
     return {**record, **read} if read else record
 
 
 def _spans_in(cell: object) -> list[object] | None:
-    """Parse a cell with a list of spans as text; None for any other cell."""
+    """Return the list in a cell that has a list of spans in JSON or Python notation; None for any other cell."""
     if not isinstance(cell, str) or not cell.startswith("[") or not cell.endswith("]"):
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -432,7 +432,7 @@ def is_markup(items: Sequence[object]) -> bool:
 
 @lru_cache(maxsize=2)  # cached, because it is called for each annotation of a page
 def rendered(markup: str) -> str:
-    """Return the text of markup without its tags; text without tags is returned unchanged."""
+    """Return the text of markup without tags, one line per block. Text without tags is returned unchanged."""
     if "<" not in markup:
         return markup
     parser = _Text()
@@ -443,7 +443,7 @@ def rendered(markup: str) -> str:
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
-    """Yield the mark of an annotation. It has a place only if its quoted text occurs exactly once in the page."""
+    """Yield the mark of an annotation of markup. It gets a place only if its quoted text occurs once in the page."""
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)
     sought = " ".join(quote.replace("\\n", " ").split()) if isinstance(quote, str) else ""

@@ -4,9 +4,9 @@ The number and order of columns differ between files. The tag column is recognis
 (`text.tag_styles`). Columns of token numbers, document names and parts of speech are ignored.
 
 A line is split at tabs, or at blanks if it has no tab. Before the first token of a sentence, a line that begins with
-`#` may be a comment. It is one if it has another number of columns than a token. It is also one if its first cell is
-`#` or begins with `# ` and its tag column holds no tag. Comments are skipped; only an annotator's name is read from
-them. Within a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
+`#` is a comment in two cases: if it has another number of columns than a token, or if its first cell is `#` or begins
+with `# ` and its tag column has no tag. Comments are skipped, except that an annotator's name is read from them. Within
+a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
 """
 
 import re
@@ -29,11 +29,11 @@ from core.text.tag_styles import Style, of_sentences, style_of
 MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
 _RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # numbers of CoNLL-U's multiword tokens (3-4) and empty nodes (3.1)
-_ENDS = "EndOfSentence"  # marks the end of a sentence, in the last column of HIPE files
+_ENDS = "EndOfSentence"  # word that marks the end of a sentence in the last column of HIPE files
 ASK = "give the column of the entity tags with --tag-column"
 Row = list[str]
-MAX_LINE = 100_000  # bytes of a line with a token and its columns
-MAX_TOKENS = 50_000  # a longer "sentence" means that the empty lines are missing
+MAX_LINE = 100_000  # maximum number of bytes of a line with a token and its columns
+MAX_TOKENS = 50_000  # maximum number of tokens of a sentence; more mean that the empty lines are missing
 _FEW = 5  # minimum number of rows to recognise columns; fewer may be text that happens to have tabs
 _EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
 _BLANKS = re.compile(r"[ \t]+")
@@ -43,10 +43,11 @@ _BLANKS = re.compile(r"[ \t]+")
 class Layout:
     """Positions of a file's columns, from 0.
 
-    n: number of columns. number: column with the numbers of the tokens. header: names in the first line; () if that
-    line is data. prefix: language code before every token. ends: column that marks the last token of a sentence.
-    annotator: column with the annotator's name. others: further columns of tags, by number from 1 or by name. problem:
-    question for the user if the tag column is in doubt.
+    n: number of columns. token, tag: columns of the tokens and the tags. number: column with the numbers of the tokens.
+    style: spelling of the tags. header: names in the first line; () if this line is data. prefix: language code before
+    every token. ends: column that marks the last token of a sentence. annotator: column with the annotator's name.
+    others: further columns of tags, by number from 1 or by name. problem: why the tag column is in doubt, and what to
+    do; "" if it is clear.
     """
 
     n: int
@@ -63,7 +64,7 @@ class Layout:
 
     @property
     def notes(self) -> list[str]:
-        """Return notes for the user on how the columns were read."""
+        """Notes for the user on how the columns were read."""
         notes = []
         if self.style.kind == "untyped":
             notes.append(self.style.note)
@@ -82,10 +83,10 @@ def further_note(column: str, others: Sequence[str]) -> str:
 
 
 def layout_of(sentences: Sequence[Sequence[Row]], options: ReadOptions) -> Layout | None:
-    """Return the positions of tokens and tags, None if no column holds tags.
+    """Return the positions of tokens and tags, None if no column has tags.
 
-    sentences: rows of the first block, without comments; rows may differ in length. options: only `tag_column` and
-    `entity_type` are used.
+    sentences: rows of the file's first block, without comments; rows may differ in length. options: only `tag_column`
+    and `entity_type` are used.
     """
     counts = Counter(len(row) for sentence in sentences for row in sentence)
     if not counts:
@@ -141,7 +142,10 @@ def _asked(name: str, header: Sequence[str], n: int) -> int | None:
 def _tags(
     styles: dict[int, Style], asked: int | None, header: Sequence[str]
 ) -> tuple[int | None, tuple[str, ...], str]:
-    """Return the tag column, the names of further tag columns, and a question if the choice is in doubt."""
+    """Return the tag column, the names of further tag columns, and the problem if the choice is in doubt.
+
+    styles: {column with tags: their spelling}. asked: column that the user named, None for none.
+    """
 
     def named(at: int) -> str:
         return header[at] if header else str(at + 1)
@@ -171,9 +175,10 @@ def _tags(
 
 
 def kin(a: Style, b: Style) -> bool:
-    """Return True if columns `a` and `b` share a type (`loc.adm.town` counts as `loc`), or `b` tags only components.
+    """Return True if columns `a` and `b` share a type, or if `b` has only tags of components of entities.
 
-    Types of components begin with `comp`.
+    Only the part of a type before the first dot is compared: `loc` of `loc.adm.town`. Types of components begin with
+    `comp`.
     """
     stems = {kind.split(".")[0].lower() for kind in a.types}
     components = all(kind.lower().startswith("comp") for kind in b.types)
@@ -181,7 +186,10 @@ def kin(a: Style, b: Style) -> bool:
 
 
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
-    """Return the names in the first line; () if the line is data. In a header, no name occurs again in its column."""
+    """Return the column names in the first line; () if this line is data.
+
+    If the line is a header, the name of a tag column does not occur again in this column.
+    """
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
         return ()
@@ -195,7 +203,11 @@ def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
 
 
 def _token(values: Sequence[Sequence[Row]], taken: set[int]) -> int | None:
-    """Return the first column without tags, without token numbers, and with more than one value per sentence."""
+    """Return the first column that has no tags, no token numbers, and more than one value per sentence.
+
+    taken: columns with tags. If all columns have token numbers or one value per sentence, return the first column
+    without tags; None if there is none.
+    """
     left = [at for at in range(len(values)) if at not in taken]
     words = [at for at in left if not _counts(values[at]) and not _is_per_sentence(values[at])]
     return next(iter(words or left), None)
@@ -224,7 +236,7 @@ def _is_per_sentence(column: Sequence[Row]) -> bool:
 
 
 def _prefix(column: Sequence[Row]) -> str:
-    """Return the language code that precedes every token (`en:Lyon`); "" if there is none."""
+    """Return the language code before every token, such as `en:` in `en:Lyon`; "" if there is none."""
     counts = Counter(
         found.group(1) if (found := _LANGUAGE.match(value)) else "" for sentence in column for value in sentence
     )
@@ -243,7 +255,7 @@ def repeats(row: Row, layout: Layout) -> bool:
 
 
 def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield sentences with entities. A bad line rejects only its own sentence."""
+    """Yield the sentences with entities. If a line is wrong, only its sentence is rejected."""
     for block in _blocks(path, ledger):
         if block.fault:
             ledger.reject(*block.fault)
@@ -272,7 +284,7 @@ def looks_like_conll(head: str) -> bool:
     if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
         return False
     layout = layout_of(sentences, ReadOptions())
-    # Tags without B- or I- are enough evidence only in the last column, because lines of prose may begin with O.
+    # Accept tags without B- or I- only in the last column, because lines of prose may begin with O.
     if layout is None or (layout.style.kind in ("types", "untyped", "empty") and layout.tag != layout.n - 1):
         return False
     tagged = sum(len(row) == n_columns and layout.style.reads(row[layout.tag]) for row in rows)
@@ -283,8 +295,8 @@ def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if the lines are columns of single words whose tag column is unknown.
 
     Nearly all lines must have the same number of columns, separated by tabs. Blanks may separate them if there are
-    empty lines between sentences and the last column has few different values. Prose and lists of names have many.
-    table: True if the file may be a table; without empty lines, the result is then False.
+    empty lines between sentences, and if the last column has few different values, unlike prose and lists of names.
+    table: True if the file may be a table; the result is then False if there are no empty lines.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
     gaps = any(not line.strip() for line in lines[1:-1])
@@ -412,7 +424,8 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 _add(block, line, ledger.not_decoded(line, error), raw)
                 continue
             row = columns(text) if fits else ["#"]
-            # Fast path for lines with a further token, which are nearly all lines. The path below takes a third longer.
+            # Fast path for lines after a sentence's first token, which are nearly all lines; it saves a quarter of the
+            # time.
             if usual and len(row) == n and 0 < len(block.tokens) < MAX_TOKENS and row[token] and row[0] != "-DOCSTART-":
                 block.tokens.append(row[token])
                 block.tags.append(row[tag])
@@ -427,7 +440,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 block = Tagged(doc, who=who)
                 continue
             if fits and not block.places and _is_comment(row, found):
-                who = block.who = annotator_in(text) or who  # applies to the following sentences too
+                who = block.who = annotator_in(text) or who  # also the annotator of the following sentences
                 continue
             if header and tuple(row) == found.header:
                 header = False
@@ -446,7 +459,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
 
 
 def _is_blank(text: str, row: list[str], found: Layout) -> bool:
-    """Return True for a line whose token is a blank, as in files with one character per line."""
+    """Return True for a line whose token is a blank, which occurs in files with one character per line."""
     return not row[found.token] and text.startswith((" \t", "\u3000\t", "\u00a0\t"))
 
 

@@ -1,4 +1,4 @@
-"""Recognise a file's container, the content of its rows, and its text column."""
+"""Recognise how a file stores rows (its container), what the rows contain, and which column has the text."""
 
 import json
 import re
@@ -26,17 +26,18 @@ from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
 from core.text.words import clean
 
-HEAD = 200  # rows that are read to recognise a file
+HEAD = 200  # number of rows that are read to recognise a file
 _TEXT_NAMES = (
     *("text", "sentence", "sentences", "content", "body"),
     *("document", "paragraph", "abstract", "note", "review"),
 )
-MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # number of further columns; characters of their names and values
+# Limits: number of further columns; characters of their names and of their values.
+MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100
 _IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # never kept as further columns
 LONGEST_FILE = 255  # characters; no file system allows longer file names
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
-_WITHIN = ("meta", "metadata", "data")  # where annotation tools keep further columns
+_WITHIN = ("meta", "metadata", "data")  # objects in which annotation tools store further columns
 _WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports with one document per file
 _TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # `_WHOLE`, and exports that are a single JSON object
 
@@ -45,9 +46,10 @@ _TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # `_WHOLE`, and exports that ar
 class FileKind:
     """Format and layout of a file.
 
-    format: see `ReadOptions`. container: how the file stores rows. columns: names of the columns, () without columns.
-    placed: rows name their file and page, for example rows that Winnow exported for labelling. others: names of further
-    columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table of labelled tokens.
+    format: see `ReadOptions`. container: how the file stores rows, see `_container`. columns: names of the columns, ()
+    without columns. placed: True if rows name their file and page, for example rows that Winnow exported for labelling.
+    others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table of
+    labelled tokens, None for any other file.
     """
 
     format: str
@@ -71,7 +73,7 @@ def suffix(path: PurePath) -> str:
 
 
 def records(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows of a file with columns. A table of labelled tokens gives one row per sentence."""
+    """Yield the rows of a file with columns. For a table of labelled tokens, yield one row per sentence."""
     rows = _rows(path, kind, ledger)
     return listed(rows, kind.cells, ledger) if kind.cells else rows
 
@@ -181,7 +183,7 @@ def _text_table(
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
-    """Return the value of `column` in a row or its metadata, None if there is none."""
+    """Return the value of `column` in a row or its metadata as text, None if there is none."""
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
     if not isinstance(value, str | int | float):
         return None
@@ -222,7 +224,7 @@ def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[st
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
-    """Return (file, page) from a row or its metadata.
+    """Return (file, page) from a row or its metadata, None for missing ones.
 
     An absolute path is cut to its file name, because it belongs to another machine.
     """
@@ -250,7 +252,7 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
 
 
 def _container(path: Path, options: ReadOptions) -> str:
-    """Return the container of a file, the syntax in which its sentences are stored.
+    """Return the container of a file: the syntax in which it stores rows.
 
     It is txt, conll, brat, names, jsonl, json, csv, tsv, inline, arrow, or the format of a tool or a document.
     """
@@ -333,7 +335,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
 
 
 def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Return the labelled format of the rows, "" for rows in no labelled format."""
+    """Return the labelled format of the rows, "" if they have none."""
 
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
@@ -356,7 +358,7 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def _of_argilla(row: Mapping[str, object]) -> bool:
-    """Return True for a record of Argilla 2 or 1, also if it is flattened into columns."""
+    """Return True for a record of Argilla 1 or 2, also if it is flattened into columns."""
     if isinstance(row.get("fields"), Mapping):
         return "responses" in row or "suggestions" in row
     return {"annotation", "prediction"} <= row.keys() or any(str(name).endswith(".responses") for name in row)

@@ -1,4 +1,4 @@
-"""Read the sentences of documents (PDF, Word, mail ...) with file and page. A separate process reads each document."""
+"""Read sentences from documents (PDF, Word, mail ...) with file and page. A separate process reads each document."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
@@ -21,8 +21,8 @@ from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
 SECONDS = 600  # time limit for one document
-FIRST_PAGES = 10  # pages that a preview reads
-MOST_ASKED = 100  # documents whose words are collected to restore unmapped letters
+FIRST_PAGES = 10  # number of pages that a preview reads
+MOST_ASKED = 100  # maximum number of documents whose words are collected to restore unmapped letters
 
 _reader = isolated.Isolated(reading.__name__, "save it again, or export its text as UTF-8 .txt", SECONDS)
 
@@ -33,7 +33,7 @@ def is_document(path: Path) -> bool:
 
 
 def document_format(path: Path) -> str:
-    """Return the format for a document's extension. Errors: ReadError if its first bytes belong to another format."""
+    """Return the format for a document's extension. Errors: ReadError if its first bytes are of another format."""
     try:
         with opened(path) as file:
             refuse_known(path.name, file.read(1024))
@@ -43,7 +43,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a document, in order. Rows in the report are pages of a PDF, else paragraphs."""
+    """Yield the sentences of a document, in order. The report counts the pages of a PDF, else paragraphs, as rows."""
     extract = Extract.read(_answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -75,7 +75,7 @@ def extracted(path: Path, check: Callable[[], object] = lambda: None) -> Extract
 
 
 def _words_of_all(ledger: Ledger) -> Set[str]:
-    """Return the words of an import's first documents. They are collected once, if a document has unmapped letters."""
+    """Return the words of an import's first documents. They are collected at the first call."""
     if ledger.vocabulary is None:
         words = set[str]()
         for file in ledger.documents[:MOST_ASKED]:
@@ -86,7 +86,7 @@ def _words_of_all(ledger: Ledger) -> Set[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each sentence. A sentence that is too long to be stored is cut."""
+    """Yield (start, end) of each sentence. A sentence that is too long to be stored is cut into pieces."""
     for start, end in split.sentences(text):
         for at in range(start, end, MAX_TEXT):
             yield at, min(at + MAX_TEXT, end)
@@ -133,8 +133,8 @@ def _ranges(numbers: Sequence[int]) -> str:
 def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows of all sheets as {column: value}, and set `ledger.page` to the sheet's number.
 
-    The first row of a sheet names the columns. If one of its cells has five words or more, it is data, as in a CSV; the
-    columns are then named 1, 2, ...
+    The first row of a sheet names the columns. If one of its cells has five words or more, the row is data, as in a
+    CSV file, and the columns are named 1, 2, ...
     """
     workbook = _answer(path, "xlsx", ledger)
     for remark in workbook["remarks"]:
@@ -161,9 +161,9 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """Return the result of a document's reader.
+    """Return the result of `reading.answer` for a document.
 
-    The reader runs in a separate process, unless this process is one already.
+    It is computed in a separate process, unless this process is already one that reads untrusted files.
     """
     stat = path.stat()
     encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None

@@ -19,8 +19,8 @@ TAGTOG = (
     "is an export of tagtog, whose offsets count within parts of a web page, not within a text; convert it to JSONL"
     " with text and character offsets, brat or CoNLL."
 )
-MOST_LISTED = 500  # entries of a folder that are shown
-MOST_ARCHIVES = 50  # zip archives in a folder; each may unpack to gigabytes
+MOST_LISTED = 500  # maximum number of entries of a folder that are shown
+MOST_ARCHIVES = 50  # maximum number of zip archives in a folder, because each may unpack to gigabytes
 
 COLUMN_SUFFIXES = (
     *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
@@ -49,16 +49,16 @@ class Listing:
 
 
 def files_of(path: Path, options: ReadOptions) -> list[Path]:
-    """Return the files that `listed` finds."""
+    """Return only the files of the result of `listed`."""
     return list(listed(path, options).files)
 
 
 def listed(path: Path, options: ReadOptions) -> Listing:
     """List the files in `path` and `options.others` (files, folders and zip archives), sorted by name.
 
-    Hidden files are skipped, and so are links that lead out of the folder.
-    Errors: PathError; ReadError if there is nothing to read. ReadError also if a folder has several of the sets train,
-    dev and test, and `options.part` does not choose one.
+    Hidden files, and links that lead out of the folder, are skipped.
+    Errors: PathError; ReadError if there is nothing to read, or if a folder has several of the sets train, dev and test
+    and `options.part` does not choose one.
     """
     roots = [path, *map(Path, options.others)]
     names, taken, left_out = dict[Path, str](), set[str](), dict[str, str]()
@@ -100,8 +100,8 @@ def _wanted(file: Path) -> bool:
 def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
     """Return the arguments of `_inside` for a folder: its files and those of its zip archives.
 
-    If a folder also has the unpacked files of an archive, the archive is ignored. With `ALL_PARTS` (several dropped
-    files), a damaged archive is left out. Errors: ReadError for a damaged archive otherwise.
+    If a folder also has the unpacked files of an archive, the archive is ignored. If the part is `ALL_PARTS` (files
+    that a user dropped on a page), a damaged archive is left out; otherwise ReadError or PathError is raised for it.
     """
     offered, left_out = _offered_in(path), dict[str, str]()
     archives = {file: name for file, name in offered.items() if file.suffix.lower() == ARCHIVE}
@@ -143,8 +143,8 @@ def _inside(
 ) -> Listing:
     """Return the files of a folder that will be read, and the reasons why others are left out.
 
-    names: {file: name} of all files in the folder. called: name of the folder for the user. picked: the user chose the
-    files one by one.
+    names: {file: name} of all files in the folder. called: name of the folder for the user. left_out: {name: reason} of
+    files that are left out already. picked: True if the user chose the files one by one.
     """
     files = [file for file in names if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
@@ -160,7 +160,7 @@ def _inside(
 
 
 def _why_unread(file: Path) -> str:
-    """Return why a file is left out: its first bytes belong to a known format, or its extension is not supported."""
+    """Return why a file is left out: its first bytes are of a known format, or its extension is not supported."""
     with suppress(OSError, PathError):
         try:
             with open_bytes(file) as stream:
@@ -226,7 +226,7 @@ def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
 
 
 def readable(file: Path) -> bool:
-    """Return True if a folder's files with this extension are read."""
+    """Return True if Winnow reads files with this extension in a folder."""
     endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
     return bool(endings) and endings[-1] in _READ
 

@@ -1,4 +1,4 @@
-"""Options of a reader, and the ledger in which it counts every row."""
+"""Options of a reader, and the ledger in which a reader counts every row."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -44,33 +44,35 @@ Format = Literal[
 RECORDS: frozenset[str] = frozenset(
     {"doccano", "labelstudio", "prodigy", "spacy", "argilla", "lighttag", "rasa", "bioc"}
 )
-NAMES: Format = "names"  # a list of names, which is read only if the user asks for it
+NAMES: Format = "names"  # a list of names; only the user can choose this format
 LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate", NAMES}
 TAGGED = frozenset({"conll", "hf"})  # labelled formats with tokens and tags
-MARKED = LABELLED - TAGGED - {NAMES}  # labelled formats with spans of a text
+MARKED = LABELLED - TAGGED - {NAMES}  # labelled formats with a text and spans
 
-Record = tuple[int, Mapping[str, object]]  # (line number, or row number of a Parquet file, from 1; {column: value})
+Record = tuple[int, Mapping[str, object]]  # (number of the line, or of the row of a Parquet file; {column: value})
 
 TOO_LONG = "a line of more than {:,} bytes; break it into lines"
-MAX_PROBLEMS = 50  # problems kept in memory and shown; the reject file has all rejected rows
-MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
+MAX_PROBLEMS = 50  # maximum number of problems in a report; the reject file has all rejected rows
+MAX_RAW = 10_000  # maximum number of characters of a rejected row in the reject file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """Options for reading a file or folder.
 
-    text_column: column of the text; None guesses it. doc_column: column with the document of a row; None takes a column
-    with a usual name. group_column: column with the group of a document. scheme: "auto" or one of `schemes.SCHEMES`.
-    split: cut every row (a document) into sentences. unit: rows of a .txt are lines, or paragraphs that end with an
-    empty line. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. repair: repair tags that are out
-    of order; False rejects their sentences. part: the set (train, dev or test) to read from a labelled folder with
-    several sets. tokens: rule that cuts text without tokens. keep_lost: keep labelled sentences that lost an annotation
-    or have only binary answers. annotator: name of the annotator whose labels are kept if labels differ. alone: leave
-    out labels of others; with no annotator, those of known annotators. others: further files and folders to read with
-    the first. names: names to report instead of the file names, for the first and the other files. entity_type: type
-    for tags without a type (`B`, `I`), "" for `ENTITY`; type of the names of a list without a type. tag_column: the tag
-    column, by number from 1 or by name.
+    text_column: column of the text; None to guess it. doc_column: column with the document of a row; None for a column
+    with a usual name. group_column: column with the group of a document. tag_column: column of the entity tags, by its
+    number from 1 or by its name. scheme: "auto" or one of `schemes.SCHEMES`. encoding: "utf-8" also reads UTF-8 and
+    UTF-16 with a byte order mark. entity_type: type for tags without a type (`B`, `I`) and for listed names without a
+    type; "" calls such tags `ENTITY`.
+    unit: rows of a .txt are lines, or paragraphs that end with an empty line. split: True to split every row (a
+    document) into sentences. tokens: rule by which text without tokens is tokenised.
+    repair: True to repair tags that are out of order, False to reject their sentences. keep_lost: True to keep labelled
+    sentences that lost an annotation or have only binary answers.
+    annotator: name of the annotator whose labels are kept if labels differ. alone: True to read only the labels of
+    `annotator`; without `annotator`, only labels whose annotator is unknown.
+    part: the set (train, dev or test) to read from a labelled folder with several sets. others: further files and
+    folders to read. names: names to report instead of the names of `path` and `others`.
     """
 
     format: Format = "auto"
@@ -112,16 +114,16 @@ class ReadReport:
 
     repaired: number of repaired tags and span borders, in `repaired_rows` rows. rejected_spans: number of annotations
     that could not be used (overlapping, discontinuous, out of range, not matching the text). lost: number of sentences
-    that lost an annotation; they are left out unless `keep_lost`, because they are not fully labelled. partial: number
-    of texts with only binary answers (Prodigy), left out unless `keep_lost`. agreement: agreement of several
-    annotators. skipped: number of rows that their file marks as unused (Prodigy's reject and ignore, tasks without
-    annotation). empty: number of rows without text, not counted as read. sentences: number of sentences, more than
-    `kept` if rows are split.
+    that lost an annotation and so are not fully labelled; they are left out unless `keep_lost`. partial: number of
+    texts with only binary answers (Prodigy); they are left out unless `keep_lost`. agreement: agreement of several
+    annotators. skipped: number of rows without usable content, or marked as unused in the file (Prodigy's reject and
+    ignore, tasks without annotation). empty: number of rows without text, which do not count as read. sentences: number
+    of sentences, more than `kept` if rows are split.
 
     pages: number of pages of all PDFs. blank_pages: number of pages without text, listed in `blank_places`. unmapped:
-    number of letters that map to no character. restored: number of unmapped letters that were restored from other
+    number of letters that a font maps to no character. restored: number of these letters that were restored from other
     words. margins: number of lines left out as running heads and page numbers. left_out: number of files in a folder or
-    an archive that cannot be read. notes: how columns and tags were interpreted, if that is not obvious.
+    an archive that cannot be read. notes: notes on how columns and tags were interpreted.
     """
 
     format: str = ""
@@ -157,18 +159,18 @@ class ReadReport:
 
 
 class Ledger:
-    """State of a reader: the report, the reject file, and the current file and row. Formats update it row by row.
+    """State of a reader: the report, the reject file, and the current file and row. Readers update it row by row.
 
     Current file: `file` is its name, `listed` its name with folders, `format` its format. `doc` is the document of its
-    sentences, unless a row names another one. If `placed`, sentences keep their file and page.
+    sentences, unless a row names another one. If `placed`, sentences get file and page.
 
     Current row: `named` is (document, group) from the requested columns, `place` is (file, page), `columns` are its
-    further columns. `page` is the number of its sheet, `sheet` the sheet's name if there are several.
+    further columns. `page` is the number of its sheet, `sheet` the sheet's name if the workbook has several.
 
-    Import: `panel` chooses the annotator whose labels are kept. `first_pages` limits the pages for a preview; None
-    reads all. `documents` are all documents of the import; their words (`vocabulary`, collected once) restore unmapped
-    letters. If `sources`, sentences keep the file's own text; reading then takes a fifth longer. `tick(bytes)` is
-    called about once per block.
+    Import: `panel` chooses the labels to keep if several annotators labelled a text. `first_pages` is the number of
+    pages to read for a preview, None for all. `documents` are all documents of the import. Their words (`vocabulary`,
+    collected once) are used to restore unmapped letters. If `sources`, sentences keep the file's own text; reading then
+    takes a fifth longer. `tick(bytes)` is called about once per block.
     """
 
     def __init__(
@@ -216,7 +218,7 @@ class Ledger:
         self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def partial(self, line: int | None) -> None:
-        """Count a text that has only binary answers, about single spans."""
+        """Count a text that has only binary answers. Each of these is about a single span."""
         self.report.partial += 1
         if self.options.keep_lost:
             reason = "binary answers about one text were joined; spans without an answer are treated as O"
@@ -234,7 +236,7 @@ class Ledger:
         self._note("skipped", line, reason)
 
     def remark(self, reason: str) -> None:
-        """Report content, other than rows, that was left out."""
+        """Report that content other than a row was left out."""
         self._note("skipped", None, reason)
 
     def repair(self, line: int | None, count: int, reason: str) -> None:
@@ -245,19 +247,19 @@ class Ledger:
 
     @property
     def n_undecodable(self) -> int:
-        """Return the number of lines that are not in the encoding."""
+        """Number of lines that could not be decoded."""
         return self._undecodable
 
     def undecodable(self, line: int, error: UnicodeDecodeError, raw: bytes) -> None:
-        """Reject a row that is not in the encoding."""
+        """Reject a row that cannot be decoded. Errors: see `judge_encoding`."""
         self.reject(line, self.not_decoded(line, error), raw[:MAX_RAW].decode("utf-8", "backslashreplace"))
         if self._undecodable >= 100:
             self.judge_encoding()
 
     def not_decoded(self, line: int, error: UnicodeDecodeError) -> str:
-        """Count a line that is not in the encoding, and return the reason to reject its row.
+        """Count a line that cannot be decoded, and return the reason to reject its row.
 
-        Single lines are rejected. If more than one in a hundred fails, the file has another encoding.
+        If more than one line in a hundred fails, `judge_encoding` rejects the file, because it has another encoding.
         """
         reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
         self._undecodable += 1

@@ -1,4 +1,4 @@
-"""Lists of names with types: text with a name per line, or CSV. Each name becomes a sentence with one entity."""
+"""Read lists of names with types: text with a name per line, or CSV. A name becomes a sentence with one entity."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,9 +8,10 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean
 
 ENDINGS = (".txt", ".tsv", ".csv")
-MOST_LETTERS = 500  # of a name
-MOST_OF_TYPE = 40  # letters
-_NAME = ("name", "names", "term", "text")  # names of the two columns in the first line
+MOST_LETTERS = 500  # maximum number of letters of a name
+MOST_OF_TYPE = 40  # maximum number of letters of a type
+# Headings of the columns with the names and with their types, in the first line.
+_NAME = ("name", "names", "term", "text")
 _TYPE = ("type", "types", "label", "entity", "class")
 
 
@@ -29,7 +30,7 @@ def named(name: str, type: str) -> Sentence | str:
 
 
 def check_type(file: str, line: int | None, type: str) -> None:
-    """Check the type of a name. Errors: OptionsError if there is none, or if it is not one word."""
+    """Check the type of a name. Errors: OptionsError if the type is missing, or is not one word."""
     if not type:
         why = "is a name without a type; give the type of such names (--entity-type, or --list FILE=TYPE)."
         raise OptionsError(file, line, why)
@@ -39,12 +40,12 @@ def check_type(file: str, line: int | None, type: str) -> None:
 
 
 def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[Sentence]:
-    """Yield the names of a list; a name that was there before with the same type is skipped.
+    """Yield the names of a list as sentences. Skip a name that occurred before with the same type.
 
-    rows: (line, its cells): a name, or a name and its type. The first row may name the columns; then their order does
-    not matter, and further columns are ignored. table: True for CSV, where a single column may have a name too. Names
-    without a type get the option `entity_type`. Rows with an unusable name are rejected. Errors: OptionsError for other
-    columns, and those of `check_type`.
+    rows: (line, cells); the cells are a name, or a name and its type. If the first row has headings, the columns may be
+    in any order, and further columns are ignored. table: True for CSV, in which a single column may have a heading too.
+    Names without a type get the option `entity_type`. Rows with an unusable name are rejected.
+    Errors: OptionsError for too many columns, and those of `check_type`.
     """
     seen = set[tuple[str, str]]()
     for line, name, own in _pairs(rows, ledger, table=table):
@@ -64,7 +65,7 @@ def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, tab
 
 
 def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, name, type or "") of each row that is not empty, without the row that names the columns."""
+    """Yield (line, name, type or "") of each row. Empty rows and the row of headings are left out."""
     columns: tuple[int, int] | None = None  # of name and type; -1 if there is no type
     width = 2
     for line, row in rows:
@@ -89,8 +90,8 @@ def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: 
 
 
 def _columns(heads: Sequence[str], *, table: bool) -> tuple[int, int] | None:
-    """Return the columns of name and type if the first row names them, else None."""
+    """Return the columns of name and type (-1 for none) if the first row has headings, else None."""
     name = next((i for i, head in enumerate(heads) if head in _NAME), -1)
     type = next((i for i, head in enumerate(heads) if head in _TYPE), -1)
-    alone = table and len(heads) == 1  # in a file without columns, the line "name" is a name
+    alone = table and len(heads) == 1  # if the file is no table, the line "name" is a name of the list
     return (name, type) if name >= 0 and (type >= 0 or alone or len(heads) > 2) else None

@@ -1,4 +1,4 @@
-"""Read the sentences of one file in any format."""
+"""Read the sentences of one file of any format."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -106,7 +106,7 @@ def sentences_of(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> 
 
 
 def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """Set file and page of sentences from a workbook, or from a file among documents, if they have none."""
+    """Yield the sentences with file and page of the ledger, unless they have a file. Used in folders with documents."""
     for sentence in sentences:
         yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 
@@ -148,7 +148,7 @@ def _noted(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[R
 
 
 def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """Set each sentence's document, group, file, page and further columns from its row."""
+    """Yield each sentence with the document, group, file, page and further columns of its row."""
     for sentence in sentences:
         (doc, group), (file, page) = ledger.named, ledger.place
         doc = sentence.doc if doc is None else doc

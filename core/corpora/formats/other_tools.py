@@ -1,7 +1,7 @@
-"""Read exports of annotation tools that are a single object, and convert records of further tools to text and spans.
+"""Read exports of annotation tools that are a single JSON object, and convert records of further tools to rows.
 
-A span is `[start, end, type]` in characters. Known exports without text, and known formats that cannot be read, are
-rejected with advice.
+A row has `text`, and under `label` the spans `[start, end, type]`, in characters. Known exports without text, and known
+formats that cannot be read, are rejected with advice.
 """
 
 import json
@@ -41,10 +41,10 @@ _ENDINGS = {
 
 
 def adapted(records: Iterator[Record]) -> Iterator[Record]:
-    """Yield the records. Records of a known tool are converted to rows with `text` and `label`, maybe several each.
+    """Yield the records. A record of a known tool is converted to one or more rows with `text` and `label`.
 
-    Of `_ADAPTERS`, the first entry is used whose names are all in the record. If its function yields no row, the record
-    stays as it is.
+    The first entry of `_ADAPTERS` whose names are all in the record is used. If its function yields no row, the record
+    is yielded unchanged.
     """
     for line, record in records:
         adapter = next((adapt for names, adapt in _ADAPTERS if names <= record.keys()), None)
@@ -56,7 +56,7 @@ def adapted(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def why_refused(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return why a known export is rejected and what to do; "" for any other rows."""
+    """Return why the rows of a known export are rejected, and what to do; "" for any other rows."""
     return next((reason for fits, reason in _REFUSED if rows and fits(set(columns), rows[0])), "")
 
 
@@ -104,7 +104,7 @@ def _row(record: Row, text: str, spans: Spans, *used: str) -> Row:
 
 
 def _vertex(record: Row) -> Iterator[Row]:
-    """Convert Google Vertex AI and AutoML: `textContent`, and spans under `textSegmentAnnotations`."""
+    """Convert a record of Google Vertex AI or AutoML: `textContent`, and spans in `textSegmentAnnotations`."""
     text, segments = record["textContent"], record["textSegmentAnnotations"]
     if isinstance(text, str) and isinstance(segments, list):
         spans = _fields(segments, "startOffset", "endOffset", "displayName")
@@ -112,7 +112,7 @@ def _vertex(record: Row) -> Iterator[Row]:
 
 
 def _ground_truth(record: Row) -> Iterator[Row]:
-    """Convert Amazon SageMaker Ground Truth: `source`, and `annotations` with `entities` under the job's name."""
+    """Convert a record of Amazon SageMaker Ground Truth: `source`, and JOB: {`annotations`: {`entities`: spans}}."""
     text = record["source"]
     for job, value in record.items():
         answer = value.get("annotations") if isinstance(value, Mapping) else None
@@ -123,7 +123,10 @@ def _ground_truth(record: Row) -> Iterator[Row]:
 
 
 def _dataturks(record: Row) -> Iterator[Row]:
-    """Convert Dataturks: `content`, and `annotation` with `label` and `points`. A point's end is its last character."""
+    """Convert a record of Dataturks: `content`, and a list `annotation` of objects with `label` and `points`.
+
+    The `end` of a point is its last character.
+    """
     text, answers = record["content"], record["annotation"]
     if not isinstance(text, str) or not isinstance(answers, list | None):
         return
@@ -139,7 +142,7 @@ def _dataturks(record: Row) -> Iterator[Row]:
 
 
 def _ubiai(record: Row) -> Iterator[Row]:
-    """Convert UBIAI: `document`, and mentions (start, end, entityLabel) under the name `tokens`."""
+    """Convert a record of UBIAI: `document`, and spans (start, end, entityLabel) in `tokens`."""
     text, mentions = record["document"], record["tokens"]
     named = isinstance(mentions, list) and all(isinstance(m, Mapping) and "entityLabel" in m for m in mentions)
     if isinstance(text, str) and isinstance(mentions, list) and named:
@@ -147,7 +150,7 @@ def _ubiai(record: Row) -> Iterator[Row]:
 
 
 def _cluener(record: Row) -> Iterator[Row]:
-    """Convert CLUENER: `label` as {type: {mention: [[first character, last character]]}}."""
+    """Convert a record of CLUENER: `text`, and `label` as {type: {mention: [[first character, last character]]}}."""
     text, label = record["text"], record["label"]
     if not isinstance(text, str) or not isinstance(label, Mapping):
         return
@@ -163,7 +166,7 @@ def _cluener(record: Row) -> Iterator[Row]:
 
 
 def _gate(record: Row) -> Iterator[Row]:
-    """Convert GATE's JSON, which has the form of Twitter's: `entities` as {type: [{indices: [start, end]}]}."""
+    """Convert a record of GATE's JSON: `text`, and `entities` as {type: [{indices: [start, end]}]}, as in Twitter's."""
     text, entities = record["text"], record["entities"]
     if not isinstance(text, str) or not isinstance(entities, Mapping):
         return
@@ -176,21 +179,24 @@ def _gate(record: Row) -> Iterator[Row]:
 
 
 def _wrapped(record: Row) -> Iterator[Row]:
-    """Unwrap a list of records under `data`, a form that older Hugging Face scripts read."""
+    """Yield the records in the list `data`. Older scripts of Hugging Face read this form."""
     rows = record["data"]
     if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
         yield from rows
 
 
 def _gliner(record: Row) -> Iterator[Row]:
-    """Convert GLiNER: `tokenized_text`, and `ner` with [first token, last token, type]."""
+    """Convert a record of GLiNER: `tokenized_text`, and `ner` with [first token, last token, type]."""
     tokens, mentions = record["tokenized_text"], record["ner"]
     if _words(tokens) and isinstance(mentions, list):
         yield _row(record, *_joined(tokens, mentions, 0), "tokenized_text", "ner")
 
 
 def _dygie(record: Row) -> Iterator[Row]:
-    """Convert SciERC and DyGIE++: `sentences` of tokens, and `ner` with token numbers that count from the first one."""
+    """Convert a record of SciERC or DyGIE++: `sentences` of tokens, and `ner` with token numbers.
+
+    The numbers count from the first token of the document.
+    """
     sentences, mentions = record["sentences"], record["ner"]
     if not isinstance(sentences, list) or not isinstance(mentions, list) or not all(map(_words, sentences)):
         return
@@ -207,12 +213,15 @@ def _words(value: object) -> bool:
 
 
 def _fields(items: Sequence[object], *names: str) -> list[object]:
-    """Return the named fields of each item; the reader rejects an item that lacks one."""
+    """Return the named fields of each item, None for a missing field. The reader later rejects such an item."""
     return [[item.get(name) for name in names] if isinstance(item, Mapping) else item for item in items]
 
 
 def _joined(tokens: object, mentions: Sequence[object] | None, first: int) -> tuple[str, Spans]:
-    """Join tokens with blanks, and return the text and its spans in characters. first: number of the first token."""
+    """Join tokens by blanks, and return the text and its spans in characters.
+
+    mentions: [first token, last token, type] of each mention; None if unlabelled. first: number of the first token.
+    """
     words = [str(word) for word in tokens] if isinstance(tokens, list) else []
     starts = list(accumulate((len(word) + 1 for word in words), initial=0))
     if mentions is None:
@@ -251,7 +260,7 @@ def tool_of(path: Path, head: str, options: ReadOptions) -> str:
 
     head: first block of the file's text. Errors: ReadError with advice for an export that cannot be read.
     """
-    # The start is short, because the patterns backtrack.
+    # Search only a short start, because the patterns backtrack.
     start = head.lstrip()[:_START]
     if is_webanno(start):
         return "webanno"
@@ -283,7 +292,7 @@ def _of_xml(path: Path, start: str) -> str:
 
 
 def single_object(path: Path, head: str, options: ReadOptions) -> Mapping[str, Any] | None:
-    """Return the file's content if it is a single JSON object; None for JSON lines and anything else."""
+    """Return the file's content if it is a single JSON object; None for JSON lines and any other content."""
     first, _, rest = head.strip().partition("\n")
     if rest.strip() and _is_json(first):
         return None
@@ -303,7 +312,7 @@ def _is_json(text: str) -> bool:
 
 
 def _of_object(path: Path, content: Mapping[str, Any]) -> str:
-    """Return the tool whose export has many rows in one object; "" if the object itself is a row."""
+    """Return the tool whose exports are one object with many rows; "" if the object itself is a row."""
     if "%FEATURE_STRUCTURES" in content or "%TYPES" in content:
         raise ReadError(path.name, 1, "is UIMA CAS JSON; export the documents as WebAnno TSV 3.3 instead.")
     if "annotatable" in content and "entities" in content:
@@ -312,7 +321,7 @@ def _of_object(path: Path, content: Mapping[str, Any]) -> str:
 
 
 def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
-    """Return the list under nested names, None if there is none."""
+    """Return the list under the nested names `names`, None if there is none."""
     value: Any = content
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None

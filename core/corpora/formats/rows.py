@@ -1,4 +1,4 @@
-"""Read the rows of CSV, TSV, JSON, Parquet and Arrow files, and of lines with inline tags or marks, one at a time."""
+"""Read rows one at a time from CSV, TSV, JSON, Parquet and Arrow files, and from lines with inline tags or marks."""
 
 import codecs
 import csv
@@ -22,15 +22,15 @@ from core.corpora.formats.source import BLOCK_BYTES, BOMB_BYTES, BOMB_RATIO, MAX
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 
-_LINES = 50  # lines that are read to recognise inline tags and marks
-_SHARE = 0.95  # share of the words that must have a tag
+_LINES = 50  # number of lines that are read to recognise inline tags and marks
+_SHARE = 0.95  # minimum share of the words that have a tag
 _MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")  # <PERSON>, <ENAMEX TYPE="PERSON">
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
 _HTML = frozenset(
     {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
 )
 _TOO_LONG = "x" * (MAX_TEXT + 1)
-_BATCH = 1024  # rows that are converted to Python values at a time; progress is reported after each batch
+_BATCH = 1024  # number of rows that are converted to Python values at once; each batch reports progress
 _QUOTED = re.compile('"[^"]*"')
 _TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, which is the name of a column
 
@@ -38,11 +38,11 @@ _TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, which is the
 def table(
     path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
 ) -> Iterator[Record]:
-    """Yield the rows of a CSV or TSV. A quoted cell may have line breaks. A quote without an end rejects one row.
+    """Yield the rows of a CSV or TSV file. A quoted cell may have line breaks. If a quote has no end, reject its row.
 
-    The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), it is data, and the
-    columns are named by number, from 1.
-    gaps: True to yield an empty row for an empty line, for tables with one token per row.
+    The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), the row is data, and
+    the columns are named 1, 2, ...
+    separator: None to guess it. gaps: True to yield an empty row for an empty line, for tables with one token per row.
     """
     rows = cells_of_rows(path, encoding, ledger, separator, gaps=gaps)
     line, header = next(rows, (0, []))
@@ -64,7 +64,7 @@ def table(
 def cells_of_rows(
     path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells) of each row of a CSV or TSV. separator: None guesses it. gaps: see `table`."""
+    """Yield (line, cells) of each row of a CSV or TSV file. separator, gaps: see `table`."""
     with open_stream(path, encoding, ledger.tick) as stream:
         yield from _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
 
@@ -110,7 +110,10 @@ def _table_rows(
 
 
 def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger: Ledger) -> str:
-    """Return `text` with the lines up to its closing quote. Without one, give the lines back and return ""."""
+    """Return `text` with the following lines up to its closing quote.
+
+    If there is no closing quote, put the lines back into `source`, reject the row and return "".
+    """
     taken: list[tuple[int, bytes, bool]] = []
     size, state = 0, "open"
     for item in source:
@@ -133,8 +136,9 @@ def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
     """Return the state of quoted cells at the end of `text`. Quotes within an unquoted cell are ignored.
 
-    "broken" means that a quoted cell has a quote that is neither doubled nor the last character of the cell. If a quote
-    is never closed, this happens at the first quote of the next row, which is then not read as part of the cell.
+    inside: True if `text` begins within a quoted cell. "broken" means that a quoted cell has a quote that is neither
+    doubled nor the last character of the cell. If a quote is never closed, the first quote of a later row is such a
+    quote, so that the later row is not read as part of the cell.
     """
     at = 0
     if not inside and text.startswith('"'):
@@ -168,7 +172,7 @@ def looks_inline(head: str) -> bool:
 
 
 def separator(first: list[str]) -> str:
-    """Return the character (`|`, `/` or `_`) that separates each word from its tag in these lines, else "".
+    """Return the character (`|`, `/` or `_`) that separates each word from its tag in these lines; "" if there is none.
 
     At least a fifth of the tags must be O, which excludes fractions and web addresses.
     """
@@ -181,7 +185,7 @@ def separator(first: list[str]) -> str:
 
 
 def _marked(first: list[str]) -> bool:
-    """Return True if the lines have marks such as <PERSON>, all of them around mentions."""
+    """Return True if the lines have marks such as <PERSON> around mentions, and no other tags."""
     text = "\n".join(first)
     mentions = _MARK.findall(text)
     kinds = {kind for kind, _, _ in mentions}
@@ -189,7 +193,7 @@ def _marked(first: list[str]) -> bool:
 
 
 def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield one row per line: tokens and tags, or a text and spans."""
+    """Yield one row per line: tokens and tags if words have inline tags, else a text and spans."""
     with open_stream(path, encoding) as stream:
         whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
         head = list(islice((line for line in whole if line.strip()), _LINES))
@@ -247,7 +251,7 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield the objects of one or more JSON arrays, read one by one. A string becomes an object with this `text`.
+    """Yield the objects of one or more JSON arrays, one by one. A string becomes an object with this `text`.
 
     Errors: ReadError at the first broken object, because the start of the next one cannot be found.
     """
@@ -288,7 +292,10 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def as_row(value: object) -> Mapping[str, object] | None:
-    """Convert a JSON value to a row: an object, a string, or spaCy's pair of text and entities; else return None."""
+    """Return a JSON value as a row; None if it is no row.
+
+    A row is an object, a string, or a pair of a text and entities, as spaCy writes it.
+    """
     if isinstance(value, dict):
         return value
     if isinstance(value, str):
@@ -327,7 +334,7 @@ class _Feed:
                 value, end = decoder.raw_decode(self.text, self.at)
             except (ValueError, RecursionError) as error:
                 left = len(self.text) - self.at
-                # Double the text before each new attempt, so that parsing costs at most twice the value's length.
+                # Double the text before each new attempt, so that all attempts together parse at most twice the value.
                 if left > MAX_RECORD or not self._more(max(left, BLOCK_BYTES)):
                     raise ReadError(
                         self._name,
@@ -356,7 +363,7 @@ class _Feed:
 def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Iterator[Record]:
     """Yield (number from 1, row) of a Parquet or Arrow file. columns: columns to read, None for all.
 
-    Errors: ReadError for another kind of file, or one that unpacks to far more than its size; ResourceError if memory
+    Errors: ReadError for any other file, and for a file that unpacks to far more than its size; ResourceError if memory
     runs out; PathError.
     """
     row = 0
@@ -387,7 +394,7 @@ def look_through(path: Path) -> None:
 
 
 class _Bounded(io.BufferedReader):
-    """File that never reads beyond its end. An ordinary file would let Arrow reserve gigabytes for a forged length."""
+    """A file whose reads are cut at its end. Otherwise Arrow would reserve gigabytes for a forged length."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._owner = file  # keep a reference, because garbage collection would close the file
@@ -441,7 +448,7 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
-    """Raise ReadError if a column of a row group unpacks to hundreds of times the file's size, by its metadata."""
+    """Raise ReadError if a column of a row group unpacks to over `BOMB_RATIO` times the file's size, by metadata."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)
@@ -456,10 +463,10 @@ def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    """Yield the rows as Python values. Rows with the same stored text share one string.
+    """Return the rows as Python values. Rows with the same stored text share one string.
 
-    A dictionary may refer to one huge text a thousand times. Therefore a text that is too long is not copied. A text
-    one letter longer than the limit replaces it, so that the reader rejects its rows.
+    A column may refer to one huge text a thousand times. A text that is too long is therefore not copied. It is
+    replaced by a text one letter longer than the limit, so that the reader rejects its rows.
     """
     columns = [
         _shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist() for column in batch.columns

@@ -1,6 +1,6 @@
 """Make `Sentence`s from the text, tokens, tags or spans of a row, and count every repair.
 
-Tools count the offsets of annotations in different units. `fitted` finds the unit that matches the quoted texts.
+Annotation tools count offsets in different units. `fitted` finds the unit with which all quoted texts match.
 """
 
 import re
@@ -19,12 +19,12 @@ from core.text.source import Source
 from core.text.words import clean, nfc
 
 ANOTHER = "labelled by several annotators; the labels of another one are kept"
-_MARKS = 60  # largest number of combining marks on one letter; real scripts have far fewer
+_MARKS = 60  # maximum number of combining marks on one letter; real scripts have far fewer
 
 Region = tuple[int, int]  # (start, end) in characters, half-open
 Reading = Callable[[int], int]  # converts a tool's offset to the index of a character, -1 if outside the text
 
-_MOST_MISFITS = 50  # rejected annotations whose place is searched; each further one puts the whole text in doubt
+_MOST_MISFITS = 50  # maximum number of rejected annotations that are located; others may be anywhere in the text
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes a line break in a quote as the two characters \n
 
 
@@ -38,9 +38,9 @@ class Span:
 
 
 def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | None = None) -> Iterable[Sentence]:
-    """Return the sentences of a row of plain text: one, or several if rows are split. Count a row without text.
+    """Return the sentences of a row of plain text: one, or several if rows are split; () for a row without text.
 
-    at: number of characters before the row, if the file is plain text.
+    doc: name of the document. at: number of characters before the row, if the file is plain text.
     """
     text = clean(raw)
     report = ledger.report
@@ -68,7 +68,7 @@ def _split(raw: str, doc: str, ledger: Ledger, source: Source) -> Iterator[Sente
 
 
 def unfit(text: str) -> str:
-    """Return why `text` cannot be stored, "" if it can. Some tools write half of a surrogate pair."""
+    """Return why `text` cannot be stored as UTF-8, "" if it can. Some tools write half of a surrogate pair."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -80,8 +80,8 @@ def unfit(text: str) -> str:
 class Tagged:
     """A tagged sentence as it is in the file.
 
-    places: line of each token. fault: first reason why the sentence cannot be used, as (line, reason, raw text). who:
-    name of the annotator, None if the file names none.
+    places: line of each token. fault: first reason why the sentence cannot be used, as (line, reason, raw text), or
+    None. who: name of the annotator, None if the file names none.
     """
 
     doc: str | None
@@ -155,13 +155,13 @@ def from_spans(
     cut_too: bool = False,
     lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a text with character spans. Tokens are cut at the ends of spans.
+    """Yield the sentences of a text with character spans. Tokens are cut where a span begins or ends.
 
     White space at the ends of a span is removed. If spans overlap, the longest is kept; of equally long ones, the
     first. Both changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not
-    fully labelled; it is counted and left out, unless the options keep it.
-    by_line: end sentences at line breaks. cut_too: split the text into sentences, because it is a document. lost:
-    regions of annotations that could not be read.
+    fully labelled. It is counted and left out, unless the options keep it.
+    by_line: True to end sentences at line breaks. cut_too: True to split the text into sentences, because it is a
+    document. lost: regions of annotations that could not be read.
     """
     if len(text) > MAX_TEXT or "\0" in text or unfit(text):
         ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
@@ -215,7 +215,7 @@ def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
 
 
 def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the valid spans without repeats, and the regions of the rejected spans."""
+    """Return the valid spans, each once, and the regions of the rejected spans."""
     kept, lost = list[Span](), list[Region]()
     for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):
@@ -249,13 +249,13 @@ def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
 def _composed(
     text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
 ) -> tuple[str, list[Span], list[Region]]:
-    """Return the text in NFC, the spans in the new text, and the regions of spans with only a combining mark."""
+    """Return the text in NFC, the spans in the new text, and the regions of spans that have only a combining mark."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans), []
     moved: dict[int, int] = {}
     done, length = 0, 0  # characters of `text` composed so far, and length of the result
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
-        start = at  # start of the letter with a mark at `at`; the text before it is composed separately
+        start = at  # start of the letter to which a mark at `at` belongs; the text before it is composed separately
         while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
             start -= 1
         length += len(nfc(text[done:start]))
@@ -278,7 +278,10 @@ def _joins(char: str) -> bool:
 
 
 def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the spans sorted by start, only the longest of overlapping ones, and the regions of the other spans."""
+    """Return the spans that are kept, sorted by start, and the regions of the others.
+
+    Of overlapping spans, the longest is kept.
+    """
     lost: list[Region] = []
     kept: list[Span] = []  # sorted by start, without overlaps, so a new span can only overlap its two neighbours
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
@@ -298,7 +301,7 @@ def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[l
 
 
 def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each sentence. No sentence ends within a span. spans: sorted by start, without overlaps."""
+    """Yield (start, end) of each sentence. No sentence ends within a span. spans: sorted by start, not overlapping."""
     borders = [end for _, end in split.sentences(text)] if split_too else []
     if by_line:
         borders = sorted({*borders, *(i for i, char in enumerate(text) if char == "\n")})
@@ -314,7 +317,7 @@ def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) ->
 def _tokens(
     text: str, start: int, end: int, spans: Sequence[Span], ledger: Ledger
 ) -> tuple[tuple[str, ...], tuple[Entity, ...], int]:
-    """Return the tokens of `text[start:end]`, the spans as entities, and the number of span borders within a word."""
+    """Return the tokens of `text[start:end]`, the spans as entities, and the number of span borders within words."""
     tokens: list[str] = []
     borders = sorted({x for span in spans for x in (span.start, span.end)})
     first: dict[int, int] = {}  # {position: index of the token that begins there}
@@ -336,9 +339,9 @@ def _tokens(
 class Mark:
     """One annotation.
 
-    fragments: (start, end) of each fragment, in the tool's own offsets. quote: the annotated text, None if the tool
-    does not give it. line: line of the annotation, None for the line of its row. name: the tool's name for it, for
-    example T1.
+    fragments: (start, end) of each fragment, in the tool's own offsets. quote: the annotated text, None if the file
+    does not have it. line: line of the annotation, None for the line of its row. name: name of the annotation in the
+    file, for example T1.
     """
 
     fragments: tuple[tuple[int, int], ...]
@@ -352,8 +355,8 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
     """Return the annotations as spans in characters of `text`, and the regions of lost annotations.
 
     Offsets may count characters, UTF-16 units or UTF-8 bytes, and a line end as one or two characters. The first unit
-    that fits every quoted text is used. If no unit fits, characters are assumed, and annotations whose quoted text
-    differs are rejected.
+    with which every quoted text matches is used. If there is none, characters are assumed, and annotations whose quoted
+    text differs are rejected.
     """
     quoted = [mark for mark in marks if mark.quote is not None]
     readings = _readings(text) if quoted else iter([_characters(text)])
@@ -378,7 +381,7 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
 
 
 def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
-    """Return why a mark is not a span of the text, "" if it is one."""
+    """Return why a mark is not a span of the text, "" if it is one. where: its fragments in characters of `text`."""
     name = f"{mark.name}: " if mark.name else ""
     (start, end), n = (mark.fragments[0][0], mark.fragments[-1][1]), len(text)
     if any(not 0 <= a < b <= n for a, b in where):
@@ -392,9 +395,10 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
 
 
 def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -> Iterator[Region]:
-    """Yield the regions where a lost annotation may be: its offsets, and every occurrence of its quoted text.
+    """Yield the regions that a lost annotation may belong to: its offsets, and every occurrence of its quoted text.
 
-    If its offsets are outside the text, yield the whole text. sought: quoted texts that were searched before.
+    If its offsets are outside the text, yield the whole text. sought: quoted texts that were searched already; they are
+    not searched again.
     """
     if any(not 0 <= a <= b <= len(text) for a, b in where):
         yield 0, len(text)
@@ -447,6 +451,6 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Return the conversion for a tool that counts character i as `units[i]` units."""
+    """Return the conversion of offsets for a tool that counts character i as `units[i]` units."""
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

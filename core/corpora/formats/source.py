@@ -1,4 +1,4 @@
-"""Open a file as a stream of UTF-8 lines: unpack it, convert its encoding, and limit the size of everything."""
+"""Open a file as a stream of UTF-8 lines: unpack it, convert its encoding, and refuse files that are too large."""
 
 import codecs
 import io
@@ -17,7 +17,7 @@ from core.paths import opened
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_TEXT = 1_000_000  # bytes of a line of text; a longer line is rejected, and never in memory as a whole
+MAX_TEXT = 1_000_000  # bytes of a line of text; a longer line is rejected without reading it into memory as a whole
 MAX_RECORD = 4_000_000  # bytes of a JSON record
 BLOCK_BYTES = 1 << 18
 BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # reject a file that unpacks to over 200 times its size and over 1 GiB
@@ -61,7 +61,10 @@ _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_
 
 
 class _Watched(io.RawIOBase):
-    """Unpacked bytes of a file. Reports progress in packed bytes. Raises ReadError for a compression bomb."""
+    """Stream of a file's unpacked bytes. It reports progress in packed bytes, and refuses compression bombs.
+
+    Errors: ReadError.
+    """
 
     def __init__(self, path: Path, tick: Callable[[int], None]) -> None:
         self._file = opened(path)
@@ -112,7 +115,7 @@ class _Watched(io.RawIOBase):
 
 
 class _Transcoded(io.RawIOBase):
-    """Converts another encoding to UTF-8. Errors: EncodingError with the line of the first invalid byte."""
+    """Stream that converts an encoding to UTF-8. Errors: EncodingError with the line of the first invalid byte."""
 
     def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
         self._raw, self._encoding, self._name = raw, encoding, name
@@ -143,7 +146,7 @@ class _Transcoded(io.RawIOBase):
 
 
 class _NewLines(io.RawIOBase):
-    """Converts single carriage returns, which old Excel for Mac writes, to line breaks."""
+    """Stream that converts carriage returns, which an old Excel for Mac writes as line breaks, to newlines."""
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw = raw
@@ -160,7 +163,7 @@ class _NewLines(io.RawIOBase):
 
 @contextmanager
 def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[IO[bytes]]:
-    """Open the text of `path` as UTF-8 without a byte order mark.
+    """Open a stream of the text of `path` as UTF-8 without a byte order mark.
 
     Errors: ReadError if the file is empty, binary, cut off or a compression bomb; ConfigError for an unknown encoding.
     """
@@ -194,7 +197,10 @@ def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iter
 
 
 def text_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding for reading: the requested one, unless a byte order mark contradicts it."""
+    """Return the encoding for reading: the requested one, or the one that a byte order mark shows.
+
+    head: first bytes of the file. Errors: ConfigError for an unknown encoding.
+    """
     try:
         name = codecs.lookup(encoding).name
         if not codecs.lookup(encoding)._is_text_encoding or name.replace("_", "-") in _NO_FILES:
@@ -210,7 +216,7 @@ def text_encoding(encoding: str, head: bytes) -> str:
 
 
 def refuse_known(name: str, head: bytes) -> None:
-    """Raise ReadError for a file that is neither text nor the kind of document that its extension says.
+    """Raise ReadError for a file that is neither text nor a document of the kind that its extension names.
 
     head: first 1,024 bytes of the file, or all of a shorter file.
     """
@@ -255,7 +261,7 @@ def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
 
 
 def _refuse_stand_in(name: str, head: bytes) -> None:
-    """Raise ReadError for a placeholder (Git LFS, error page) instead of the file, and for subtitles."""
+    """Raise ReadError if a placeholder (Git LFS, error page) is in place of the file, and for subtitles."""
     start = head[:1024].removeprefix(codecs.BOM_UTF8).lstrip()
     if start.startswith(b"version https://git-lfs.github.com/spec/"):
         raise ReadError(name, 1, "a Git LFS pointer, not the file itself; run `git lfs pull`, or download the file.")
@@ -273,7 +279,7 @@ def _refuse_stand_in(name: str, head: bytes) -> None:
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
     refuse_known(name, head)
     _refuse_stand_in(name, head)
-    # A few NUL bytes are tolerated. If more than one byte in a hundred is NUL, the file is not text.
+    # Tolerate a few NUL bytes. If more than one byte in a hundred is NUL, the file is not text.
     if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
         raise EncodingError(
             name,
@@ -284,7 +290,7 @@ def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
 
 
 def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield (number from 1, line, fits). A line of more than `cap` bytes does not fit, and is cut to 10,000 bytes."""
+    """Yield (number from 1, line, fits). fits: False for a line of more than `cap` bytes, which is cut to 10,000."""
     number = 0
     readline = stream.readline
     while line := readline(cap + 1):

@@ -1,9 +1,9 @@
-"""Read tables of labelled tokens: a row has lists of tokens and tags (Hugging Face), lists as text, or one token.
+"""Read tables of labelled tokens. A row has lists of tokens and tags (Hugging Face), such lists as text, or one token.
 
-Data sets store parts of speech, chunks and entities as lists of equal length, and `tags` may be the name of any of
-these. `listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its
-values (`text.tag_styles`). If they find no such column, the import asks the user. `listed` converts a table to rows
-with `tokens` and `tags`, one sentence per row, which `read_hf` reads.
+Data sets store parts of speech, chunks and entities as lists of equal length, and any of these may be named `tags`.
+`listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its values
+(`text.tag_styles`). If they find no such column, the import asks the user. `listed` converts a table to rows with
+`tokens` and `tags`, one sentence per row. `read_hf` reads these rows.
 """
 
 import ast
@@ -32,13 +32,13 @@ TOKENS = ("tokens", "words")
 Names = Callable[[], list[str] | None]  # returns the names of class numbers; called only if tags are numbers
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
 NUMBERED = ("label.json", "label2id.json")  # files with {name: number}, in the folder of tner's and other data sets
-_LONGEST = 1_000_000  # bytes of a data set's description
+_LONGEST = 1_000_000  # maximum number of bytes that are read of a data set's description
 _BEST = ("ner_tags", "ner")  # column names that are preferred if several columns have entity tags
 _EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
-_MOST_SHOWN = 4  # columns of an example
+_MOST_SHOWN = 4  # maximum number of columns in an example
 _TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read as text if there are no tags
 Row = Mapping[str, object]
-MOST_TOKENS = 50_000  # tokens of a sentence; a longer one means that the wrong column was taken for the sentences
+MOST_TOKENS = 50_000  # maximum number of tokens of a sentence; more mean that the sentences are not separated correctly
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
 TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
 _TOKEN_NAMES = (*TOKENS, "token", "word", "form", "sentence", "sentences", "text")
@@ -47,12 +47,13 @@ _SENTENCE = re.compile(r"sent|satz|phrase|frase|zin|oraci", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Columns of tokens and tags.
+    """Columns of a table of labelled tokens.
 
-    how: "rows" for one token per row, "cells" for one sentence per row. sentence: column that numbers sentences, "" if
-    empty rows separate them. annotator: column with the annotator of a token, "" without one. style: spelling of the
-    tags, or of the class names if tags are numbers; None for numbers without names. numbers: True if the tags are class
-    numbers. further: other columns with entity tags, which are left out.
+    how: "rows" for one token per row, "cells" for one sentence per row. tokens, tags: columns of the tokens and the
+    tags. sentence: column that numbers sentences, "" if empty rows separate them. annotator: column with the annotator
+    of a token, "" without one. style: spelling of the tags, or of the class names if tags are numbers; None for numbers
+    without names. numbers: True if the tags are class numbers. further: other columns with entity tags, which are left
+    out.
     """
 
     how: Literal["rows", "cells"]
@@ -66,7 +67,7 @@ class Cells:
 
     @property
     def notes(self) -> list[str]:
-        """Return notes for the user on how the columns were read."""
+        """Notes for the user on how the columns were read."""
         notes = [self.style.note] if self.style is not None and self.style.kind == "untyped" else []
         if self.further:
             notes.append(further_note(self.tags, self.further))
@@ -74,7 +75,7 @@ class Cells:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Return the columns that must not be kept as further columns of a sentence."""
+        """Columns that are not kept as further columns of a sentence."""
         return (self.tokens, self.tags, self.sentence, *TOKENS, *TAGS)
 
 
@@ -86,9 +87,9 @@ def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def tag_names(path: Path, tags: str) -> list[str] | None:
-    """Return the class names of the numbers in column `tags`, None if they are not found.
+    """Return the class names for the numbers in the column `tags`, None if they are not found.
 
-    They come from the file's metadata, dataset_info.json, the header of the data set's card, or label.json.
+    The names come from the file's metadata, dataset_info.json, the header of the data set's card, or label.json.
     """
     if path.suffix in (".parquet", ".arrow"):
         stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
@@ -98,7 +99,7 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
-        # These files do not say to which column their names belong, so the column must be named like one of tags.
+        # These files do not name the column that their names belong to. The column must have a usual name for tags.
         if any(part in tags.lower() for part in ("ner", "tag", "label")):
             for name in NUMBERED:
                 if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
@@ -107,14 +108,14 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
 
 
 def _by_number(numbers: object) -> list[str] | None:
-    """Return the names of {name: number} in the order of the numbers, 0 to n - 1; None for any other value."""
+    """Return the names of {name: number} in the order of the numbers, which must be 0 to n - 1; else None."""
     if not isinstance(numbers, Mapping) or sorted(numbers.values(), key=str) != sorted(range(len(numbers)), key=str):
         return None
     return sorted(numbers, key=numbers.__getitem__)
 
 
 def _around(path: Path) -> Iterator[Path]:
-    """Yield the folder of a data set's file and its parent folder, if Winnow may read them."""
+    """Yield the folder of a data set's file, and the parent of this folder, if Winnow may read them."""
     for folder in list(path.parents)[:2]:
         try:
             allowed = user_path(folder)
@@ -159,7 +160,7 @@ def _names_in(description: object, tags: str, file: Path) -> list[str] | None:
 def _names(value: object, tags: str, seen: set[int]) -> list[str] | None:
     """Search for the class names of `tags` at any depth, because versions of `datasets` nest features differently.
 
-    seen: ids of visited values. With YAML aliases, nine lines can form a tree with billions of paths.
+    seen: ids of visited values, because nine lines of YAML with aliases can form a tree with billions of paths.
     """
     if not isinstance(value, Mapping | list) or id(value) in seen:
         return None
@@ -239,9 +240,9 @@ def _tagged(
 
 
 def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledger) -> tuple[list[str], list[str]]:
-    """Leave out tokens that are white space, unless one begins an entity. spaCy makes them from line breaks.
+    """Return tokens and tags without tokens that are white space, unless they begin an entity.
 
-    Tokens that are left out are counted as repaired.
+    spaCy makes such tokens from line breaks. They are counted as repaired.
     """
     if all(map(str.strip, tokens)):
         return tokens, tags
@@ -256,8 +257,8 @@ def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledge
 class _Column:
     """A column of lists.
 
-    numbers: True if the values are class numbers. named: True if the class numbers have names. counts: number of
-    occurrences of each value or class name.
+    numbers: True if the values are class numbers. named: True if the class numbers have names. counts: {value or class
+    name: number of occurrences}. style: spelling of the tags, None if the values are not entity tags.
     """
 
     name: str
@@ -268,7 +269,7 @@ class _Column:
 
     @property
     def entities(self) -> bool:
-        """Return True if the values are entity tags. Types without B- or I- need a column with a usual name."""
+        """True if the values are entity tags. Types without B- or I- count only in a column with a usual name."""
         style = self.style
         if style is None or style.syntax or not style.entities:
             return False
@@ -276,7 +277,7 @@ class _Column:
 
     @property
     def what(self) -> str:
-        """Describe the values, for an error."""
+        """Description of the values, for an error message."""
         if self.style is not None and self.style.syntax:
             return "chunks or semantic roles"
         if all(value.isdecimal() for value in self.counts):
@@ -285,9 +286,10 @@ class _Column:
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise the tag column. Return None if `read_hf` can read the rows without changes, or if no column has tokens.
+    """Recognise the tag column among columns of lists.
 
-    Errors: OptionsError if no list, or more than one, has entity tags.
+    Return None if `read_hf` can read the rows unchanged, or if no column has tokens. Errors: OptionsError if no column
+    has entity tags, or if several have tags of different types.
     """
     cells = {name: [row.get(name) for row in rows] for name in columns}
     lists = {
@@ -355,7 +357,10 @@ def _name(names: Sequence[str], number: str) -> str:
 
 
 def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> _Column | None:
-    """Return the column that the options request, by its name or its number from 1."""
+    """Return the column that the options request by its name, or by its number from 1; None without a request.
+
+    Errors: OptionsError if it does not have one value per token.
+    """
     asked = options.tag_column
     if not asked:
         return None
@@ -370,7 +375,7 @@ def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], opti
 
 
 def _rank(column: _Column) -> tuple[bool, int]:
-    """Return the sort key of a column with entities: tags with B- or I- come first, then the usual names."""
+    """Return a sort key for columns with entity tags: tags with B- or I- first, and of these the usual names first."""
     typed = column.style is not None and column.style.kind == "types"
     return typed, TAGS.index(column.name) if column.name in TAGS else len(TAGS)
 
@@ -378,7 +383,7 @@ def _rank(column: _Column) -> tuple[bool, int]:
 def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
     """Return (column, problem) if no column has entity tags and the user must be asked; else None."""
     pair = tag_columns(columns)
-    if options.scheme != "auto":  # the user declared these tags as entity tags
+    if options.scheme != "auto":  # by choosing a scheme, the user has declared that these are entity tags
         return None
     if pair is None:
         if not found or any(name.lower() in _TEXTS for name in columns):
@@ -391,7 +396,7 @@ def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: Read
 
 
 def _reported(column: _Column) -> bool:
-    """Return True if the readers can read a column, or report a more exact error for it themselves."""
+    """Return True if the readers can read a column, or will report a more exact error."""
     if column.style is not None:
         return not column.style.syntax
     # The readers report numbers without names, and the scheme's detector reports mixed spellings with a line number.
@@ -408,9 +413,9 @@ def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: 
 
 
 def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise a table of labelled tokens; None for any other table.
+    """Recognise a table of labelled tokens, and return its columns; None for any other table.
 
-    name: name of the file. Errors: OptionsError for one token per row, if neither a column nor empty rows separate the
+    name: name of the file. Errors: OptionsError if a row is one token, but neither a column nor empty rows separate the
     sentences.
     """
     return _in_cells(columns, rows, options) or _in_rows(name, columns, rows, options)
@@ -504,7 +509,8 @@ def _single_words(values: Sequence[str]) -> bool:
 def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], taken: set[str]) -> str:
     """Return the column that numbers sentences, "" if there is none.
 
-    Each of its values must occur in consecutive rows, in two or more rows on average.
+    All rows with the same value must be consecutive, and there must be two or more of them on average. taken: columns
+    that are used otherwise.
     """
     runs: dict[str, int] = {}
     for column in columns:
@@ -523,7 +529,7 @@ def _begins(column: Sequence[str], at: int) -> bool:
 
 
 def alike(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> bool:
-    """Return True if nearly all rows have as many words as tags, two or more on average."""
+    """Return True if nearly all rows have as many words as tags, and rows have two or more tags on average."""
     same = sum(len(a) == len(b) for a, b in zip(words, tags, strict=True))
     return same >= 0.9 * len(tags) and sum(map(len, tags)) >= 2 * len(tags)
 
@@ -534,7 +540,7 @@ def is_list(cell: str) -> bool:
 
 
 def sequence(cell: object) -> list[str]:
-    """Return the items of a cell: a list in the notation of JSON, Python or numpy, or text separated by blanks."""
+    """Return the items of a cell: a list, its notation in JSON, Python or numpy, or text separated by blanks."""
     if isinstance(cell, list):
         return [str(item) for item in cell]
     if not isinstance(cell, str):

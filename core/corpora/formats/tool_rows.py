@@ -25,7 +25,7 @@ _MARKUP, _KEY = "Original markups", "Key"
 
 
 def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read texts with entities, or spaCy's training format (paragraphs with sentences of tokens and BILUO tags)."""
+    """Read records of spaCy: a text with entities, or paragraphs with sentences of tokens and BILUO tags."""
     for line, record in records:
         if isinstance(record.get("paragraphs"), list):
             yield from _paragraphs(line, record, ledger)
@@ -52,7 +52,7 @@ def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterato
 
 
 def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read records of Argilla 1 (annotation) and 2 (responses). Ignore suggestions, predictions and drafts."""
+    """Read records of Argilla 1 and 2. Suggestions, predictions and drafts are ignored."""
     for line, record in records:
         status = str(record.get("status") or "").lower()
         text = _argilla_text(record, ledger.options.text_column)
@@ -83,7 +83,7 @@ def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
 
 
 def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
-    """Yield (user, spans) of each submitted answer, for all versions of the format."""
+    """Yield (user, spans) of each submitted answer, in any version of the format. user: None if unknown."""
     if isinstance(record.get("annotation"), list):  # Argilla 1.x
         yield str(record.get("annotation_agent") or "") or None, record["annotation"]
     for response in _argilla_responses(record):
@@ -92,7 +92,7 @@ def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, li
 
 
 def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the answers to all questions, each with `value`, `user_id` and, if known, `status`."""
+    """Yield the answers to all questions as objects with `value`, `user_id` and, if known, `status`."""
     responses = record.get("responses")
     if isinstance(responses, list):  # feedback data sets of 1.x: one response with the answers to all questions
         for response in _dicts(responses):
@@ -124,7 +124,7 @@ def _are_responses(value: object) -> bool:
 
 
 def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read examples with annotations by one or more annotators. If they were reviewed, read the correct ones only."""
+    """Read records of LightTag. If annotations were reviewed, read only those that are marked as correct."""
     for line, record in records:
         text, items = record.get("content"), record.get("annotations")
         if not isinstance(text, str) or not isinstance(items, list):
@@ -144,7 +144,7 @@ def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentenc
 
 
 def _by_annotator(items: Sequence[Mapping[str, Any]], seen_by: object) -> dict[str | None, list[Any]]:
-    """Return {annotator: annotations}. The list is empty for an annotator who saw a text but marked nothing."""
+    """Return {annotator: annotations}, with [] for an annotator who saw the text but marked nothing."""
     people = {_annotator(each): list[Any]() for each in _dicts(seen_by)}
     for item in items:
         for each in _dicts(item.get("annotated_by")) or [{}]:
@@ -160,7 +160,7 @@ def _annotator(value: Mapping[str, Any]) -> str | None:
 
 
 def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read BioC passages with offsets, and split them into sentences. An annotation may have several locations."""
+    """Read the passages of BioC documents, and split them into sentences. An annotation may have several locations."""
     for line, document in records:
         doc = ledger.doc
         ledger.doc = str(document.get("id") or "") or doc
@@ -201,7 +201,7 @@ def _dicts(values: object) -> list[dict[str, Any]]:
 
 
 def read_pubtator(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read the annotated title and abstract of each article, and split them into sentences."""
+    """Read the annotated title and abstract of each article of a PubTator file, and split them into sentences."""
     whole = whole_text(path, ledger, MAX_PUBTATOR)
     line = 1
     for block in re.split(r"\n[ \t]*(?=\r?\n)", whole or ""):
@@ -240,7 +240,10 @@ def parsed(path: Path, ledger: Ledger) -> Element | None:
 
 
 def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a GATE document and split it into sentences. Each named annotation set belongs to one annotator."""
+    """Read a GATE document, and split it into sentences. Each named annotation set is taken as one annotator.
+
+    If there is a set "Key" (the gold labels in GATE), only this set is read.
+    """
     root = parsed(path, ledger)
     body = None if root is None else root.find("TextWithNodes")
     if root is None or body is None:
@@ -257,7 +260,7 @@ def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _with_nodes(body: Element) -> tuple[str, dict[str, int]]:
-    """Return the text, and {id of a node: position in the text}."""
+    """Return the text, and {id of a node: its character position in the text}."""
     text, nodes = body.text or "", dict[str, int]()
     for node in body:
         nodes[node.get("id", "")] = len(text)

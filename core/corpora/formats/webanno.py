@@ -1,4 +1,4 @@
-"""Read WebAnno TSV 3 and 2, exports of INCEpTION and WebAnno: one token per line, one column per feature of a layer."""
+"""Read WebAnno TSV 3 and 2, the exports of INCEpTION and WebAnno. A line is a token, a column a feature of a layer."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _FEATURES = ("value", "label", "type", "category", "entity", "class", "name")
 
 @dataclass(slots=True)
 class _Layer:
-    """A layer of spans. column: index of its first column."""
+    """A layer of spans. features: names of its features, one column each. column: index of its first column."""
 
     name: str
     features: Sequence[str]
@@ -38,7 +38,7 @@ class _Layer:
 
 @dataclass(slots=True)
 class _Block:
-    """A sentence. text: lines of its text. line: number of its first line. rows: (line number, cells) per token."""
+    """A sentence. text: lines of its text. line: number of its first line. rows: (line number, cells) of each token."""
 
     text: list[str] = field(default_factory=list)
     line: int = 0
@@ -83,7 +83,10 @@ def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
 
 
 def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | None:
-    """Return the layer with the entities. Errors: OptionsError if several layers have spans; ReadError for none."""
+    """Return the layer with the entities.
+
+    Errors: OptionsError if several other layers have spans; ReadError if the file has no layer of spans.
+    """
     if not layers:
         reason = "it has no layer of spans; export a layer of named entities as WebAnno TSV 3."
         raise ReadError(path.name, 1, reason)
@@ -122,7 +125,7 @@ def _rows(path: Path, ledger: Ledger) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(path: Path, ledger: Ledger) -> Iterator[_Block]:
-    """Yield the sentences. A sentence has lines that begin with #Text=, followed by one row per token."""
+    """Yield the sentences. A sentence begins with lines of text (#Text=), followed by one row per token."""
     block = _Block()
     for line, row in _rows(path, ledger):
         if row.startswith("#Text="):
@@ -145,7 +148,7 @@ def _unescaped(text: str) -> str:
 def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] | None:
     """Return (start, end) of each row's token in the text. If a token is missing, reject the sentence and return None.
 
-    A part of a token (numbered 1-2.1) is searched from the start of its token.
+    A part of a token (numbered 1-2.1) is searched from the start of this token.
     """
     found, at, start = list[tuple[int, int]](), 0, 0
     for line, cells in block.rows:
@@ -191,7 +194,7 @@ def _feature(layer: _Layer, block: _Block) -> int:
 
 
 def _values(cell: str) -> Iterator[tuple[str, str]]:
-    """Yield (value, number in brackets) of each annotation in a cell, "" if missing."""
+    """Yield (value, number in brackets) of each annotation in a cell; "" for a missing value or number."""
     if not _has(cell):
         return
     for found in _PARTS.finditer(cell):
