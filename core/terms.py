@@ -102,8 +102,8 @@ EXPERIMENT = Term("experiment", "", "A comparison of variants: the tagger is tra
 VARIANT = Term(
     "variant",
     "arm",
-    "One of the alternatives that an experiment compares: the text an encoder is pre-trained on, or the training data "
-    "that is borrowed or rebuilt.",
+    "One of the alternatives that an experiment compares. They differ in the text that the encoder is pre-trained on, "
+    "or in the labelled data that the tagger is trained on.",
 )
 SEED = Term(
     "seed", "", "The number that initialises the random generator. Another seed repeats the same work with other draws."
@@ -111,17 +111,17 @@ SEED = Term(
 INTERVAL = Term(
     "confidence interval",
     "",
-    "A range computed by a method that includes the true difference in 95 of 100 experiments. If it includes 0, there "
-    "is no evidence of a difference.",
+    "A range for the true difference. The ranges of 95 of 100 experiments include the true difference. If a range "
+    "includes 0, there is no evidence of a difference.",
 )
 CLAIM = Term("claim", "", "The one question that an experiment is planned to answer, written down before it starts.")
-TOKEN = Term("token", "", "A word, a number or a punctuation mark: the units that text is split into.")
+TOKEN = Term("token", "", "A unit into which text is split: a word, a number or a punctuation mark.")
 MENTION = Term("mention", "", "One occurrence of an entity in a sentence, marked with its type.")
 INFORMATION = Term(
     "pointwise V-information",
     "PVI",
-    "How many bits a name, or the words around it, reveal about its type. At 1 the type is twice as likely; below 0 "
-    "they mislead.",
+    "The number of bits that a name, or the words around it, reveals about the type of the name. At 1 bit, the type is "
+    "twice as probable as without this information; below 0, it is less probable.",
 )
 NAME_OR_CONTEXT = Term(
     "name minus context",
@@ -132,18 +132,20 @@ NAME_OR_CONTEXT = Term(
 DISAGREEMENT = Term(
     "symmetric KL divergence",
     "SKL",
-    "How differently two labelled corpora label the entities they share: 0 if always alike, about 9 if never.",
+    "How differently two labelled corpora label the entities that are in both: 0 if they always agree, about 9 if they "
+    "never do.",
 )
 SURPRISE = Term(
     "perplexity",
     "PPL",
-    "How unexpected the task corpus is for a model of word sequences trained on the source. Lower means closer.",
+    "How unexpected the task corpus is for a model of word sequences that was trained on the source. A lower value "
+    "means that the two are closer.",
 )
 SHIFT = Term(
     "word vector variance",
     "WVV",
-    "How far word vectors of the source move when their training continues on the task corpus. Lower means that both "
-    "corpora use the words more alike.",
+    "How far word vectors of the source move when their training continues on the task corpus. A lower value means "
+    "that both corpora use words in more similar ways.",
 )
 SHARED = Term(
     "target vocabulary covered", "TVC", "The share of the task corpus's distinct words that also occur in the source."

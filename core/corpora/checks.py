@@ -145,7 +145,7 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
             green, level="red", sentence=f"{what}; the strategy {lacking[0]} is not reliable with fewer than {least}."
         )
     if n < LEAST_TASK:
-        why = f"with fewer than {LEAST_TASK} the scores depend on which sentences were taken"
+        why = f"with fewer than {LEAST_TASK}, scores depend too much on which sentences it contains"
         return replace(green, level="amber", sentence=f"{what}; {why}.")
     return green
 
@@ -240,7 +240,7 @@ def dev_size(dev: Corpus) -> Check:
     what = f"The {ROLE_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
     found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
     if n < DEV_ENTITIES:
-        why = f"with fewer than {DEV_ENTITIES} its scores, and the best epoch, are partly chance"
+        why = f"with fewer than {DEV_ENTITIES}, dev F1 and the choice of the best epoch depend partly on chance"
         return replace(found, level="amber", sentence=f"{what}; {why}.")
     return found
 
@@ -264,10 +264,10 @@ def train_in_others(train: Corpus, others: Mapping[str, Corpus]) -> Check:
         if seen == 1 and role == "test":
             whole.append(ROLE_NAMES.get(role, role))
     if whole:
-        sentence = f"Every sentence of the {listed(whole)} is also a training sentence: its F1 measures memory."
+        sentence = f"Every sentence of the {listed(whole)} is also a training sentence: F1 only shows memorisation."
         return replace(found, level="amber", sentence=sentence)
     if partly:
-        sentence = f"Training sentences also occur in the dev or test set ({listed(partly)}): F1 comes out too high."
+        sentence = f"Training sentences also occur in the dev or test set ({listed(partly)}): F1 will be too high."
         return replace(found, level="amber", sentence=sentence)
     return found
 

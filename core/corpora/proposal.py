@@ -328,7 +328,7 @@ def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
     sets = labels_in_words(remaining(given))
     together = ", together" if len(groups) > 1 else ""
     for group in groups:
-        group.give(DIVIDE, f"labelled: divided{together} into {sets}, duplicates in one set only")
+        group.give(DIVIDE, f"labelled: divided{together} into {sets}; duplicates stay in one set")
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:

@@ -168,7 +168,7 @@ def read(
     ledger.documents = [file for file, kind in known if kind.container == "document"]
     scheme = report.scheme = _scheme(path, known, options, done, stage)
     ledger.panel, report.agreement = _panel(path, known, listing, options, scheme=scheme or "io", stage=stage)
-    stage(f"reading {path.name} and sealing it")
+    stage(f"reading {path.name} and storing it")
     try:
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
             if kind is not None:

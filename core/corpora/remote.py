@@ -110,7 +110,7 @@ def _system(address: str) -> "tuple[FileSystem, str]":
     from pyarrow.fs import FileSystem  # loads the libraries of the clouds
 
     if confined():
-        raise PathError("Addresses work on the command line only; choose a file.")
+        raise PathError("Remote addresses can be used only on the command line; choose a file.")
     if offline() and not address.lower().startswith("file:"):
         raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); choose a file.")
     # Without a key, pyarrow would otherwise ask a host that the user did not name.

@@ -238,7 +238,7 @@ def _labels_may_help_more() -> str:
         return ""
     asked = runs.of_corpora_in_use(runs.own("experiment", state="succeeded"))
     few = len(corpora.find(held["train"])) < FEW
-    return "With so few labels, more of them may help more than pre-training." if asked and few else ""
+    return "With so few labels, labelling more may help more than pre-training." if asked and few else ""
 
 
 def _many_sources() -> str:

@@ -135,9 +135,7 @@ class Cluster:
     def privacy(self) -> list[str]:
         """Sentences on the data that would leave this machine, and on their protection."""
         if self.on == "ray":
-            return [
-                "Nothing leaves this machine. While a run lasts, Ray's ports are open on it, behind a token of the run."
-            ]
+            return ["Nothing leaves this machine. While a run is active, Ray opens ports on it, which require a token."]
         open_to = [machine.name for machine in self.machines if machine.answers and not machine.guarded]
         guard = (
             f"{', '.join(open_to)} requires no token, so anybody can run code there. Winnow does not use this cluster."
@@ -145,7 +143,8 @@ class Cluster:
             else "A token is required, but it does not encrypt: keep the cluster on a separate network."
         )
         return [
-            "Sentences go to these machines and numbers come back, in clear text. Winnow writes no sentence there.",
+            "Sentences are sent to these machines, and numbers come back, both in clear text. Winnow stores no "
+            "sentence there.",
             guard,
             "Switch off Ray's usage reports when you start the cluster (RAY_USAGE_STATS_ENABLED=0 before ray start). "
             "Winnow switches them off for its own process only.",
@@ -184,5 +183,5 @@ def checked_cluster(on: str) -> Cluster:
     """Examine the cluster that `--on` names. Errors: ConfigError, ResourceError if it cannot be reached."""
     where = checked(on)
     if where == LOCAL:
-        raise ConfigError("on: local is this process, which doctor without --on describes; give ray or ray:HOST:PORT.")
+        raise ConfigError("on: local is not a cluster; give ray or ray:HOST:PORT, or use doctor without --on.")
     return Cluster(on=where, machines=examine(where.removeprefix("ray").removeprefix(":"), machine_home()))

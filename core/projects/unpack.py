@@ -124,9 +124,9 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
     plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
     foreign = is_pickle(info.filename) or is_of_the_process(info.filename)
     if not inside or not plain or foreign or info.flag_bits & 1 or info.compress_type not in _PACKED:
-        raise _no_project(label, "has an unsafe file (a link, code, a path that leads outside, or an encrypted file)")
+        raise _no_project(label, "has an unsafe file (a link, code, a path out of the project, or encrypted)")
     if entry is None or info.file_size != entry.size:
-        raise _no_project(label, "has a file that differs from its list")
+        raise _no_project(label, "has a file that differs from its list of files")
     if _is_read_whole(info.filename) and _is_too_large(info):
         raise _no_project(label, f"has {parts[-1]} of {info.file_size:,} bytes, more than a page can read")
 

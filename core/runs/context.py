@@ -101,7 +101,7 @@ class RunContext(Reporter):
 
     def waiting(self, run_id: str | None) -> None:
         """Report that this run waits for the run `run_id`, or with None that it no longer waits."""
-        text = f"waiting for {run_id}" if run_id else "the wait is over"
+        text = f"waiting for {run_id}" if run_id else "no longer waiting"
         self.emit("note", {"text": text, "waiting_for": run_id})
 
     def runs_on(self, device: str, machine: str) -> None:

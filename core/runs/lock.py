@@ -211,8 +211,8 @@ def locked(path: Path, *, patience: float) -> Iterator[None]:
     lock = Lock(path)
     if not lock.acquire(patience=patience):
         raise RunBusy(
-            f"{path}: stayed locked for {patience:g} seconds{aside(lock.held_by())}; check if the process that holds "
-            "it hangs, then try again."
+            f"{path}: stayed locked for {patience:g} seconds{aside(lock.held_by())}; stop the process that holds it "
+            "if it hangs, and try again."
         )
     try:
         yield

@@ -98,7 +98,7 @@ class _Nodes:
         self._refused[node] = error
         if len(self._refused) > len(self.admitted) + len(self._asked):
             raise error
-        self._context.note(f"{error} This node is left idle, and the others continue.", passing=True)
+        self._context.note(f"{error} This node is left idle; the other nodes continue.", passing=True)
 
     def _admit(self, node: Mapping[str, Any], reference: Any) -> None:
         place = node["NodeID"]
@@ -115,7 +115,9 @@ class _Nodes:
                 f"on: {self._on} runs code from anyone who can reach its ports; start it with RAY_AUTH_MODE=token."
             )
         if self._for_runs and (answer.holder is None or answer.holder != self._context.run.lock.holder()):
-            self._context.note(f"Node {name} does not see the home, so it computes no steps.", passing=True)
+            self._context.note(
+                f"Node {name} cannot read Winnow's home, so it runs no steps of the experiment.", passing=True
+            )
             return
         try:
             if answer.differs:

@@ -104,8 +104,8 @@ def _need_token(address: str) -> None:
     file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
     if not os.environ.get("RAY_AUTH_TOKEN") and not file.is_file():
         raise ConfigError(
-            f"on: ray:{address} needs the cluster's token, because without one its ports run anybody's code. Start it "
-            f"with RAY_AUTH_MODE=token and copy its ~/.ray/auth_token to {file}, or set RAY_AUTH_TOKEN."
+            f"on: ray:{address} needs the cluster's token. Without one, anybody who reaches its ports can run code on "
+            f"it. Start it with RAY_AUTH_MODE=token and copy its ~/.ray/auth_token to {file}, or set RAY_AUTH_TOKEN."
         )
 
 

@@ -153,7 +153,9 @@ class Run:
         """Return the run's result as JSON. Errors: RunError if it has not succeeded, or the result is damaged."""
         state = self._read_on()
         if state.state != "succeeded":
-            raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
+            raise RunError(
+                f"run {self.id}: has no result, because it is {self.state().state}; resume it, or wait until it ends."
+            )
         try:
             payload = json_bytes(self.result_file)
             result: Result = here(json.loads(payload), self.home)

@@ -65,7 +65,9 @@ def run_or_reuse(
     process waits. function: does the work of the run. Errors: any error of the child run.
     """
     if _devices_held:
-        raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; run it before.")
+        raise RunError(
+            f"{context.run.id}: a child run within device_lock could wait for ever; start it before the lock."
+        )
     run = find_or_create(context, kind, config, inputs, seed=seed, versions=versions, key=key)
     if run.state().state == "succeeded":
         return run

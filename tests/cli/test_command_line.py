@@ -67,8 +67,8 @@ def test_an_import_reports_its_stages_and_its_progress_in_bytes(home: Path, tmp_
     large.write_text("".join(f"The clerk number {n} signs the deed of the house today .\n" for n in range(200_000)))
     tagged.write_text("\n".join(f"Ada{n} B-PER\nsigns O\n" for n in range(600)))
     for path, unit, parts in (
-        (large, "MB", ["reading large.txt and sealing it"]),
-        (tagged, "KB", ["checking the label scheme of tagged.conll", "reading tagged.conll and sealing it"]),
+        (large, "MB", ["reading large.txt and storing it"]),
+        (tagged, "KB", ["checking the label scheme of tagged.conll", "reading tagged.conll and storing it"]),
     ):
         events: list[Event] = []
         runs.execute("add", {"path": str(path)}, events.append)

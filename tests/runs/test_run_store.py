@@ -97,7 +97,7 @@ def test_a_run_removed_by_another_process_leaves_disk_list_and_memory(store: Run
 def test_a_finished_run_is_found_by_its_key_and_not_repeated(store: RunStore) -> None:
     first, second, _ = create(store), create(store), create(store, key="other")
     assert (store.finished("k", {}), store.unfinished("k", {})) == (None, second)
-    with pytest.raises(RunError, match="has no result, it is queued"):
+    with pytest.raises(RunError, match="has no result, because it is queued"):
         second.result()
     execute(second, lambda context: {"pair": (1, 2)})
     assert (store.finished("k", {}), store.unfinished("k", {})) == (second, first)

@@ -330,7 +330,9 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
     if container == "arrow" and not columns:
         columns = arrow_schema(path).names
     if not rows:
-        raise ReadError(path.name, None, f"it has no rows (columns: {', '.join(columns) or 'none'}); choose another.")
+        raise ReadError(
+            path.name, None, f"it has no rows (columns: {', '.join(columns) or 'none'}); choose another file."
+        )
     return columns, rows
 
 

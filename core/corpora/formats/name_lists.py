@@ -56,7 +56,7 @@ def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, tab
             continue
         check_type(ledger.file, line, type)
         if (sentence.text, type) in seen:
-            ledger.skip(line, "a name that was there before")
+            ledger.skip(line, "a name that occurred before with the same type")
             continue
         seen.add((sentence.text, type))
         ledger.keep(1)

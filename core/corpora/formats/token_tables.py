@@ -369,7 +369,7 @@ def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], opti
     if asked not in found:
         there = ", ".join(found) or "none"
         raise OptionsError(
-            name, 1, f"column {asked!r} has no lists as long as the tokens; choose one of these columns: {there}."
+            name, 1, f"column {asked!r} does not have one value per token; choose one of these columns: {there}."
         )
     return found[asked]
 
