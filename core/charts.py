@@ -92,9 +92,10 @@ def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
 
 
 def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool) -> Spec:
-    """Return a vertical line at `x` with words at its top.
+    """Return a vertical line at `x`, with `words` at its top, as a layer of a Vega-Lite chart.
 
-    left: True if `x` is in the left half of the chart; the words are then on the right of the line.
+    dash: lengths of dashes and gaps. left: True if `x` is in the left half of the chart; the words are then on the
+    right of the line.
     """
     side = {"align": "left", "dx": 6} if left else {"align": "right", "dx": -6}
     text = {"type": "text", "baseline": "top", "fontSize": 12, "color": shade(INK, dark=dark)} | side

@@ -203,7 +203,7 @@ def read_object(path: Path) -> dict[str, object] | None:
 class WholeLines:
     """Iterate over the complete lines of a log. The file is read in blocks, so that a large log takes little memory.
 
-    Several blank lines, or a line longer than _LONGEST_LINE, become one b"", which readers ignore.
+    Several blank lines are yielded as one b"", and so is a line longer than _LONGEST_LINE. Readers ignore b"".
     end: byte after the last complete line so far. torn: first byte of the last line, if it has no newline.
     """
 

@@ -198,7 +198,7 @@ class Fields(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Description of a run before it exists."""
+    """A run before it is created. config: options with fingerprints of corpora. inputs, key: see `Manifest`."""
 
     kind: str
     config: Config
@@ -221,7 +221,7 @@ class Plan:
         return store.finished(self.key, self.config.model_dump(mode="json"))
 
     def run_in(self, store: RunStore) -> Run | None:
-        """Return the run of this plan, a finished one if there is one, or None."""
+        """Return the run of this plan: a finished one, else an unfinished one, else None."""
         return self.finished_in(store) or store.unfinished(self.key, self.config.model_dump(mode="json"))
 
 

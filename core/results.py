@@ -103,7 +103,7 @@ class Evaluation:
     tested: BoolArray | None = None
 
     def among(self, rows: IntArray, n: int) -> Self:
-        """Return the table over all `n` sentences of a replicate that was tested on `rows`."""
+        """Return the table extended to all `n` sentences. rows: indices of the sentences of this table, `(m,)`."""
         tables = np.zeros((3, n, len(self.types)), dtype=np.int32)
         tables[:, rows] = self.tp, self.predicted, self.gold
         tested = np.zeros(n, dtype=np.bool_)
@@ -140,7 +140,7 @@ class Evaluation:
         return sum(held) / max(len(held), 1)
 
     def of(self, rows: BoolArray) -> Self:
-        """Return the table of the sentences where `rows`, `(n,)` bool, is True."""
+        """Return the table of only those sentences for which `rows`, `(n,)` bool, is True."""
         return replace(self, tp=self.tp[rows], predicted=self.predicted[rows], gold=self.gold[rows])
 
     def save(self, path: Path) -> None:

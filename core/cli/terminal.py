@@ -63,7 +63,7 @@ def note_spoilt() -> None:
 def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[str] | None = None) -> None:
     """Print a result on stdout: one JSON object, or one line per key.
 
-    plain: lines to print without `as_json` instead of one line per key; "" for none.
+    plain: lines to print instead of one line per key, unless `as_json`; "" to print nothing.
     """
     if as_json:
         echo_json(result)

@@ -68,7 +68,10 @@ class Panel:
         self.people = Counter[str]()  # texts per annotator, after the first pass
 
     def takes(self, text: str, labels: Labels, who: str | None, file: str) -> bool:
-        """Return True if these labels of a text are kept. During the first pass, record them and return False."""
+        """Return True if these labels of a text are kept. During the first pass, record them and return False.
+
+        who: name of the annotator, None if unknown. file: name of the file, with folders.
+        """
         key = blake2b(clean(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         if self.hearing:
             heard = self._by_file if who is None else self._heard

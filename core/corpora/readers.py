@@ -90,7 +90,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
 
 
 def _shown(sentence: Sentence, format: str) -> str:
-    """Return the text of a sentence; of a list of names, each name with its type."""
+    """Return a row of the preview: the text of a sentence; for a list of names, a name with its type."""
     types = [entity.type for entity in sentence.entities or ()] if format == NAMES else []
     return f"{sentence.text} ({', '.join(types)})" if types else sentence.text
 
@@ -115,7 +115,7 @@ def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreem
 
 
 def _readable(listing: Listing, options: ReadOptions) -> list[tuple[Path, FileKind]]:
-    """Return the files whose kind is known. The import reports the others."""
+    """Return (file, kind) of each file whose kind can be recognised. The import reports the other files."""
     known = list[tuple[Path, FileKind]]()
     for file in listing.files:
         with suppress(ReadError, PathError, ResourceError):

@@ -24,7 +24,7 @@ class MetricName(NamedTuple):
 
     @staticmethod
     def of_seed(name: str, seed: int | None) -> str:
-        """Add a seed to a name that has none."""
+        """Return `name` with `@seed` appended; unchanged if `seed` is None."""
         return name if seed is None else f"{name}@{seed}"
 
     @classmethod

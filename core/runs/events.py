@@ -202,7 +202,8 @@ class RunState:
 def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = False, launching: bool = False) -> RunState:
     """Return the state of a run from its events.
 
-    locked: True if a process holds its lock. launching: True if a worker was spawned but has not written `started`.
+    locked: True if a process holds the run's lock. cancel_requested: True if a user has cancelled the run. launching:
+    True if a worker was started but has not written the event `started` yet.
     """
     state = RunState()
     for event in events:

@@ -175,7 +175,7 @@ class Failure:
 
 
 class Actor:
-    """The process of a worker. It computes chunks; it reads no corpus and writes no file."""
+    """The process of a worker. It computes chunks, but reads no corpus and writes no file."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         take_over(variables)
@@ -193,7 +193,7 @@ class Actor:
         return answer
 
     def make(self, rows: Any) -> Any:
-        """Return the array of these rows, or a `Failure`."""
+        """Return the array of `rows`, or a `Failure`."""
         opened = self._opened
         assert opened
         return self._or_failure(lambda: opened.array(rows, Silent()))
@@ -466,7 +466,7 @@ class RunsOnRay:
         return n_cards(node) if self._nodes.have_cards else 1
 
     def _ended(self, reference: Any, run: Run, place: str) -> list[Run]:
-        """Return [run] if it has succeeded, or [] if it must be started again."""
+        """Return [run] if it has succeeded, else [], for a run whose process has ended. Errors: see `wait`."""
         status, name = -1, self._nodes.name(place)
         try:
             status = self._ray.get(reference)

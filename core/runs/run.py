@@ -109,7 +109,7 @@ def holders(runs: Iterable["Run"]) -> str:
 
 
 class Run:
-    """A run's folder. Any process and thread may read at any time."""
+    """A run and the files in its folder. Any process and thread may read them at any time."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest

@@ -38,7 +38,10 @@ class Guard:
         self._runs_of_short: set[Run] = set()
 
     def admit(self, line: Line, *, held_out: bool = False) -> bool:
-        """Add `line` and return True if it is different enough from all earlier lines; otherwise return False."""
+        """Add `line` and return True if it is different enough from all earlier lines; otherwise return False.
+
+        held_out: True for a line of the dev or test set, from which all later lines must differ even more.
+        """
         folded = fold(line.text)
         views = (words(line.text), tuple(folded.split()))
         if folded in self._folded or self._like_a_held_out(views):

@@ -35,7 +35,7 @@ class Cut:
         return (*(token for chunk in chunks for token in self.of(chunk)), *self.of(last, _END))
 
     def of(self, chunk: str, end: str = "") -> tuple[str, ...]:
-        """Return the tokens of a text without blanks. end: the text that follows."""
+        """Return the tokens of a text without blanks. end: `_END` if the sentence ends after it, else ""."""
         tokens = self._known.get((chunk, end))
         if tokens is None:
             pieces, cut = _pieces(chunk), list[str]()

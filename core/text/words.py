@@ -247,7 +247,7 @@ class Marks:
 
 
 def marks(texts: Iterable[str]) -> Marks:
-    """Count the marks in cleaned texts."""
+    """Count the commas and final full stops in cleaned texts."""
     n = spaced = 0
     for text in texts:
         for mark in _MARK.finditer(text):

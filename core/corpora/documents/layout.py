@@ -76,7 +76,7 @@ class Line:
 
 
 def as_rows(pieces: Sequence[Piece]) -> list[Line]:
-    """Join pieces into the lines of a page, from top to bottom."""
+    """Join the pieces at the same height to lines, and return the lines from top to bottom."""
     rows = list[list[Piece]]()
     for piece in sorted(pieces, key=lambda piece: -(piece.top + piece.bottom)):
         if rows and _level(rows[-1][0], piece):

@@ -67,7 +67,7 @@ def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]
 
 
 def names_of(file: Path, kind: FileKind) -> token_tables.Names:
-    """Return a function that gives the names of a file's numbered tags, and reads them at its first call."""
+    """Return a function that returns the names of a file's class numbers. It reads them at its first call."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 
