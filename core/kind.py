@@ -23,7 +23,7 @@ from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
 
 Result = dict[str, object]  # a result as JSON; `runs.result.read` restores its type
-OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # a file in a run's folder; most characters to read from it
+OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file in a run's folder; maximum characters to read from it
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name encoders
 Options = dict[str, object]  # options of a run, in the form that its config takes
 

@@ -22,13 +22,13 @@ from core.shown import shown
 
 PROJECTS, ABOUT = "projects", "project.json"
 FIRST, FIRST_SLUG = "My first project", "my-first-project"
-LONGEST_NAME = 60  # characters; the project switch above the menu shows this many on one or two lines
+LONGEST_NAME = 60  # maximum characters of a name; the project menu shows this many on one or two lines
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
 LABELLING_FILE = "labelling.json"
 LOCK = Path("locks", "projects.lock")  # a lock in the home, held while a project is created, renamed or imported
 KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE, LABELLING_FILE)  # files and folders that an export contains
-_LONGEST_SLUG = 200  # characters; file systems allow 255 bytes, but a slug in a page's address may have any length
+_LONGEST_SLUG = 200  # characters; a page's address may have a longer slug, which would be too long for a file name
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

@@ -75,7 +75,7 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
             seen[file] = look(file, listing)
     unread = list[Look]()
     for name, why in listing.left_out.items():
-        inside = (Path(path) / name for path in paths)  # finds no file of an archive, whose size stays unknown
+        inside = (Path(path) / name for path in paths)  # a file in an archive is not there; its size is given as 0
         size = next((file.stat().st_size for file in inside if file.is_file()), 0)
         unread.append(Look(name=name, bytes=size, problem=why))
     return [asdict(each) for each in (*_with_others(seen, listing), *unread)]

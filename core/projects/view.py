@@ -169,7 +169,7 @@ def open_finished_sample() -> Project:
     """
     with FINISHED_SAMPLE.open("rb") as file:
         name = unpack.name_in(file, FINISHED_SAMPLE.name)
-        # An imported project may have the sample's name, and a forged tagger.
+        # Check `sample` too, because an imported project may have the same name and a forged tagger.
         here = next((project for project in listed() if project.sample and project.name == name), None)
         _keep_own()
         project = here or _as_sample(bring_in(file, FINISHED_SAMPLE.name))

@@ -21,7 +21,7 @@ from core.files import WholeLines, sync
 
 LARGEST = 1e15  # Reject larger times, counts and steps: they are damaged, and arithmetic on them may fail.
 _WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
-_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # by kind of event: types of the keys that readers use
+_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # {kind of event: {key that readers use: its types}}
     "started": {"pid": _WHOLE, "created": _NUMBER},
     "part": {"number": _WHOLE, "of": _WHOLE, "name": _TEXT, "left": _NUMBER + _NONE, "after": _NUMBER + _NONE},
     "stage": {"name": _TEXT},

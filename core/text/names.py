@@ -30,7 +30,7 @@ class Dictionary:
     def __init__(self, types: Mapping[Key, str], *, case_sensitive: bool = False) -> None:
         self.types, self.case_sensitive = dict(types), case_sensitive
         self._fold = folding(case_sensitive=case_sensitive)
-        self._longest: dict[str, int] = {}  # {first word: words of the longest name that starts with it}
+        self._longest: dict[str, int] = {}  # {first word: number of words of the longest name with it}
         for key in self.types:
             self._longest[key[0]] = max(len(key), self._longest.get(key[0], 0))
 

@@ -216,7 +216,7 @@ class Detector:
     def _without_prefix(self, seen: set[str]) -> Proposal:
         if not seen:
             return Proposal(candidates=("io",))
-        # The error gives the line of the rarer form: of a prefix letter, or of tags without a prefix ("").
+        # Report the line of the rarer form: a tag with a prefix, or a tag without one ("").
         rarer = min(seen) if self.bare > sum(self.letters.values()) else ""
         return Proposal(
             candidates=(),

@@ -21,8 +21,8 @@ _TYPE = re.compile(r"[^\W\d_][\w.:/&+ -]{0,60}")
 _BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
 _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
-_MOST_TYPES = 200  # a column with more different values does not hold entity types
-_LONGEST = 200  # characters of a tag; the time of the patterns grows with the square of the length
+_MOST_TYPES = 200  # a column with more different values does not have entity types
+_LONGEST = 200  # maximum characters of a tag, because the patterns take quadratic time
 _LEAST_OUTSIDE = 0.2  # a column of bare words has entity types only if at least this share of its tokens is O
 _SHORTEST_TYPE = 3  # characters; if all words are shorter, they are codes: M and F, DE and FR, en and es
 _CONSTANT = 0.9  # if more than this share of sentences has a single value, a column describes sentences, not tokens

@@ -41,7 +41,7 @@ _HARD = re.compile(
 # A treebank's tokens: "did n't", "can not", "-LRB-".
 _TREEBANK = re.compile(r"(?<=\w) (?=n['’]t\b)|(?<=\bcan) (?=not\b)|-[lr][rcs]b-")
 _DIGITS = re.compile(r"\d \d")
-# A number in folded text: digits of any script with the Latin letters on them (12a, b12), or a Roman numeral.
+# A number in folded text: digits of any script with adjacent Latin letters (12a, b12), or a Roman numeral.
 _NUMBER = re.compile(
     r"(?<![a-z])[a-z]*+\d[\da-z]*+|\b(?=[ivxlcdm])m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})\b"
 )

@@ -66,7 +66,7 @@ def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, tab
 
 def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[tuple[int, str, str]]:
     """Yield (line, name, type or "") of each row. Empty rows and the row of headings are left out."""
-    columns: tuple[int, int] | None = None  # of name and type; -1 if there is no type
+    columns: tuple[int, int] | None = None  # indices of the columns of name and type; -1 for no type
     width = 2
     for line, row in rows:
         cells = [cell.strip() for cell in row]
