@@ -154,8 +154,8 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
 class Budget:
     """Amount of the domain corpus to select.
 
-    value: depending on `unit`, a whole number of sentences or tokens, a fraction of the domain corpus's sentences (0 to
-    1), or the worst score to include (`threshold`), in the strategy's unit.
+    value: for the unit `sentences` or `tokens`, their number; for `fraction`, a share of the domain corpus's sentences,
+    0 to 1; for `threshold`, the worst score to include, in the strategy's unit.
     """
 
     value: float

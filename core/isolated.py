@@ -4,9 +4,9 @@ A forged file may kill the reader, fill its memory or keep it busy for ever, but
 
     python -m core.isolated core.corpora.preview 4711
 
-imports the module, reads one request from stdin, passes it to the module's `answer`, writes the result to stdout and
-exits. Request and result are JSON. The number is the pid of the process that asks. If this process dies, Linux kills
-the reader.
+imports the module and reads one request from stdin. It passes the request to the module's `answer`, writes the result
+to stdout and exits. Request and result are JSON. The number is the pid of the process that asks. If this process dies,
+Linux kills the reader.
 """
 
 import ctypes

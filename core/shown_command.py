@@ -48,8 +48,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 def command_of(run: Run) -> str | None:
     """Return the command line that repeats a run, or None if there is none.
 
-    There is none for a kind without a command, for the import of an upload (its copy was deleted), and if the options
-    of the run are no longer valid.
+    There is none if the kind has no command, if the options of the run are no longer valid, or if an upload was
+    imported, because its copy was deleted.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):

@@ -1,7 +1,7 @@
 """Propose a role for each of several files, by their labels, names, sizes and words. This module reads no files.
 
-The similarity of two texts is the Bhattacharyya coefficient of their content words' frequencies, the sum of sqrt(p q):
-1 for equal frequencies, 0 for no common word.
+The similarity of two texts is the Bhattacharyya coefficient of the frequencies p and q of their content words: the sum
+of sqrt(p q). It is 1 for equal frequencies, 0 if no word is common.
 """
 
 import re
@@ -354,9 +354,9 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
     """Sort the families so that the one that fits the task best comes first.
 
-    Families with more of the names train, dev and test come first; of these, the larger ones. Among the families with
-    as many names as the first, the one most similar to the largest text moves to the front if it is at least twice as
-    similar as the first.
+    Families with more of the names train, dev and test come first; of these, the larger ones. Then compare the families
+    with as many names as the first one: the one most similar to the largest text moves to the front, if it is at least
+    twice as similar as the first.
     """
 
     def near(family: Sequence[Group]) -> float:

@@ -183,8 +183,8 @@ def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
 
     on: place to compute, a value of `--on`; "" keeps the run's place. agreed: True if the user has agreed to the result
     of `brought_options`.
-    Errors: CorpusError if one of the run's corpora is missing; ConfigError for an unknown place, for a download on an
-    offline machine, and for an imported run without agreement.
+    Errors: CorpusError if one of the run's corpora is missing; ConfigError for an unknown place, a download on an
+    offline machine, or an imported run without agreement.
     """
     run = store().get(run_id)
     with noted("resume", runs=[run_id]):

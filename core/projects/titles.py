@@ -62,8 +62,8 @@ def outcome(run: Run) -> str:
     return ""
 
 
-# Kinds whose outcome is computed at each call, because users may change a selection after the run, and because the
-# verdict of an experiment is not stored in its result.
+# Kinds whose outcome is computed at each call. Users may change a selection after its run, and the verdict of an
+# experiment is not stored in its result.
 _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
     "select": selections.kept,
     "experiment": results.finding,

@@ -162,8 +162,10 @@ def _pieces(chunk: str) -> list[str]:
 def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
     """Return the keys of the border before piece `i`, the most specific key first.
 
-    The keys are: the two pieces themselves, unless one is a number; the kinds of the two pieces on each side, with
-    short words unchanged; the same with all words replaced by their kind; the kinds of the two pieces at the border.
+    1. The two pieces at the border, unless one is a number.
+    2. The kinds of the two pieces on each side, with short words unchanged.
+    3. The same kinds, but short words are also replaced by their kind.
+    4. The kinds of the two pieces at the border.
     """
     left, right = pieces[i - 1], pieces[i]
     around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)

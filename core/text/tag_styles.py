@@ -1,8 +1,8 @@
 """Spellings of entity tags, and their translation into the spelling that `schemes` reads (`B-PER`, `I-PER`, `O`).
 
 Files spell tags in many ways: `b-per`, `PER_B`, `B.PER`, `B` alone, `PERSON` without a letter, `(PER*` in brackets, or
-`ner=S-PER` among other features. A spelling is recognised from how often its values occur, never from one value, so
-that parts of speech, token numbers and other columns do not become entity types.
+`ner=S-PER` among other features. A spelling is recognised by how often its values occur, never by a single value.
+Otherwise parts of speech, token numbers and other columns would become entity types.
 """
 
 import re

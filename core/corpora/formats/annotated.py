@@ -30,8 +30,8 @@ _NUMBERS = (
     " replace the numbers by names"
 )
 _BINARY = (
-    "its answers are about single spans, and the labels of its other words are unknown, not O; label the text in full"
-    " (ner.correct), or keep texts with single answers by --keep-lost"
+    "its answers are about single spans, so the labels of its other words are unknown, not O; label the whole text"
+    " (ner.correct), or keep such texts with --keep-lost"
 )
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")

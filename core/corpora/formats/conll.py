@@ -4,9 +4,10 @@ The number and order of columns differ between files. The tag column is recognis
 (`text.tag_styles`). Columns of token numbers, document names and parts of speech are ignored.
 
 A line is split at tabs, or at blanks if it has no tab. Before the first token of a sentence, a line that begins with
-`#` is a comment in two cases: if it has another number of columns than a token, or if its first cell is `#` or begins
-with `# ` and its tag column has no tag. Comments are skipped, except that an annotator's name is read from them. Within
-a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
+`#` may be a comment. It is a comment if it has another number of columns than a token. It is also a comment if its
+first cell is `#` or begins with `# `, and its tag column has no tag. Comments are skipped, but an annotator's name is
+read from them. Within a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a
+document.
 """
 
 import re

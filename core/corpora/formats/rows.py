@@ -138,7 +138,7 @@ def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "close
 
     inside: True if `text` begins within a quoted cell. "broken" means that a quoted cell has a quote that is neither
     doubled nor the last character of the cell. If a quote is never closed, the first quote of a later row is such a
-    quote, so that the later row is not read as part of the cell.
+    quote. The later row is therefore not read as part of the cell.
     """
     at = 0
     if not inside and text.startswith('"'):
