@@ -93,7 +93,7 @@ def attempt(
 
 
 class _Bug(Exception):
-    """Stands for an exception that a bug raised. Its message, which quotes no data, is written to the event log."""
+    """Replacement, in the event log, of an exception that a bug raised. Its message quotes no data."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:

@@ -12,7 +12,7 @@ from core.text.words import in_unspaced, tokenize
 _CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # characters written directly after a word
 _OPEN = frozenset("([{$£€#«“‘¿¡")  # characters written directly before a word
 _APOSTROPHES = "'’"
-_END = "$"  # stands for the end of a sentence; a full stop there is nearly always a token of its own
+_END = "$"  # represents the end of a sentence, where a full stop is nearly always a separate token
 _DOUBTFUL = 0.1  # weight of a border if it is unknown whether the text had a blank there, as at a dash
 _OFTEN = 5  # minimum occurrences of a pair of words that gets its own rule, so that rare names are not stored
 _KEPT = 100_000  # number of words whose tokens are cached
