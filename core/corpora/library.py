@@ -140,7 +140,7 @@ class Library:
         """Delete a corpus. reference: see `find`."""
         corpus = self.find(reference)
         removed = corpus.path.with_name(f".removed-{corpus.fingerprint}")
-        corpus.path.rename(removed)  # rename it first, so that nobody finds a corpus that is half deleted
+        corpus.path.rename(removed)  # rename it first, so that no reader finds a half-deleted corpus
         shutil.rmtree(removed)
 
     def rename(self, reference: str, name: str) -> Corpus:

@@ -90,7 +90,7 @@ def _text(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def _items(record: Mapping[str, object]) -> list[object] | None:
-    """Return the list of spans in a row, None if nobody annotated the row."""
+    """Return the list of spans in a row, None if the row was not annotated."""
     named = [value for key in SPANS if isinstance(value := record.get(key), list)]
     by_name = record.get("spans")  # spaCy writes groups of spans under their names
     groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
