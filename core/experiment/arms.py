@@ -16,10 +16,10 @@ arm without an entry. An entry sets `without`, because sentences about the verdi
 
 To add a reference line, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
 evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`; its arm is made from
-that. Leaderboard, tables, report, pages, swapped halves, resume and Ray need nothing else
+that. Leaderboard, tables, report, pages, swapped halves, resume and Ray need no changes
 (`tests/experiment/test_every_arm.py`).
 
-An estimate (`labels:+100`) trains taggers on parts of L_C only, and has a row of its own kind (`more_labels.py`).
+An estimate (`labels:+100`) only trains taggers on parts of L_C. Its results are in a separate table (`more_labels.py`).
 """
 
 import math
@@ -91,15 +91,16 @@ class Arm:
     rebuild: method that rebuilds L_C, at `rate` (a share; unused by dataaug). lpft: True to train in two stages.
     without: what `none` has instead, in words, such as "random word vectors". encoder: encoder in place of the
     experiment's own.
-    control: True for the control of another arm. A control uses as many random assisting sentences, unchanged copies
-    instead of changed ones, a random set of as many sentences, or the plain tagger of spans.
+    control: True for the control of another arm. A control replaces the other arm's sentences with the same number of
+    random ones, its changed copies with unchanged ones, or its tagger with the plain span tagger.
     size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
     sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
-    more: number of labelled sentences whose gain is estimated; 0: the arm is no estimate.
-    names: True if its taggers have the experiment's dictionary. first: name of another labelled corpus that its taggers
-    train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if its taggers learn from pseudo-labels of the
-    selection instead of MLM; "" otherwise. reference: for a reference line, the kind of run that finds entities in the
-    test sets; "" for all others. value: of a reference line, such as the folder of zero-shot:FOLDER.
+    more: number of further labelled sentences whose gain is estimated; 0: the arm is no estimate.
+    names: True if its taggers use the experiment's dictionary. first: name of another labelled corpus that its taggers
+    train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if the arm trains taggers on pseudo-labels of the
+    selection instead of running MLM on it; "" otherwise. reference: for a reference line, the kind of run that finds
+    entities in the test sets; "" for all others. value: value in the name of a reference line, such as FOLDER in
+    zero-shot:FOLDER; "" otherwise.
     """
 
     name: str
@@ -143,7 +144,7 @@ class Arm:
 
     @property
     def prepares(self) -> bool:
-        """True if a selection or MLM comes before its taggers, which a replicate then repeats too."""
+        """True if the arm selects text or runs MLM before it trains taggers; a replicate repeats these steps too."""
         return self.pretrains or bool(self.pseudo)
 
     @property
@@ -225,7 +226,7 @@ class Cell:
 
 
 def _pseudo(kind: str, summary: str) -> tuple[Arm, Arm]:
-    """Return the arm of a kind of pseudo-labels, and its control on random sentences."""
+    """Return (the arm for SELF_TRAIN or DISTANT, its control on random sentences)."""
     arm = Arm(
         name=kind,
         summary=summary,
@@ -234,7 +235,7 @@ def _pseudo(kind: str, summary: str) -> tuple[Arm, Arm]:
         pseudo=kind,
         without="no sentences without labels",
     )
-    other = f"{kind} on as many random sentences: the control that it must beat."
+    other = f"{kind} on the same number of random sentences: the control that {kind} must beat."
     return arm, replace(arm, name=f"{kind}:{RANDOM}", summary=other, strategy=RANDOM, control=True)
 
 
@@ -255,7 +256,7 @@ _FIXED: Mapping[str, Arm] = {
         Arm(name="dapt", summary="Pre-training on all of the domain corpus.", strategy=RANDOM, budget=WHOLE),
         Arm(
             name="tapt+dapt",
-            summary="Pre-training on both texts, of tapt and of dapt.",
+            summary="Pre-training on the task corpus and all of the domain corpus.",
             task=True,
             strategy=RANDOM,
             budget=WHOLE,
@@ -274,7 +275,7 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(
             name=ALL,
-            summary="All sentences of the assisting corpus too.",
+            summary="The training set and all sentences of the assisting corpus.",
             assisting=math.inf,
             without="no assisting sentences",
         ),
@@ -298,16 +299,16 @@ _FIXED: Mapping[str, Arm] = {
             names=True,
         ),
         *(_reference(kind) for kind, line in KINDS.items() if not line.value),
-        *_pseudo(SELF_TRAIN, f"Labels that a first tagger gives to {int(PSEUDO):,} selected sentences, too."),
+        *_pseudo(SELF_TRAIN, f"The training set and {int(PSEUDO):,} selected sentences that a first tagger labelled."),
         *_pseudo(
             DISTANT,
-            f"First the names of the dictionary, or without one of the training set, in {int(PSEUDO):,} selected "
-            "sentences; then the labels.",
+            f"First {int(PSEUDO):,} selected sentences, labelled with the names of the dictionary (without one: of the "
+            "training set); then the training set.",
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(
             name=AUGMENT,
-            summary="The labels and a copy of each sentence with other mentions or typos.",
+            summary="The training set and a copy of each sentence with other mentions or typos.",
             rebuild=AUGMENT,
             without="the labels as they are",
         ),
@@ -326,7 +327,7 @@ def _lm(name: str, source: str) -> Arm:
 
 
 def _transfer(name: str, corpus: str) -> Arm:
-    summary = f"The labels of {corpus} first, then the training set."
+    summary = f"Training on the labels of {corpus} first, then on the training set."
     return Arm(name=name, summary=summary, first=corpus, without="no other labels first")
 
 
@@ -352,7 +353,7 @@ def _skl(name: str, value: str) -> Arm:
 
 def _part(name: str, value: str) -> Arm:
     skl = _skl(name, value)
-    summary = f"As many assisting sentences at random as {skl.name} keeps: the control that it must beat."
+    summary = f"Random assisting sentences, as many as {skl.name} keeps: the control that {skl.name} must beat."
     return replace(skl, name=f"{PART}:{skl.assisting:g}", summary=summary, control=True)
 
 
@@ -362,9 +363,7 @@ def _copies(name: str, value: str) -> Arm:
         raise ConfigError(
             f"arms: {name!r} names no variant that adds labelled sentences; write copies:dataaug, for example."
         )
-    summary = (
-        f"The labels with unchanged copies of the sentences that {arm.name} copies: the control that it must beat."
-    )
+    summary = f"The training set and unchanged copies of the sentences that {arm.name} copies: its control."
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
 
 
@@ -417,7 +416,8 @@ FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
 # `complete` adds these controls, so the help explains them but does not offer them.
 COPIES_HELP = (
-    "A variant (arm) that adds labelled sentences gets the control copies:ARM, as many unchanged copies to beat."
+    "Each variant (arm) that adds labelled sentences is also compared with copies:ARM, the same number of unchanged "
+    "copies."
 )
 ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if head not in (PART, COPIES))
 
@@ -488,9 +488,9 @@ def cells(
 ) -> list[Cell]:
     """Return every line of the leaderboard, in the order in which the arms are run.
 
-    encoders: further encoders beside the experiment's own; reference lines and estimates have none. size: as in
-    `complete`. caps: numbers of tokens to use from a source; several give a line each. imported: names of imported word
-    vectors, which need no source text.
+    encoders: encoders in addition to the experiment's own. Every arm is also run from these, except reference lines and
+    estimates. size: as in `complete`. caps: numbers of tokens to use from a source; if there are several, each has its
+    own line. imported: names of imported word vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
@@ -538,9 +538,9 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
     """Return the line that sets the number of tokens for `cell`; None if `cell` follows its own budget.
 
     The same number of sentences is not the same amount of text: one strategy prefers short sentences, another long
-    ones. So only the claim's line follows the budget; if the claim selects nothing, the first strategy's line does. All
-    other lines take the number of tokens from that line. At a budget that the claim's arm does not have, they take a
-    multiple of the tokens of its first line.
+    ones. So only the claim's line follows its budget in sentences. If the claim selects nothing, the first strategy's
+    line does. All other lines select as many tokens as that line. At a budget that the claim's arm does not have, they
+    select a multiple (`times`) of the tokens of its first line.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None
@@ -571,8 +571,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
     """Return the line that `cell` must beat in addition to `none`; None if it has no control.
 
     The controls (SOURCES.md, Random controls) are: `random` at the same budget for a selection; `random-only` for TAPT;
-    the original encoder for MLM on a source; as many random assisting sentences for a threshold; unchanged copies for
-    changed copies; the plain span tagger for MINER. DAPT reads all of D_C and has no control.
+    frozen states of the original encoder for `lm`; the same number of random assisting sentences for `skl`; unchanged
+    copies for changed copies; the plain span tagger for MINER. DAPT uses all of D_C and has no control.
     """
     arm = cell.arm
     if arm.plain_name in CONTROLS:
@@ -589,7 +589,7 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 
 def against(cell: Cell) -> str:
-    """Return a description of what a control adds; "" if the line is no control."""
+    """Describe what a control uses, such as "unchanged copies of the same sentences"; "" if the line is no control."""
     name = cell.arm.plain_name
     return _AGAINST.get(name) or _AGAINST.get(name.partition(":")[0], "")
 

@@ -1,14 +1,16 @@
-"""Which line of an experiment gains most per minute, in a sentence: the cheapest way to the next point.
+"""Find the line of an experiment that gains most points of F1 per minute, and describe it in a sentence.
 
-Each line has an interval of its gain over `none`, corrected for the number of lines (Bonferroni), and two costs beyond
-those of `none`: minutes of the machine, and minutes of a person. They are never added, because only the user knows
-what a minute of work is worth. In one kind of minutes, a line is the cheapest if its interval is above 0, and if its
-cost per point at the lower end is below the cost per point of every other line at its upper end. A line is named as
-the cheapest if that holds for the machine, and if for a person it costs no more per point than any other line (0 is no
-more than 0). If the two kinds name different lines, both are named with their kind.
+Each line has a confidence interval of its gain over `none`, corrected for the number of lines (Bonferroni). It also has
+two costs beyond those of `none`: machine time and a person's time. They are never added, because only the user knows
+what a minute of work is worth.
 
-If all gains and costs are equal, a line is therefore named in at most 5% of cases: all statements, of both kinds, hold
-whenever all intervals hold.
+A line is the cheapest in one kind of time if two conditions hold. Its interval is above 0, and its highest cost per
+point (at the lower end of the interval) is below the lowest cost per point of every other line. A line is the cheapest
+overall if this holds for machine time, and if it costs a person no more per point than any other line. If the cheapest
+lines differ between machine time and a person's time, the sentence names both.
+
+If all gains and costs are equal, a line is named in at most 5% of cases, because every statement is true if all
+intervals contain their true gains.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,16 +28,17 @@ from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate
 
 LEVEL = 0.95
-LEAST = 60.0  # seconds that a line costs at least: shorter times differ by chance
-MOST_TIMES = 16  # times as many replicates that a forecast looks at
+LEAST = 60.0  # lower limit of a line's cost in seconds, because shorter times differ by chance
+MOST_TIMES = 16  # a forecast multiplies the number of replicates by at most this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A line: its gain over `none`, points, with an interval that is corrected for the number of lines.
+    """A line with its gain over `none` and its cost.
 
-    seconds: of the machine, for one training more than `none` takes, at least LEAST. person_seconds: work of a person
-    that the line asks for. estimate: the gain with the parts of its variance.
+    lo, hi: confidence interval of the gain in points of F1, corrected for the number of lines. seconds: machine time
+    per training beyond that of `none`, at least LEAST. person_seconds: time that a person must work for the line.
+    estimate: the gain with the parts of its variance.
     """
 
     name: str
@@ -47,7 +50,7 @@ class Way:
 
     @property
     def gain(self) -> float:
-        """The gain, points."""
+        """Gain over `none` in points of F1."""
         return self.estimate.delta
 
     def best(self, cost: "Cost") -> float:
@@ -59,14 +62,14 @@ class Way:
         return cost(self) / self.lo if self.lo > 0 else inf
 
     def words(self, ways: Sequence["Way"]) -> str:
-        """Return name, gain and cost. ways: all lines; if one asks for a person's work, every line names that cost."""
+        """Return name, gain and cost in words. ways: all lines; if any takes a person's time, name that cost too."""
         machine = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
         person = f" and {duration(self.person_seconds) if self.person_seconds else 'no minute'} of yours"
         interval = f"{self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}]"
         return f"{self.name} ({interval} in {machine} of the machine{person * _asks(ways)})"
 
     def repeated(self, times: int) -> "Way":
-        """Return the way as expected with this many times as many replicates and the same gain."""
+        """Return the line with the interval expected for the same gain and `times` as many replicates."""
         one = self.estimate
         shrunk = sqrt((one.falling / times + one.fixed) / max(one.falling + one.fixed, 1e-12))
         lo, hi = self.gain - (self.gain - self.lo) * shrunk, self.gain + (self.hi - self.gain) * shrunk
@@ -77,17 +80,17 @@ Cost = Callable[[Way], float]
 
 
 def by_machine(way: Way) -> float:
-    """Return the seconds of the machine."""
+    """Return the line's machine time in seconds."""
     return way.seconds
 
 
 def by_person(way: Way) -> float:
-    """Return the seconds of a person."""
+    """Return the time that a person must work for the line, in seconds."""
     return way.person_seconds
 
 
 def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
-    """Return the line that gains more per second than every other; None if the intervals do not show one."""
+    """Return the line that gains more per second than every other; None if the intervals do not show such a line."""
     for way in ways:
         if way.worst(cost) < _least(ways, way, cost):
             return way
@@ -95,23 +98,23 @@ def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
 
 
 def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
-    """Return the least seconds per point that the interval of any other line allows."""
+    """Return the least seconds per point that the interval of any line except `way` allows."""
     return min((other.best(cost) for other in ways if other is not way), default=inf)
 
 
 def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
-    """Return the sentence on the cheapest way to the next point. missing: what was not compared, in words."""
+    """Return the cheapest line, described in sentences. missing: kinds of lines that were not compared, in words."""
     machine, person = winner(ways), winner(ways, by_person)
     gains = any(way.lo > 0 for way in ways)
     unknown = "" if _asks(ways) or not gains else " No line here asks for a minute of yours."
-    unknown += f" Not compared, and so not known: {_listed(missing)}." if missing else ""
+    unknown += f" Not compared here: {_listed(missing)}." if missing else ""
     if machine and machine.worst(by_person) <= _least(ways, machine, by_person):
         words = f"The cheapest way to the next point is {machine.words(ways)}, because {_because(ways)}."
         return Cheapest(line=machine.name, words=words + unknown)
     times = 0 if machine else _times(ways)
     decide = _decide(times) if times or gains else ""
     if machine and person:
-        counts = "A minute of the machine is not weighed against one of yours: which counts is your decision."
+        counts = "Only you can decide how much machine time a minute of your work is worth."
         parts = [_cheapest_in("the machine", machine, ways), _cheapest_in("yours", person, ways), counts]
     elif machine:
         parts = [_cheapest_in("the machine", machine, ways), "In minutes of yours it is not known.", _free(ways)]
@@ -148,9 +151,9 @@ def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
 
 
 def _free(ways: Sequence[Way]) -> str:
-    """Name the lines that may gain and ask for no work of a person."""
+    """Return a sentence that names the lines that may gain and take none of a person's time; "" if there is none."""
     names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
-    return f"Asking for none of yours, and perhaps gaining: {_listed(names)}." if names else ""
+    return f"These take none of your time and may gain: {_listed(names)}." if names else ""
 
 
 def _open(ways: Sequence[Way]) -> str:
@@ -165,9 +168,9 @@ def _open(ways: Sequence[Way]) -> str:
 
 
 def _times(ways: Sequence[Way]) -> int:
-    """Return how many times as many replicates would name the cheapest line of the machine at these gains; 0: too many.
+    """Return the factor for the number of replicates at which one line would be the cheapest in machine time.
 
-    The count goes up to MOST_TIMES.
+    The gains are assumed to stay the same. Return 0 if even MOST_TIMES is too small.
     """
     return next((n for n in range(2, MOST_TIMES + 1) if winner([way.repeated(n) for way in ways])), 0)
 
@@ -179,10 +182,10 @@ def _decide(times: int) -> str:
 
 
 def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
-    """Return the cheapest way among the lines of a finished experiment; None if nothing was learnt or compared.
+    """Return the cheapest line of a finished experiment; None if its taggers learnt nothing or `none` is its only line.
 
-    Lines that only serve as controls are left out, except for random text, which is a way of its own. Errors:
-    CorpusError, RunError if an evaluation is gone.
+    Controls are left out, except random text, because a user may want to pre-train on random text. Errors: CorpusError,
+    RunError if an evaluation is gone.
     """
     rows = {(row.arm, row.budget): row for row in board.leaderboard}
     none = rows.get((NONE, ""))
@@ -196,7 +199,7 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
     for row in others:
         own = tables(row, store)
         gap = compare_line(own, baseline) if row.reference else compare(own, baseline, same_seeds=True)
-        # A reference line needs no tagger, and still its cost is at least LEAST.
+        # A reference line trains no tagger, so it may take less time than `none`; `_way` raises its cost to LEAST.
         ways.append(_way(line_name(row), gap, (row.seconds or 0.0) - usual, level, row.person_seconds))
     ways += [way for line in estimated if (way := _of_labels(line, none, store, level))]
     return found(ways, _missing(others, labels=bool(estimated)))
@@ -208,7 +211,7 @@ def _is_way(row: ArmRow) -> bool:
 
 
 def _way(name: str, gap: Difference, seconds: float, level: float, person_seconds: float = 0.0) -> Way:
-    from scipy.special import stdtrit  # a second to load
+    from scipy.special import stdtrit  # imported here because it takes a second to load
 
     estimate, half = Estimate.of(gap), 100.0
     if gap.dof > 0:
@@ -224,7 +227,10 @@ def _way(name: str, gap: Difference, seconds: float, level: float, person_second
 
 
 def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) -> Way | None:
-    """Return an estimate of more labels as a line; its tagger takes more time by its share of further labels."""
+    """Return an estimate of more labels as a line; None if its interval cannot be computed.
+
+    The tagger's time is assumed to grow in proportion to the number of labels.
+    """
     drawn = gain(line, [store.get(run) for run in none.finetunes], none.taggers, store)
     if isinstance(drawn, str) or line.estimate is None:
         return None
@@ -240,7 +246,7 @@ def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) ->
 
 
 def _missing(others: Sequence[ArmRow], *, labels: bool) -> list[str]:
-    """Return what the experiment did not compare, in words. labels: True if it estimated the gain of more labels."""
+    """List the kinds of lines that the experiment lacks, in words. labels: True if it estimated more labels."""
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
     missing = [] if labels else ["more labels"]

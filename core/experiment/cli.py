@@ -74,10 +74,10 @@ def demo(as_json: bool) -> None:
         "dates in them? Three variants with three replicates each: selection, pre-training and tagger are repeated,",
         err=True,
     )
-    echo("so that the effect of the seed shows. It took 7 and 17 minutes on two machines with two cores.", err=True)
+    echo("so you see how much the seed matters. It took 7 and 17 minutes on two machines with two cores.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
-        echo("See it with `make app` on the page Results; the whole table is in the run's folder.")
+        echo("To see the result, run `make app` and open the page Results. The whole table is in the run's folder.")
 
 
 def run_experiment(
@@ -109,7 +109,7 @@ def run_study(
 
 
 def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_anyway: bool) -> None:
-    """Check the data unless only planning, then time this machine. Repeat a timing made while it was busy."""
+    """Check the data unless only planning, then time this machine. Repeat an old timing made on a busy machine."""
     if not plan_only:
         runs.refuse_red(kind, options, run_anyway=run_anyway)
     known = {run.id for run in runs.listed("calibrate")}
@@ -164,7 +164,7 @@ class ExperimentProgress:
 
 
 def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
-    """Return a line per variant, the total, and a shorter plan if there is one."""
+    """Return the lines to print: the time of each variant, the total, and a shorter plan if there is one."""
     wide = max(32, *map(len, planned.lines))
     lines = [f"{name:<{wide}} {duration(took) if took else 'finished':>9}" for name, took in planned.lines.items()]
     total = f"{'together':<{wide}} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
@@ -342,9 +342,8 @@ def _refuse_unbounded(path: Path, text: str) -> None:
     depth = 0
     for n_tokens, token in enumerate(yaml.scan(text, Loader=yaml.BaseLoader)):
         line = token.start_mark.line + 1
-        if isinstance(
-            token, yaml.AliasToken | yaml.AnchorToken
-        ):  # nine lines of aliases can expand to a billion options
+        # Nine lines of aliases can expand to a billion options.
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
             raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if n_tokens > _MAX_TOKENS:

@@ -1,4 +1,4 @@
-"""Options of an experiment, checked before anything is computed; its lines and their replicates.
+"""Options of an experiment, which are checked before anything is computed; its lines and their replicates.
 
 An arm with one S_C and one pre-training is a single sample. Several taggers on it show how much taggers vary, but not
 how much the result would vary with another selection and another pre-training (SOURCES.md, Replicates).
@@ -85,8 +85,8 @@ Repeat = Literal["tagger", "pipeline"]
 class Replicate:
     """One repetition of a line.
 
-    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of its taggers, `taggers` of them per seed
-    of the experiment. number: counted from 1; 0 if the line has a single selection and pre-training.
+    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of the taggers that it trains; each seed of
+    the experiment has `taggers` of them. number: counted from 1; 0 if the line has a single selection and pre-training.
     """
 
     draw: int
@@ -169,8 +169,8 @@ class ExperimentConfig(Config):
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
-        "Held-out sentences of the task corpus to keep for pre-training, as plain text: none, those that occur in the "
-        "dev set, or all.",
+        "Sentences of the task corpus that also occur in a held-out set: pre-train on none of them, on those of the "
+        "dev set (dev), or on all, without their labels.",
     )
     train_sizes: tuple[int, ...] = option(
         (), "Also fine-tune on training sets of these sizes, each inside the next.", unit="sentences"
@@ -230,12 +230,11 @@ class ExperimentConfig(Config):
     edition: str = option("", "Edition of the analysis and of the methods that rebuild labels.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the hashes of encoders and ready models, the edition of rebuilding methods, and the
-        imported vectors.
+        """Return the options with `weights`, `edition`, `imports` and the dimension of word vectors filled in.
 
         Errors: ModelError if an encoder is not here and may not be fetched, or if a ready model cannot be used;
-        PathError if that may not be read; ConfigError for an unknown import, and for a dictionary that is held-out text
-        under another name; CorpusError if a dictionary is missing.
+        PathError if a ready model may not be read; ConfigError for an unknown import, and for a dictionary that is
+        held-out text under another name; CorpusError if a dictionary is missing.
         """
         self._check_names(lambda name: Library(home()).find(name).fingerprint)
         named = (
@@ -247,19 +246,22 @@ class ExperimentConfig(Config):
         methods = {arms.find(name).rebuild for name in self.arms}
         # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
-        # The methods for two seeds, and for pairs of seeds, are newer. All other experiments keep their run keys.
+        # The methods for two seeds, and for pairs of seeds, were added later. Other experiments keep their run keys.
         newer = " pairs" * (len(self.seeds) >= PAIRED_FROM) + " limit" * (2 in self.stops)
         edition = f"{edition}{newer}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
 
     @property
     def keep(self) -> Options:
-        """Option of all fine-tuning: the last epoch, where it was found to vary less with the seed than the best."""
+        """Option of all fine-tuning: keep the last epoch if scores vary less with the seed than with the best epoch.
+
+        This was measured only for the network `encoder` with the preset `quick`.
+        """
         measured = self.network == "encoder" and self.tagger_preset == "quick" and "preset" not in self.finetune
         return {"keep": "last"} if measured else {}
 
     def _imports(self) -> Options:
-        """Return the runs of imported vectors, and their dimension, which the word vectors of all arms get.
+        """Return the runs that imported word vectors, and `vectors` with their dimension, which all arms share.
 
         Errors: ConfigError for a name that no import has, and for vectors of different dimensions.
         """
@@ -271,7 +273,7 @@ class ExperimentConfig(Config):
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise ConfigError(
-                f"imported_vectors: all variants need vectors of one dimension, and these differ ({listed}); leave one "
+                f"imported_vectors: all variants need vectors of one dimension, but these differ ({listed}); leave one "
                 "out."
             )
         vectors = {**self.vectors, "dimension": named[0][1].dimension}
@@ -364,7 +366,7 @@ class ExperimentConfig(Config):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
             raise ConfigError(
-                "rebuild.add_bin: is tested as a variant here; add base+low:1000, for example, to the arms."
+                "rebuild.add_bin: an experiment tests this as a variant; add base+low:1000, for example, to the arms."
             )
         if self.encoders and self.network not in ON_ENCODER:
             raise ConfigError(
@@ -381,7 +383,7 @@ class ExperimentConfig(Config):
         self._check_looks()
         self._check_cross()
         self._check_names()
-        _ = self.references  # an error of one is an error of the experiment
+        _ = self.references  # raises ConfigError if the options of a reference line are wrong
         return self
 
     @property
@@ -403,9 +405,10 @@ class ExperimentConfig(Config):
         return sorted({line.allow_host for line in asked if line.allow_host})
 
     def _check_names(self, of: Callable[[str], str] = str) -> None:
-        """Refuse lists of names that are held-out text, or that taggers with a dictionary are trained on.
+        """Refuse a dictionary that is a held-out corpus.
 
-        of: returns the fingerprint of a corpus; by default references are compared as they were given. Errors:
+        Refuse the training set too if taggers use the dictionary or halves are swapped.
+        of: returns the fingerprint of a corpus; by default the names are compared as they were given. Errors:
         ConfigError; those of `of`.
         """
         barred = {self.dev, *self.held_out}
@@ -540,9 +543,9 @@ class ExperimentConfig(Config):
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Return the replicates of a line, in order.
 
-        If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds. An
-        estimate has one per seed, because each draws its own parts of the labels. A
-        reference line has one replicate without seeds; with swapped halves, one for each half that is tested.
+        If only the taggers of a line depend on the seed, as for `none`, one replicate trains the taggers of all seeds.
+        An estimate has one replicate per seed, because each draws other parts of the labels. A reference line has one
+        replicate without seeds; with swapped halves, one for each half that is tested.
         """
         if cell.arm.reference:
             halves = enumerate(self.seeds, 1) if self.cross else [(0, self.draw_seed)]

@@ -1,6 +1,6 @@
 """Cost of an experiment on this machine: seconds per step, from a `calibrate` run, and the time left while it runs.
 
-`cost` walks through the steps of the experiment with a job that only looks for finished runs. A finished run costs
+`cost` goes through the steps of the experiment with a job that only looks for finished runs. A finished run costs
 nothing. If a run is missing, the steps that need it cannot have finished either.
 """
 
@@ -35,7 +35,7 @@ from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
 GB = 1e9  # bytes
-AUDIT, SCORE = 4e-6, 2e-6  # seconds per token: to flag sentences, and to score embedded sentences
+AUDIT, SCORE = 4e-6, 2e-6  # seconds per token to flag sentences, and to score embedded sentences
 SKIPGRAM = 2e-5  # seconds per token, to learn word vectors in five epochs on two cores
 STATES = 8  # encoding sentences one by one takes this many times as long as in batches
 TRUSTED = 20.0  # planned seconds after which the elapsed time corrects the estimates
@@ -57,7 +57,7 @@ class Priced:
     """A step with its cost.
 
     what: replicate and part of L_C, in words. seconds: 0 if the run has finished. finished: also True for steps that
-    are not needed, because the experiment ended early.
+    an experiment skips because it ended early.
     """
 
     kind: str
@@ -71,9 +71,9 @@ class Priced:
 class Cost:
     """Cost of an experiment.
 
-    steps: in the order in which they are run. memory_gb, disk_gb: upper bounds, 10^9 bytes.
-    wall: seconds with `at_once` steps in parallel, one per card of this machine.
-    basis: sentences on how the times of trainings were estimated.
+    steps: in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
+    wall: seconds that the experiment takes with `at_once` steps in parallel, one per card of this machine.
+    basis: sentences on how training times were estimated.
     """
 
     steps: tuple[Priced, ...]
@@ -85,7 +85,7 @@ class Cost:
     basis: str = ""
 
     def ended(self) -> "Cost":
-        """Return the cost after the experiment has finished: nothing, even if it ended early."""
+        """Return a cost of zero, with all steps finished, for an experiment that has ended, even early."""
         steps = tuple(replace(step, seconds=0.0, finished=True) for step in self.steps)
         return replace(self, steps=steps, disk_gb=0.0, wall=0.0)
 
@@ -112,7 +112,7 @@ class Seconds:
 
     measured: result of `calibrate`. corpora: {role: corpus}. firsts: as in `Stages`. others: {encoder of the axis: its
     `calibrate` result}. speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of
-    names. basis: its keys are sentences on how the times of training were estimated.
+    names. The keys of the attribute `basis` are sentences on how training times were estimated.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Seconds:
         self._counted: set[tuple[str, ...]] = set()
 
     def of(self, step: Step) -> float:
-        """Return the seconds of a step whose run is not finished."""
+        """Return the estimated seconds of a step whose run is not finished; 0 for work that was already counted."""
         seconds = 0.0
         match step.kind:
             case "halves":
@@ -162,7 +162,7 @@ class Seconds:
         return sum(corpus.n_tokens for corpus in (self.corpora["test"], *self.also_test))
 
     def _new(self, step: Step) -> bool:
-        """Return False for taggers of `none` on a part of L_C that an earlier line trains too."""
+        """Return False for taggers of `none` on a part of L_C if an earlier line also trains them."""
         shared = step.part[0] and (step.cell.arm.more or step.cell.arm.name == NONE)
         return not shared or self._first("part", *map(str, (*step.part, step.replicate.seeds)))
 
@@ -221,9 +221,9 @@ class Seconds:
         return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
 
     def difficulty(self, part: tuple[int, int], replicate: Replicate | None = None) -> float:
-        """Return the seconds of measuring PVI on a part of L_C: classifiers of names and of contexts for every fold.
+        """Return the seconds of measuring PVI on a part of L_C: each fold trains classifiers of names and of contexts.
 
-        Return 0 if the part was counted before. If halves are swapped, each replicate counts its own parts.
+        Return 0 if the part was counted before. If halves are swapped, each replicate has its own parts.
         """
         whose = (str(replicate.number),) if replicate and self.config.cross else ()
         if not self._first("difficulty", *map(str, part), *whose):
@@ -243,7 +243,7 @@ class Seconds:
     def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
         """Return the seconds of training taggers on `size` sentences of L_C; 0: all of it.
 
-        cell: line of the taggers; None: `none`. replicate: trains its own seeds only; None: all seeds.
+        cell: line of the taggers; None: `none`. replicate: replicate whose seeds to train; None: all seeds.
         """
         if cell and (other := self._of_its_encoder(cell)):
             return other.finetune(size, cell, replicate)
@@ -318,7 +318,7 @@ class Seconds:
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the seconds of a line's word vectors, frozen states (all seeds), or audit of other labels."""
+        """Return the seconds for a line's word vectors, frozen states (all seeds), or the audit of another corpus."""
         arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
@@ -483,7 +483,7 @@ def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
 
 
 def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResult) -> float:
-    """Return the GB of disk for all models in float32, the checkpoints of one training, and the embeddings of D_C."""
+    """Return the disk space in GB for all models in float32, the checkpoints of one training, and D_C's embeddings."""
     weights = 4 * measured.parameters / GB
     models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
@@ -491,7 +491,10 @@ def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResul
 
 
 def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
-    """Replace labelled corpora by stand-ins of the size of swapped halves, which are not made yet. corpora: by role."""
+    """Replace the labelled corpora by stand-ins as large as the swapped halves, which do not exist yet.
+
+    corpora: {role: corpus}.
+    """
     each = {corpora[split].fingerprint: corpora[split] for split in SPLITS}
     pool = sum(map(len, each.values()))
     tokens = sum(corpus.n_tokens for corpus in each.values()) / pool
@@ -542,6 +545,6 @@ class Clock:
         if self._begun:
             when, planned = self._begun
             self._planned += planned
-            # Steps that were planned to take no time do not count.
+            # Leave out steps with a planned time of zero, because they would make the pace look too slow.
             self._passed += (time.monotonic() - when) * (planned > 0)
             self._begun = None

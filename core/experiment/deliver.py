@@ -1,6 +1,6 @@
 """Exports: tables, reports, models and files.
 
-`exporting` logs every function that exports something.
+The decorator `exporting` writes every export to the audit log.
 """
 
 import csv
@@ -79,10 +79,10 @@ def exports() -> Path:
 
 @exporting
 def board_csv(run_id: str) -> bytes:
-    """Return the table of an experiment or a study for a spreadsheet, with formulas made harmless."""
+    """Return the table of an experiment or a study as CSV; escape cells that a spreadsheet would run as formulas."""
     out = io.StringIO()
     for row in csv.reader(io.StringIO(tables.as_csv(answered(run_id)))):
-        # A negative number starts like a formula.
+        # Do not escape negative numbers: they start with "-", like a formula.
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig")
 
@@ -110,7 +110,7 @@ def model_folder(run_id: str) -> Path:
 
 
 def words_held(run_id: str) -> tuple[int, int]:
-    """Count the training words that a model's folder lists, and those that occur once; (0, 0) if it lists none."""
+    """Return the numbers of training words that a model's folder lists: (all, those that occur once)."""
     return count_words(model_folder(run_id))
 
 
@@ -174,7 +174,7 @@ def take(run_id: str, copies: Mapping[Path, str]) -> None:
 
 
 def board_lines(run_id: str) -> list[str]:
-    """Read the Markdown table that an experiment or a study stored, by line."""
+    """Return the lines of the Markdown table that an experiment or a study stored."""
     with read_back(path := leaderboard.file(store().get(run_id), "md")):
         return leaderboard.without_number(path.read_text(encoding="utf-8")).split("\n")
 
@@ -184,8 +184,8 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
     """Return the report of a finished experiment or study: a page for decision-makers and a technical one.
 
     cover: firm, project, author and date; by default those of the last report, with today's date. examples: include
-    three sentences of the test set; off by default, because a report is passed on. Errors: ConfigError for a run of
-    another kind, or one that has not finished.
+    three sentences of the test set; off by default, because the user may send the report to others. Errors: ConfigError
+    for a run of another kind, or one that has not finished.
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
@@ -220,12 +220,12 @@ def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = Fals
     """Write a report in the format of the file's extension. Errors: ConfigError if it is unknown; those of `report`."""
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:
-        raise ConfigError(f"{path}: a report cannot have this format; let it end in .{', .'.join(FORMATS)}.")
+        raise ConfigError(f"{path}: not a format for reports; use a name that ends in .{', .'.join(FORMATS)}.")
     write_atomic(path, report(run_id, suffix, cover, examples=examples))
 
 
 def last_cover() -> Cover:
-    """Read the cover that `keep_cover` stored in this project, dated today; only the date if it is missing."""
+    """Return the cover that `keep_cover` stored in this project, with today's date; an empty cover if there is none."""
     kept = read_object(home() / COVER_FILE) or {}
     texts = {name: text[:LONGEST] for name in ("firm", "project", "author") if isinstance(text := kept.get(name), str)}
     return Cover(**texts, date=today())
@@ -296,12 +296,12 @@ def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
         "also_test": f"further {TEST.word}s",
         "holdout": "held out",
         "sources": "a source",
-        "assisting": "labels to borrow",
-        "transfer": "labels to train on first",
+        "assisting": "an assisting corpus",
+        "transfer": "a labelled corpus to train on first",
         "gazetteer": "a list of names",
         "dictionary": "a list of names",
         "distant": "a list of names",
-        "unlabelled": "sentences to learn from without labels",
+        "unlabelled": "unlabelled sentences to train on",
     }
     role = role.partition(".")[0]
     sentences = 0

@@ -1,4 +1,4 @@
-"""Find out: the experiment that answers a project's question, proposed from its corpora and its selection."""
+"""The page Find out: propose an experiment that tests the project's selection on its corpora."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,18 +37,18 @@ LIMITS: Mapping[float, str] = {  # seconds that an experiment may take, in words
 }
 BUSY = "The machine was busy when it was timed; this takes less time when it is idle."
 USUAL = "10%"  # budget of D_C if there is no selection yet
-_SAME = (
-    SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
-)  # options of a selection that are not options of its scores
+# Options of a selection that are not options of its scores.
+_SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A proposed experiment: what it compares, how long it takes, and what it can detect, in sentences.
+    """A proposed experiment, described in sentences.
 
-    options: options of the experiment. alike: sentence on the share of D_C that is like T_C, or "". edited: True if
-    the selection was edited by hand; the experiment does not repeat such edits. stronger: if the plan can hardly detect
-    its effect (`WEAK`), the shortest proposed plan that can; None if there is none.
+    compared, time, shows: what the experiment compares, how long it takes, and what it can detect. alike: the share of
+    D_C that is like T_C; "" if unknown. edited: True if the selection was edited by hand; the experiment does not
+    repeat such edits. stronger: if the plan can hardly detect its effect (`WEAK`), the plan with the shortest time
+    limit that can; None if there is none.
     """
 
     options: Mapping[str, object]
@@ -62,11 +62,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affordable:
-    """The plan that detects most within a time.
+    """The plan that detects the smallest gain within a time limit.
 
-    limit: the time. replicates: 0 if no plan fits. labels: training sentences; 0: all. seconds: time of the plan; if
-    none fits, of the shortest plan. points: smallest gain that the plan detects at 80% power. Even with fewer labels,
-    the forecast uses taggers trained on all labels, whose scores vary less. taggers: number per replicate.
+    limit: time limit in seconds. replicates: 0 if no plan fits. labels: number of training sentences; 0: all. seconds:
+    time of the plan; if no plan fits, time of the shortest one. points: smallest gain that the plan detects at 80%
+    power. This forecast uses taggers trained on all labels, so it is too optimistic for fewer labels. taggers: number
+    per replicate.
     """
 
     limit: float
@@ -83,12 +84,12 @@ class Affordable:
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Order of the plans within one time, best first: one that fits, with most labels, that detects most."""
+        """Sort key, best plan first: a plan that fits the limit, then more labels, then a smaller detectable gain."""
         return not self.replicates, -(self.labels or inf), self.points
 
 
 def choice_now() -> Choice | None:
-    """Return the first saved selection that can be read, else one of an experiment; None if there is none."""
+    """Return the first saved selection that can be read, else one that an experiment made; None if there is none."""
     children = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent]
     of_experiments = [run for run in children if run.manifest.config["strategy"] not in arms.CONTROLS]
     for choice in (*choices.in_use(), *choices.of(runs.of_corpora_in_use(of_experiments))):
@@ -130,11 +131,11 @@ def options(replicates: int = REPLICATES[0], encoder: str = "", taggers: int = 1
 
 
 def affordable(encoder: str = "") -> list[Affordable]:
-    """Return for each of `LIMITS` the plan that detects most, with one tagger per replicate or `SEVERAL`.
+    """Return for each of `LIMITS` the plan that detects the smallest gain, with one tagger per replicate or `SEVERAL`.
 
     A plan keeps all labels if `REPLICATES[0]` repetitions on them fit, because a tagger on fewer labels answers another
     question. For the same reason it keeps the selection's size and the encoder. It keeps all epochs, because a tagger
-    that stops too early learns nothing. No plan has more repetitions than its effect needs. Errors: RunError if this
+    that stops too early learns nothing. No plan has more repetitions than the effect needs. Errors: RunError if this
     machine was not timed; ConfigError, CorpusError.
     """
     finished = tuple(run.id for run in runs.listed(state="succeeded"))
@@ -143,7 +144,7 @@ def affordable(encoder: str = "") -> list[Affordable]:
 
 @kept_per_home(4)
 def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Affordable]:
-    """Compute `affordable`. asked: options in JSON. finished: finished runs; new ones renew the cached value."""
+    """Compute `affordable`. asked: options in JSON. finished: ids of finished runs, for the cache key."""
     whole = json.loads(asked)
     sizes = (0, *(n for n in view.SIZES if n < len(library().find(whole["train"]))))
     plans = [_with_taggers(taggers, encoder, sizes, ExperimentConfig.parse(whole).effect) for taggers in (1, SEVERAL)]
@@ -151,7 +152,10 @@ def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Aff
 
 
 def _with_taggers(taggers: int, encoder: str, sizes: Sequence[int], effect: float) -> list[Affordable]:
-    """Return for each of `LIMITS` the plan that detects most. taggers: number per replicate. sizes: of L_C; 0: all."""
+    """Return for each of `LIMITS` the plan that detects the smallest gain.
+
+    taggers: number per replicate. sizes: numbers of training sentences to try; 0: all. effect: gain to detect, points.
+    """
     least, most = REPLICATES[0], max(LARGER)
     spread = view.least_difference(options(least, encoder, taggers)).spread
     enough = replicates_to_detect(spread, effect, least - 1, most) or most
@@ -179,7 +183,10 @@ def _with_taggers(taggers: int, encoder: str, sizes: Sequence[int], effect: floa
 
 
 def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
-    """Return the options of an affordable plan; fewer labels are sealed as a corpus. Errors: CorpusError."""
+    """Return the options of an affordable plan; seal its training sentences as a corpus if it uses fewer than all.
+
+    Errors: CorpusError.
+    """
     whole = options(plan.replicates, encoder, plan.taggers)
     return view.on_fewer_labels(whole, plan.labels) if plan.labels else whole
 
@@ -187,7 +194,7 @@ def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
 def again(run: Run) -> dict[str, object]:
     """Return the options of the same experiment with more replicates; {} if these would not settle its open verdict.
 
-    It reuses the replicates of the run.
+    The new experiment reuses the replicates of the finished run.
     """
     if run.manifest.kind != "experiment":
         return {}
@@ -208,9 +215,9 @@ def is_timed(asked: Mapping[str, object]) -> bool:
 
 
 def outlook() -> str:
-    """Return a sentence on what the proposed experiment and the next larger one can detect, and how long they take.
+    """Describe what the proposed experiment and the next larger one can detect, and how long they take.
 
-    "" if their corpora cannot be read.
+    Return "" if their corpora cannot be read.
     """
     with suppress(WinnowError):
         finished = tuple(run.id for run in runs.listed(state="succeeded"))
@@ -220,7 +227,7 @@ def outlook() -> str:
 
 @kept_per_home(4)
 def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
-    """Return the sentence of `outlook`. asked: options in JSON. finished: key of the cached value."""
+    """Compute `outlook`. asked: options of both experiments in JSON. finished: run ids, for the cache key."""
     seen = [(view.least_difference(each), view.cost_if_known(each)) for each in map(json.loads, asked)]
     (first, cost), (larger, more) = seen
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
@@ -235,7 +242,8 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
 def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan:
     """Describe what options compare, how long that takes and what it can detect.
 
-    within: plans to propose instead of one that can hardly detect its effect. Errors: ConfigError, CorpusError.
+    within: plans to propose instead, if the described one can hardly detect its effect. Errors: ConfigError,
+    CorpusError.
     """
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets

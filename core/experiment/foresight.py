@@ -29,7 +29,7 @@ from core.tagging import evaluations
 
 FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
 NEWEST = 8  # at most this many of the newest runs are used to measure the spread
-SEVERAL = 4  # taggers per replicate to forecast; about the best on two corpora (`bench_variance`)
+SEVERAL = 4  # taggers per replicate to forecast; about the best number on two corpora (`bench_variance`)
 FURTHER = (3, 5, 10)  # numbers of seeds to forecast in addition to the plan's
 EVEN = (4, 6, 10)  # numbers of seeds to forecast if halves are swapped
 LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans to forecast: {replicates: looks}
@@ -39,8 +39,8 @@ LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans to forecast: {rep
 class PlanChance:
     """A plan and the chance, 0 to 1, that it detects a given effect.
 
-    share: share of the replicates that it needs on average if the effect is real. seconds: time of the whole plan;
-    None: unknown. taggers: number per replicate.
+    share: share of its replicates that the plan needs on average if the effect is real; below 1 if it may end early.
+    seconds: time of the whole plan; None: unknown. taggers: number per replicate.
     """
 
     replicates: int
@@ -52,12 +52,12 @@ class PlanChance:
 
     @property
     def on(self) -> str:
-        """Words on the tasks of a study, such as " on 3 tasks"; "" for an experiment."""
+        """Number of tasks of a study in words, such as " on 3 tasks"; "" for an experiment."""
         return ""
 
     @property
     def time_in_words(self) -> str:
-        """Time that the plan takes in words, in the units of the estimate beside it; "" if it is not known."""
+        """Time that the plan takes, in words, with the average if it may end early; "" if it is not known."""
         if self.seconds is None:
             return ""
         early = f", {duration(self.seconds * self.share)} on average" if self.share < 0.95 else ""
@@ -67,7 +67,7 @@ class PlanChance:
 def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = "") -> str:
     """Return a sentence on the chance of every plan; the first is the user's plan.
 
-    wanted: the gain to detect, in words. cannot: the reason that the first plan can never show it.
+    wanted: the gain to detect, in words. cannot: the reason why the first plan can never detect it; "" if it can.
     """
     asked, *others = plans
     first = f"This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases"
@@ -83,10 +83,11 @@ def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = 
 class Foresight:
     """Detectable gain of a plan.
 
-    points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), by intervals at `level`.
-    further: {larger number of seeds: smallest gain}. effect: gain to detect, points. plans: chances of detecting
-    it, for the plan itself and larger ones; () if they were not asked for. claim: line that the claim is about; "" for
-    none. quick: True if repeating only the taggers cannot show the claim. taggers: number per replicate of the plan.
+    points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), with confidence intervals at
+    `level`. further: {larger number of seeds: smallest gain}. effect: gain to detect, points. plans: chances of
+    detecting the effect, for the plan itself and larger ones; () if they were not asked for. claim: line that the claim
+    is about; "": none. quick: True if the plan repeats only the taggers, which cannot show the claim. taggers: number
+    per replicate of the plan.
     """
 
     points: float
@@ -121,7 +122,7 @@ class Foresight:
 
     @property
     def basis(self) -> str:
-        """Basis of the spread, as the beginning of a sentence: taggers, or an assumption."""
+        """Beginning of a sentence that says what the spread is based on: finished taggers, or an assumption."""
         if not (n := self.spread.taggers):
             return (
                 f"This is assumed for {self.spread.n_sentences:,} test sentences until a first tagger has been trained "
@@ -171,9 +172,9 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
 
 
 def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
-    """Return the same experiment with `times` as many replicates, including the present ones, all of which it runs.
+    """Return the same experiment with `times` as many replicates, including the present ones.
 
-    It has no interim analyses: these could end it early for its claim, while other lines are still open.
+    It has no interim analyses, because these could end it before the differences of other lines are settled.
     """
     return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
 
@@ -187,7 +188,7 @@ def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
     """Return the plan itself, the plan with `SEVERAL` taggers per replicate, and two with more replicates.
 
-    Several taggers are proposed for a claim that pre-trains, because its taggers cost little.
+    Several taggers are only proposed for a claim that pre-trains, because taggers cost little beside pre-training.
     """
     cell = config.claimed
     if cell is None or len(config.seeds) < 2:
@@ -235,7 +236,7 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
 def _is_quick(config: ExperimentConfig) -> bool:
     """Return True if the claim has a control, but the plan makes only one selection and one pre-training.
 
-    One of each cannot show that the claim beats its control.
+    A single selection and pre-training cannot show that the claim beats its control.
     """
     cell = config.claimed
     return bool(cell and config.repeat == "tagger" and cell.arm.prepares and arms.control(cell, config.cells))
@@ -291,9 +292,10 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Yield the difference of each pre-trained line to the first one, from experiments that swapped these halves.
+    """Yield the difference between each pre-trained line and the first pre-trained line of experiments with halves.
 
-    Only the newest finished experiments with these train, dev and test sets are read.
+    Read only the `NEWEST` finished experiments that swapped halves of the same train, dev and test sets. marks: their
+    fingerprints.
     """
     store = RunStore(home)
     alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
@@ -310,13 +312,13 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
     """Yield the evaluations of lines with several replicates, from the newest finished experiments on these labels."""
     store = RunStore(home)
-    # Leave out experiments with swapped halves: their replicates differ in test sentences, which is another spread.
+    # Leave out experiments with swapped halves: their replicates have different test sets, which adds to the spread.
     whole = (run for run in store.list("experiment") if not run.manifest.config.get("cross"))
     alike = (run for run in whole if _inputs(run, "train", "test") == (train, test))
     for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
         try:
             rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]
-            # Of several taggers of one replicate, take the first.
+            # If a replicate has several taggers, take the first.
             yield from (
                 [one for id in row.finetune_runs for one in evaluations.read(store.get(id))[:: row.taggers]]
                 for row in rows
@@ -353,10 +355,11 @@ def _not_known(n: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Basis of an experiment's forecast, which its verdict uses too, so that both agree.
+    """Basis of an experiment's forecast. The verdict uses it too, so that both agree.
 
-    spread: spread of taggers trained on these labels; None: use that of the difference itself.
-    seconds: returns the further seconds until there are n repetitions; None: unknown, extrapolate the hours so far.
+    spread: spread of taggers trained on these labels; None: use the spread of the difference itself.
+    seconds: function that returns the further seconds until there are n repetitions. If it returns None, the time is
+    extrapolated from the hours so far.
     """
 
     spread: Spread | None = None
@@ -368,11 +371,12 @@ UNKNOWN = Outlook()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A difference that may not be settled, after n repetitions (on each task), which took `hours` in total.
+    """A difference that may still be open after n repetitions (on each task), which took `hours` in total.
 
     effect: planned gain to detect, points. The observed difference cannot replace it, because a difference that was not
-    detected is mostly chance. interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one
-    per task for a study. swapped: True if halves are swapped, so repetitions come in pairs.
+    detected is mostly chance. interval: 95% confidence interval, points. bound: significance level of the test.
+    spread: basis of forecasts; one per task for a study. swapped: True if halves are swapped, so repetitions come in
+    pairs.
     """
 
     effect: float
@@ -392,27 +396,27 @@ class Open:
 
     @property
     def has_power(self) -> bool:
-        """True if the comparison was large enough to detect the effect, by its own spread."""
+        """True if the comparison was large enough to detect the effect, judged by its own variance."""
         known = self.estimate is not None and float(self.estimate.dof) > 0
         return known and has_power(self.effect, float(self.estimate.falling), float(self.estimate.fixed))  # type: ignore[union-attr]
 
     @property
     def detects(self) -> float | None:
-        """Smallest gain that this comparison detects at 80% power, by its own spread; None if unknown."""
+        """Smallest gain that this comparison detects at 80% power, judged by its own interval; None if unknown."""
         if self.estimate is None or self.n < 2:
             return None
         return detected((self.interval[1] - self.interval[0]) / 2, float(self.estimate.dof), self.bound)
 
     @property
     def lacks(self) -> Lacking | None:
-        """Repetitions and test sentences that detect the effect, by the parts of the variance; None if unknown."""
+        """Repetitions and test sentences needed to detect the effect; None if unknown or if the effect is ruled out."""
         if self.estimate is None or self.ruled_out:
             return None
         return lacking(self.effect, float(self.estimate.falling), float(self.estimate.fixed), self.n)
 
     @property
     def repetitions(self) -> int | None:
-        """Total repetitions that detect the effect; None if too many or unknown."""
+        """Total number of repetitions needed to detect the effect; None if too many, unknown, or of no use."""
         if self.spread is None or self.ruled_out or self.has_power:
             return None
         enough = replicates_to_detect(self.spread, self.effect, self.n, TOO_MANY)
@@ -426,20 +430,20 @@ class Open:
         return f"{wanted:,} repetitions in place of {self.n}{each}, about {duration(self.seconds(wanted))} more"
 
     def seconds(self, wanted: int) -> float:
-        """Return the further time that `wanted` repetitions take: forecast, else at the pace of those so far."""
+        """Return the further seconds until `wanted` repetitions: the forecast, else extrapolated from those so far."""
         forecast = self.outlook.seconds(wanted)
         return 3600 * self.hours / max(self.n, 1) * (wanted - self.n) if forecast is None else forecast
 
 
 def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: bool) -> Spread | None:
-    """Return the basis of forecasts on a difference: the spread of all taggers on its labels, else its own."""
+    """Return the spread for forecasts of a difference: that of `outlook` if known, else that of `estimate` itself."""
     if outlook.spread or estimate is None or n < 2:
         return outlook.spread
     return of_estimate(estimate, n, swapped=swapped)
 
 
 def settled_by(open_: Open, each: str = "") -> str:
-    """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
+    """Return advice on what to do next about an open difference. each: " on each task" for a study of several tasks."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
         why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"

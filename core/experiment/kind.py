@@ -112,7 +112,7 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     priced = cost(config, measured, job.home, job.kinds, others)
     left = {step.line for step in priced.steps if not step.finished}
     for name, options in config.references.items():
-        if name in left:  # a server may be off, and a folder gone, once the line is finished
+        if name in left:  # a finished line needs its server or folder no longer
             KINDS[find(name).reference].check(options, job)
     stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
@@ -146,9 +146,9 @@ Begins = Callable[[Step, int], None]  # called when a step starts, with the numb
 def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
     """Make or find the runs of `steps`, which are in order, and add them to `runs`.
 
-    This process makes them one by one. With `--on` a cluster, or `ray` on several cards, it makes only the splits,
-    the selections, whose chunks Ray computes, and the reference lines, whose folders and servers may be on this machine
-    only. Then Ray runs every other step in its own process.
+    This process makes them one by one. With `--on` a cluster, or `--on ray` on several cards, it makes only three kinds
+    of steps itself: splits, selections (Ray computes their chunks), and reference lines, because their folders and
+    servers may be on this machine only. Then Ray runs every other step in a process of its own.
     """
     on = Where.asked().on
     alone = on == LOCAL or (on == "ray" and at_once() == 1)
@@ -180,7 +180,7 @@ def _make_on_ray(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins:
                     begins(step, on_ray.n)
                 else:
                     busy = run.id
-        if not on_ray.at_work and waits != busy:  # every step that is ready runs in another process
+        if not on_ray.at_work and waits != busy:  # another Winnow process runs every step that is ready
             job.context.waiting(busy or None)
             waits = busy
         on_ray.wait(LOOK)

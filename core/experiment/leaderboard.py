@@ -76,9 +76,9 @@ Collapsed = Mapping[Cell, Sequence[int]]
 class FinishedChain:
     """The finished runs of one replicate of a line.
 
-    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of it. A reference line has the run that found the entities
-    there. labels: runs that rebuilt L_C or scored assisting sentences. halves: run that split its labelled sentences,
-    if halves are swapped.
+    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of L_C. For a reference line, (0, 0) is the run that found
+    the entities. labels: runs that rebuilt L_C or scored assisting sentences. halves: if halves are swapped, the run
+    that split the labelled sentences.
     """
 
     replicate: Replicate
@@ -166,7 +166,7 @@ class Changed(NamedTuple):
 
 
 def changed_of(line: FinishedLine) -> Changed:
-    """Count the changes in a line's rebuilt training sets; (0, 0) if it has none, or drew sets without changes."""
+    """Count the changes in a line's rebuilt training sets; (0, 0) for controls and lines that change no mentions."""
     if not line.cell.arm.rebuild or line.cell.arm.control:
         return Changed(0, 0)
     sets = _rebuilt(line)
@@ -205,7 +205,7 @@ def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 
 def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
-    """Name the seeds that learnt nothing, of a line, its baseline and its control, in a sentence; "" for none."""
+    """Return a sentence on the seeds of a line, its baseline and its control that learnt nothing; "" if all learnt."""
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
         for line in _compared(cell, control, collapsed)
@@ -215,7 +215,7 @@ def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> s
 
 
 def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
-    """Count the taggers that learnt nothing, of a line, its baseline and its control."""
+    """Count the taggers of a line, its baseline and its control, and those of them that learnt nothing."""
     names = _compared(cell, control, collapsed)
     total = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
     return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=total)
@@ -241,8 +241,8 @@ def result(
 ) -> ExperimentResult:
     """Compare the arms: scores, verdicts, hours.
 
-    claim: variant that the planned test is about. planned: its outcome. effect: gain to detect, points. others: further
-    runs of the experiment, which count in its hours.
+    claim: variant that the planned test is about. planned: outcome of that test. effect: gain to detect, points.
+    others: further runs of the experiment, whose hours are added too.
     """
     judgements = _judgements(lines, seed, report, claim, bound=planned.bound if planned else ALPHA, effect=effect)
     by_cell = {line.cell: line for line in lines}
@@ -278,7 +278,7 @@ def gain_per_hour(points: float, seconds: float) -> float | None:
 class Judgement:
     """The verdict on a line, with its differences to `none` and to its control.
 
-    unlearnt: how many of the taggers behind these differences learnt nothing.
+    unlearnt: number of taggers behind these differences that learnt nothing.
     """
 
     word: Word
@@ -302,7 +302,7 @@ class Judgement:
 def _judgements(
     lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, *, bound: float, effect: float
 ) -> list[Judgement]:
-    """Judge every line. bound: largest p that the planned test accepts."""
+    """Judge every line. bound: significance level of the planned test."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): evaluations_of(line) for line in lines}
     baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
@@ -395,14 +395,14 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
         return judgement
     gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
     if arm.budget:
-        why = f"{gain}: above 0. It takes all of the domain corpus, so there is no random baseline of the same size."
+        why = f"{gain}: above 0. It uses all of the domain corpus, so no random baseline of the same size exists."
         return replace(judgement, word="improves", why=why + few_seeds(none))
     if not arm.adapts:
         return replace(judgement, word="improves", why=f"{gain}: above 0.{few_seeds(none)}")
     if not arm.strategy:
         why = (
             f"{gain}: above 0, but any text of the same size might help as much as the task corpus; "
-            "give a domain corpus, and the variant random-only reads as many sentences of it."
+            "give a domain corpus, so that the variant random-only can test this."
         )
         return replace(judgement, word="helped", why=why)
     return judgement
@@ -411,7 +411,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 def _row(
     line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore, *, effect: float
 ) -> ArmRow:
-    """Return a row of the leaderboard. baseline: the variant that it is measured against. effect: gain to detect."""
+    """Return a row of the leaderboard. baseline: line that it is compared with. effect: gain to detect, points."""
     first, test = line.chains[0], [table.f1() for table in evaluations_of(line)]
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
@@ -503,7 +503,7 @@ def _tagged(finetune: Run) -> FinetuneResult:
 def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
     """Return F1 of every arm on random parts of L_C (Mahapatra et al. 2022, Fig. 4); [] if no sizes were asked for.
 
-    There is a point per arm, size of the part, and draw, which numbers the random parts of one size.
+    There is one point per arm, part size and draw. `draw` numbers the random parts of one size.
     """
     return [
         CurvePoint(
@@ -539,9 +539,10 @@ def further_tests(
     taggers: int = 1,
     reference: bool = False,
 ) -> list[FurtherTest]:
-    """Return an arm's F1 on every test set but the first, and its difference to `none`.
+    """Return an arm's F1 on every test set except the first, and its difference to `none`.
 
-    Intervals are at 95%, over seeds and test sentences, without a correction, because no verdict is based on them.
+    The 95% intervals cover seeds and test sentences. They are not corrected for multiple comparisons, because no
+    verdict is based on them.
     crossed: True if halves are swapped. All arms share the labels of a replicate, so they are compared by replicate.
     taggers: number per replicate. reference: True for a reference line, whose F1 has no spread of its own.
     """
@@ -574,9 +575,10 @@ def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[W
 
 
 def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
-    """Test the claim at a look. Return None to go on, or if nothing can be tested. number: number of the look, from 0.
+    """Test the claim at a look. Return None if the experiment goes on, or if nothing can be tested.
 
-    The test depends on the finished runs and the options only, so that a resumed experiment ends at the same look.
+    number: number of the look, from 0. The test only depends on the finished runs and the options, so that a resumed
+    experiment ends at the same look.
     """
     claim = config.claimed
     if claim is None or len(config.seeds) < 2:
@@ -606,7 +608,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
 
 
 class Planned(Protocol):
-    """A plan with a claim and looks: an experiment, or a study of several tasks."""
+    """A plan with a claim and looks (interim analyses): an experiment, or a study of several tasks."""
 
     effect: float
 
@@ -627,10 +629,10 @@ def decide(
     where: str = "",
     side: int | None = None,
 ) -> PlannedTest | None:
-    """Test the claim of a plan at a look; return None to go on. number: number of the look, from 0.
+    """Test the claim of a plan at a look; return None if the plan goes on. number: number of the look, from 0.
 
-    adjusted: interval that allows for the looks; None at the last one. unit, where: as in `planned_words`. side: side
-    of 0 on which the shown interval lies, as in `sequential.ending`.
+    adjusted: interval corrected for several looks; None at the last look. unit, where: as in `planned_words`. side:
+    sign of the shown interval, as in `sequential.ending`.
     """
     ended = sequential.ending(look, plan.stops, number, plan.effect, side=side)
     if ended is None:

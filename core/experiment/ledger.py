@@ -13,7 +13,7 @@ from core.runs.store import RunStore
 
 
 def earlier_analyses(run: Run, store: RunStore) -> list[EarlierAnalysis]:
-    """Return the analyses of the test sets of `run` that have finished, in the order of their start.
+    """Return the finished analyses of the test sets of `run`, in the order in which they started.
 
     Call it when `run` finishes. An analysis is an experiment or a study that compared variants with two seeds or more.
     A finished study counts once, without its experiments. The experiments of an unfinished study count one by one. An

@@ -1,7 +1,8 @@
 """Estimates `labels:+N`: test F1 of `none` with N more labels (SOURCES.md, Power laws).
 
-Taggers on a quarter and on half of L_C, with the seeds of `none`, show how F1 grows; each seed draws its own parts, the
-smaller one inside the larger one. No tagger has the further labels, so an estimate is no row of the leaderboard.
+Taggers are trained on a quarter and on half of L_C, with the seeds of `none`, to measure how F1 grows. Each seed draws
+its own parts, and the smaller part is inside the larger one. No tagger is trained on further labels, so an estimate is
+not a row of the leaderboard.
 """
 
 from collections import defaultdict
@@ -25,8 +26,8 @@ from core.stats.pooled import Estimate
 from core.stats.power_law import Forecast
 from core.tagging.result import collapsed_seeds
 
-SECONDS = 30.0  # to label a sentence, assumed until ENOUGH were labelled on Label
-ENOUGH = 10  # sentences
+SECONDS = 30.0  # assumed seconds to label a sentence, until ENOUGH sentences were labelled on the page Label
+ENOUGH = 10  # labelled sentences from which their median time replaces SECONDS
 LEVEL = 0.95
 
 
@@ -53,9 +54,9 @@ def not_estimated(config: ExperimentConfig, sentences: int) -> list[str]:
 
 
 def seconds_per_sentence(store: RunStore) -> float | None:
-    """Return the median time of labelling a sentence on Label, with corrections; None for fewer than ENOUGH.
+    """Return the median seconds to label a sentence on the page Label, including later corrections.
 
-    Imported labels have no time and do not count.
+    Return None if fewer than ENOUGH sentences were labelled there. Imported labels have no time and are left out.
     """
     times = defaultdict[tuple[str, str, int], float](float)
     for run in store.list("queue", "draw"):
@@ -66,9 +67,10 @@ def seconds_per_sentence(store: RunStore) -> float | None:
 
 
 def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -> Forecast | str:
-    """Return the draws of an estimate, or why there is none. none: `finetune` runs of `none`. taggers: per replicate.
+    """Return the bootstrap draws of an estimate, or the reason why there is none, in words.
 
-    Errors: CorpusError, RunError if a run or its evaluation is gone.
+    none: `finetune` runs of `none`. taggers: number per replicate. Errors: CorpusError, RunError if a run or its
+    evaluation is gone.
     """
     runs = {size: [store.get(run) for run in ids] for size, ids in line.runs.items()}
     runs[line.sentences] = list(none)
@@ -82,7 +84,7 @@ def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -
 def _estimate(
     config: ExperimentConfig, line: FinishedLine, none: FinishedLine, sentences: int, store: RunStore
 ) -> MoreLabels:
-    """Return one estimate, at SECONDS per sentence. sentences: size of L_C."""
+    """Return one estimate, with SECONDS of labelling per sentence. sentences: size of L_C."""
     runs: dict[int, list[Run]] = defaultdict(list)
     for chain in line.chains:
         for (size, _), run in chain.tuned.items():
@@ -120,7 +122,7 @@ def _estimate(
 
 
 def _unlearnt(runs: Mapping[int, Sequence[Run]], none: FinishedLine, found: MoreLabels) -> str:
-    """Return a sentence on taggers that learnt nothing, of the smallest such size; "" if all learnt."""
+    """Describe the taggers that learnt nothing, on the smallest training set that has any; "" if all learnt."""
     for size, each in {**runs, found.sentences: none.finetunes}.items():
         if n := sum(len(collapsed_seeds(run)) for run in each):
             taggers = sum(len(run.manifest.config["seeds"]) for run in each)

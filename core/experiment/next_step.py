@@ -1,4 +1,4 @@
-"""Next steps after the sentence on the cheapest way: use the named line, or start the experiment that decides."""
+"""Next steps after an experiment: use its cheapest line, or start a larger experiment that finds the cheapest line."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from core.projects.home import kept_per_home
 from core.shown import duration
 from core.shown_command import command
 
-# tagger: use the line's tagger. label: label more sentences. suggest: label with what a reference line finds.
-# experiment: repeat the experiment with more replicates.
+# tagger: use the line's tagger. label: label more sentences. suggest: label, with the entities that a reference line
+# finds as suggestions. experiment: repeat the experiment with more replicates.
 Goal = Literal["tagger", "label", "suggest", "experiment"]
 
 
@@ -27,8 +27,8 @@ Goal = Literal["tagger", "label", "suggest", "experiment"]
 class NextStep:
     """A next step. words: label of its button.
 
-    run: the run that it uses: a tagger, that of a reference line, or the experiment. command: the command line that
-    does it; "" if there is none.
+    run: id of the run that the step uses: the tagger's, the reference line's, or the experiment's. command: command
+    line for the step; "" if there is none.
     """
 
     goal: Goal
@@ -38,10 +38,10 @@ class NextStep:
 
 
 def next_steps(run_id: str) -> Sequence[NextStep]:
-    """Return what the sentence of an experiment leads to: one step per named line, or the experiment that decides.
+    """Return one step per line that an experiment names as the cheapest, or the larger experiment that would find it.
 
-    Return () if there is no sentence, if nothing within reach would decide, or if the runs or corpora are gone. Errors:
-    RunError.
+    Return () if the experiment compared no costs, if no feasible number of replicates would decide, or if the runs or
+    corpora are gone. Errors: RunError.
     """
     board = results.board(run_id)
     if board.cheapest and (named := board.cheapest.lines):
@@ -55,7 +55,7 @@ def next_steps(run_id: str) -> Sequence[NextStep]:
 
 
 def deciding_options(run_id: str) -> Options:
-    """Return the options of the experiment that decides which way is the cheapest; {} if there is none.
+    """Return the options of the larger experiment that would find the cheapest line; {} if there is none.
 
     Errors: RunError, ConfigError.
     """
@@ -97,9 +97,9 @@ def _decide(run_id: str, options: Options) -> NextStep:
 
 @kept_per_home(8)
 def _seconds(run_id: str, finished: tuple[str, ...]) -> float | None:
-    """Return the seconds that the deciding experiment takes, without finished runs; None if the machine was not timed.
+    """Return the seconds that the larger experiment still takes; None if the machine was not timed.
 
-    finished: all finished runs, so that the cached value is dropped when there is a new one.
+    finished: ids of all finished runs, so that the cached value is dropped when another run finishes.
     """
     cost = experiments.cost_if_known(deciding_options(run_id))
     return cost.wall if cost else None

@@ -108,7 +108,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def _leave_room(fig: go.Figure) -> None:
-    """Show zero and all marks; Plotly's own range would cut large marks at the border."""
+    """Widen the x axis so that it shows zero and all marks; Plotly's own range would cut off large marks."""
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
@@ -139,9 +139,9 @@ def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
 
 
 def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
-    """Plot F1 by sentences that MLM read, one line per strategy (Mahapatra et al. 2022, Fig. 2).
+    """Plot F1 against the number of pre-training sentences, one line per strategy (Mahapatra et al. 2022, Fig. 2).
 
-    Arms that read a fixed amount are points.
+    Arms with a single amount of text are points.
     """
     fig = figure(380, x="sentences pre-trained on", y="test score, mean of the seeds")
     if base := [row for row in rows if row.verdict == "baseline"]:
@@ -160,7 +160,10 @@ def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
-    """Plot F1 by labelled sentences, one line per arm, one dot per draw and seed (Mahapatra et al. 2022, Fig. 4)."""
+    """Plot F1 against the number of labelled sentences (Mahapatra et al. 2022, Fig. 4).
+
+    There is one line per arm, and one dot per draw and seed.
+    """
     fig = figure(380, x="labelled training sentences", y="test score, mean of draws and seeds")
     points = [(line_name(row), row.train_sentences, row.micro_f1) for row in curve]
     return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")
@@ -225,11 +228,10 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
 
 
 def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
-    """Plot F1 and its interval over the share of low-CEIM mentions, one line per encoder, one panel per test set.
+    """Plot F1 against the share of low-CEIM mentions (Ma et al. 2023, Fig. 4 and 5).
 
-    Ma et al. 2023, Fig. 4 and 5.
-
-    The random set of the same size is dashed. None if fewer than two shares were compared.
+    There is one line per encoder and one panel per test set. Error bars are the interval of the difference to the
+    random set of the same size, which is a dashed line. Return None if fewer than two shares were compared.
     """
     lines = _share_lines(rows)
     if len({share for points in lines.values() for share in points}) < 2:
@@ -274,7 +276,7 @@ def _draw_share(
     column: int,
     base: ArmRow | None,
 ) -> None:
-    """Draw one encoder's line in one panel. at: {share asked for: its place on the x axis, percent}."""
+    """Draw one encoder's line in one panel. at: {requested share: measured share, percent, on the x axis}."""
     encoder, points = line
     places = [at[share] for share in points]
     colour, symbol = ENTITY_COLOURS[number % len(ENTITY_COLOURS)], _SYMBOLS[number % len(_SYMBOLS)]
@@ -325,14 +327,14 @@ def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
 
 
 def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
-    """Plot F1 by tokens read of the source, one line per arm, `none` dashed (Dai et al. 2019, Fig. 2).
+    """Plot F1 against the number of source tokens, one line per arm, `none` dashed (Dai et al. 2019, Fig. 2).
 
-    Error bars are the interval of the difference to `none`. None if every source was read in one size.
+    Error bars are the interval of the difference to `none`. Return None if every source was used in one size only.
     """
     arms = _source_sizes(rows)
     if not arms:
         return None
-    fig = figure(380, x="tokens read of the source", y="test score (F1, percent), mean of the seeds")
+    fig = figure(380, x="tokens used from the source", y="test score (F1, percent), mean of the seeds")
     if base := baseline(next(iter(arms.values()))[0][1], rows):
         fig.add_hline(y=base.mean, line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
         place = {"x": 0, "xref": "paper", "xanchor": "left", "y": base.mean, "yanchor": "bottom"}
@@ -361,7 +363,7 @@ def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
 
 
 def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]:
-    """Return {arm: [(tokens read of its source, line), ...]}, ascending, for arms that read several sizes."""
+    """Return {arm: [(tokens used from its source, line), ...]}, ascending, for arms that use several sizes."""
     arms: dict[str, list[tuple[int, ArmRow]]] = {}
     for row in rows:
         if tokens := source_tokens(row):
@@ -370,7 +372,7 @@ def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]
 
 
 def forest(result: StudyResult, of: Asked) -> go.Figure:
-    """Plot the differences of a study with their intervals. A very wide interval is cut and ends in an arrow."""
+    """Plot the differences of a study with their intervals. A very wide interval is cut off and ends in an arrow."""
     rows = forest_rows(result, of)
     names = list(labels([row.name for row in rows], 24).values())
     fig = figure(120 + 36 * len(rows), x=f"points of the score<br>over {plain(over(result, of))}", y="")
@@ -384,7 +386,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
 
 
 def _forest_range(rows: Sequence[ForestRow]) -> Interval:
-    """Return the range of the x axis, with zero, all differences, and the intervals of the tasks and of their mean.
+    """Return the range of the x axis: it shows zero, all differences, and the intervals of the tasks and of their mean.
 
     The interval on similar tasks, which may be very wide, extends the range by at most half its width on either side.
     """

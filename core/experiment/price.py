@@ -1,6 +1,6 @@
-"""Cost of one use of a leaderboard line: seconds of the machine, labelled sentences, and downloads.
+"""Cost of using a leaderboard line once: machine seconds, labelled sentences, and downloads.
 
-Minutes of a person are a property of the arm, because a line that only uses the given labels needs no further work.
+A person's time is not part of it, because a line that only uses the given labels needs no further work.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ NAMES = "names"  # format of an imported list of names, which has no labelled se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Cost of one use of a line.
+    """Cost of using a line once.
 
-    seconds: of computing, for one tagger and everything that it needs. labels: number of labelled sentences, without
-    dev and test. downloads: what had to be fetched, in words; "" for nothing.
+    seconds: computing time of one tagger and of the runs that it needs. labels: number of labelled sentences, without
+    dev and test. downloads: models and vectors that had to be fetched, in words; "" for none.
     """
 
     seconds: float
@@ -33,10 +33,10 @@ class Price:
 
 
 def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> Price:
-    """Return what a line takes. Its first replicate is priced, and of its taggers one.
+    """Return the cost of a line: of one tagger of a replicate, and of the runs that this tagger needs.
 
-    found: its `finetune` run, or the run of a reference line. added: the runs that it needs before. reference: kind of
-    a reference line's run; "" for other lines.
+    found: the replicate's `finetune` run, or the run of a reference line. added: the runs that `found` needs.
+    reference: kind of a reference line's run; "" for other lines.
     """
     own = sum(durations.by_kind([found], store).values())
     taggers = 1 if reference else len(found.manifest.config["seeds"])
@@ -50,7 +50,8 @@ def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> 
 def labels_used(found: Run, added: Sequence[Run], library: Library) -> int:
     """Return the number of labelled sentences that a run learnt from, each corpus counted once.
 
-    Lists of names have none. A rebuilt training set counts at most as many as it was made from: copies cost no labels.
+    Lists of names have none. A rebuilt training set counts for at most as many sentences as its source, because nobody
+    had to label the copies.
     """
     inputs = found.manifest.inputs
     marks = {mark for name, mark in inputs.items() if name.partition(".")[0] in LEARNT_FROM}
@@ -72,7 +73,7 @@ def _downloads(finetune: Run, store: RunStore) -> str:
 
 
 def _encoder(name: str, store: RunStore) -> str:
-    """Return an encoder in words; "" if it is bundled, or was pre-trained here from a bundled one."""
+    """Return an encoder's name or folder in words; "" if it is bundled, or was trained here from a bundled one."""
     while is_run_id(name):
         name = store.get(name).manifest.config["init"]
     if name in (BUNDLED, TINY):

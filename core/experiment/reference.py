@@ -1,9 +1,9 @@
 """Reference lines of an experiment: other ways to find the entities of its test sets, without training a tagger.
 
 A reference line is a line of the leaderboard whose evaluation comes from a run of one of `KINDS`. An entry of `KINDS`
-says all that is special about such a line: `arms.py` makes its arm, `config.py`, `steps.py` and `cost.py` its run. The
-name of the arm is the kind's name or, with a value, NAME:VALUE. Finished runs of these kinds that were started alone
-are listed beside the leaderboard of an experiment with the same test set (`results.py`).
+holds everything that is special about such a line. `arms.py` makes its arm from the entry; `config.py`, `steps.py` and
+`cost.py` use it for the run. The name of the arm is the kind's name or, with a value, NAME:VALUE. If a user starts a
+run of these kinds outside an experiment, it is listed beside the leaderboards on the same test set (`results.py`).
 """
 
 import os
@@ -31,8 +31,9 @@ from core.zero_shot import zero_shot
 from core.zero_shot.folders import folder_of
 from core.zero_shot.zero_shot import ZeroShotResult
 
-READ_NAMES, LOOK_UP = 3e-6, 1e-5  # seconds per token of the lists; of the test sets, with the scoring
-ANSWER = 2.0  # seconds per sentence of a language model that has not answered here yet
+READ_NAMES = 3e-6  # seconds per token to read the lists of names
+LOOK_UP = 1e-5  # seconds per token to look names up in the test sets and score them
+ANSWER = 2.0  # assumed seconds per sentence for a language model that no earlier run has asked
 
 
 class Asked(Protocol):
@@ -48,7 +49,7 @@ class Asked(Protocol):
 
 
 class Timed(Protocol):
-    """Inputs of the seconds of a reference line; `cost.Seconds` has them."""
+    """Data for estimating the seconds of a reference line; `cost.Seconds` provides it."""
 
     measured: CalibrateResult
     corpora: Mapping[str, Corpus]
@@ -65,15 +66,15 @@ class Timed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceKind:
-    """A kind of run that can be a reference line. Functions get the value of its arm, "" if there is none.
+    """A kind of run that can be a reference line. Its functions get the value in the arm's name, "" if there is none.
 
     kind: the kind of run, with the option `test` and the artifacts of `dictionary`. value: word for the value, such as
-    FOLDER; "" for an arm without one. normal: returns a value in its only spelling. summary: describes the arm. named:
-    names the method in a sentence. noun: what an experiment without such a line lacks.
-    options: returns the options of its run for an experiment, or one of its halves, without the test sets. seconds:
-    estimates its time, without that of reading and saving. doing: what it does, in words for the progress of an
-    experiment. check: raises an error if the run, given by its options, could not do its work now. about: describes a
-    finished run. downloads: what a finished run needed that had to be fetched, in words; "" for nothing.
+    FOLDER; "" for an arm without one. normal: returns the normal spelling of a value. summary: describes the arm.
+    named: names the method in a sentence. noun: what the run finds entities with, such as "a list of names".
+    options: returns the options of the run for an experiment, or one of its halves, without the test sets. seconds:
+    estimates the run's time, without reading and saving. doing: what the run does, for the progress of an experiment.
+    check: raises an error if a run with these options would fail now. about: describes a finished run. downloads: names
+    the model that a finished run needed and that is not part of Winnow; "" for none.
     """
 
     kind: Kind
@@ -110,7 +111,7 @@ def _zero_shot_options(value: str, config: Asked) -> Options:
 
 
 def _zero_shot_seconds(value: str, seconds: Timed) -> float:
-    """Return the seconds to tag dev and test sets: those of the experiment's encoder, times the relative size."""
+    """Return the seconds to tag dev and test sets: the time of the experiment's encoder, scaled by parameters."""
     measured = seconds.measured
     parameters = sum(file.stat().st_size for file in weights(folder_of(value))) / 4
     pieces = measured.pieces["train"] * (seconds.corpora["dev"].n_tokens + seconds.tested_tokens)
@@ -183,7 +184,7 @@ KINDS: Mapping[str, ReferenceKind] = {
         ReferenceKind(
             kind=dictionary.KIND,
             summary=lambda _: (
-                "Names looked up, without training: those of the dictionary, or without one of the training set."
+                "Looks up names without training: those of the dictionary or, without one, those of the training set."
             ),
             named=lambda _: "looking names up",
             noun="a list of names",

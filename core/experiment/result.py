@@ -2,7 +2,7 @@
 
 artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for a spreadsheet and for people
 artifacts/study.csv, study.md                table of a study
-artifacts/halves.npz                         for each half, the rows of the pool that it is tested on
+artifacts/halves.npz                         for each half, its test sentences as rows of the pool
 """
 
 import re
@@ -62,15 +62,16 @@ class ArmRow:
 
     budget: "" if the arm selects nothing. about: a sentence on the arm.
     sentences, tokens: size of the text for its MLM, mean over replicates; tokens is 0 if unknown.
-    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed; if every replicate has several `taggers`,
-    one per replicate, of pooled counts on the test set and as the mean on dev. mean, sd: of `micro_f1`; sd is None for
-    one seed. dev_mean: mean of `dev_f1`. source: fingerprint of the text behind its word vectors or frozen states.
-    reference: of a reference line, the kind of the run that found its entities; "" for all others. Such a line has one
-    F1 (one per replicate if halves are swapped), no sd and no dev F1; those runs are its `finetune_runs`.
+    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed. If every replicate has several `taggers`,
+    there is one value per replicate: test F1 of their pooled counts, and their mean dev F1. mean, sd: mean and standard
+    deviation of `micro_f1`; sd is None for one seed. dev_mean: mean of `dev_f1`. source: fingerprint of the text behind
+    its word vectors or frozen states. reference: for a reference line, the kind of run that found its entities; "" for
+    all others. Such a line has one F1 (one per replicate if halves are swapped), no sd and no dev F1; the runs that
+    found its entities are its `finetune_runs`.
     finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
     halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences.
     verdict, why: the verdict in a word, and its reason. helped, chose: answers of the comparisons with its baseline and
-    with its control. They are None without such a comparison, or if one selection and one pre-training cannot answer.
+    with its control. They are None without such a comparison, or if one selection and pre-training cannot give one.
     exploratory: True if the arm is judged, but the claim is about another arm.
     delta, interval: difference to its `baseline`, at `level` (None for the baseline). delta_random, interval_random:
     difference to its control, if it has one. estimate, estimate_random: these differences with parts of the variance.
@@ -78,8 +79,8 @@ class ArmRow:
     on the number of seeds that would settle the difference. welch: Welch's test, for an arm that borrows labels.
     hours: hours of computing by kind of run, with shared work counted for each arm; gpu_hours: their sum.
     f1_per_hour: `delta` per hour of the runs that `none` does not need. also: scores on further test sets.
-    seconds, labels, downloads: what the line takes, once (`price.py`); None in results of earlier versions.
-    person_seconds: work of a person that the line asks for beyond the labels that all lines share.
+    seconds, labels, downloads: cost of using the line once (`price.py`); None in results of earlier versions.
+    person_seconds: time that a person must work for this line, in addition to the labels that all lines share.
     collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed without test sentences that are also in the
     training set; empty if there are no such sentences.
     changed, wanted: numbers of mentions that rebuilding L_C changed and should have changed, means over replicates.
@@ -176,12 +177,12 @@ class PlannedTest:
     """The planned test of the claim: the arm named beforehand, against its control, or `none` if it has no control.
 
     looks: numbers of replicates at which the experiment may end. replicates: number at which it ended.
-    ended: the reason (shown, worse: p crossed the bound; futile: the effect can hardly be shown any more; complete: the
-    last look found no difference).
-    p: two-sided p-value. bound: largest p that decides the test at this look. effect: gain to detect, points.
-    chance: probability of showing that effect at the last look, if it is real. why: the outcome in words.
-    adjusted: interval of the difference that allows for the looks (a repeated confidence interval, Jennison and
-    Turnbull 1989), points; None at the last look, and if the variance is unknown.
+    ended: the reason (shown, worse: p is at most the bound; futile: the effect can hardly be shown any more; complete:
+    the last look found no difference).
+    p: two-sided p-value. bound: significance level at this look. effect: gain to detect, points. chance: probability
+    of showing that effect at the last look, if it is real. why: the outcome in words. adjusted: interval of the
+    difference in points, corrected for several looks (a repeated confidence interval, Jennison and Turnbull 1989); None
+    at the last look, and if the variance is unknown.
     """
 
     arm: str
@@ -204,7 +205,8 @@ class Multipliers:
 
     text: tokens that `random` needs for the same score. labels: labelled sentences that `random` needs for the score
     that the claim has with `labels.size`. labels_none: labelled sentences that `none` needs for that score, which is
-    the worth of pre-training and selection together. None: not measured, for lack of two replicates or of text in D_C.
+    the worth of pre-training and selection together. None: not measured, because there are fewer than two replicates or
+    too little text in D_C.
     """
 
     arm: str
@@ -215,7 +217,7 @@ class Multipliers:
 
     @property
     def words(self) -> str:
-        """One or two sentences on these worths, or on the reason that none was measured."""
+        """One or two sentences that state what the selection was worth, or why that was not measured."""
         name = f"{self.arm} {self.budget}".strip()
         worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
         if not worths:
@@ -252,10 +254,11 @@ class Foretold:
 class MoreLabels:
     """An estimate of the test F1 of `none`, percent, with `more` labelled sentences; no tagger was trained on these.
 
-    sentences: size of L_C. f1, gain: the estimates, None if the parts of L_C cannot carry one; `why` is then the
-    reason. interval, gain_interval: at 95%. estimate: the gain with the parts of its variance. runs: `finetune` runs
-    on the parts of L_C, {size: one per seed}. seeds: their number. hours: of computing. person_seconds: work of a
-    person. measured: True if the project's own answers on Label give the time per sentence; False: it is assumed.
+    sentences: size of L_C. f1, gain: the estimates; None if there are none, and `why` is the reason. interval,
+    gain_interval: their 95% intervals. estimate: the gain with the parts of its variance. runs: {size of a part of L_C:
+    its `finetune` runs, one per seed}. seeds: number of seeds. hours: computing time. person_seconds: time that a
+    person needs to label the sentences. measured: True if the time per sentence was measured on the page Label; False
+    if it is assumed.
     """
 
     arm: str
@@ -275,7 +278,7 @@ class MoreLabels:
 
     @property
     def words(self) -> str:
-        """The estimate and its basis in words, or the reason that there is none."""
+        """The estimate and its basis in words, or the reason why there is none."""
         if self.f1 is None or self.interval is None or self.gain is None or self.gain_interval is None:
             return f"Not estimated: {self.why}."
         each = f"{self.person_seconds / self.more:.0f} seconds per sentence"
@@ -310,11 +313,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cheapest:
-    """The cheapest way to the next point, in words.
+    """The line of an experiment that gains most points per minute (`cheapest.py`). words: the result in sentences.
 
-    line: the line that is the cheapest in minutes of the machine, and not shown to be dearer than another in minutes of
-    a person; "" for none. by_machine, by_person: without such a line, the cheapest in one kind of minutes; "" for none.
-    times: times as many replicates that would decide; 0 if a line is named, or if that is out of reach.
+    line: the line that is the cheapest in machine time, and for which a person's time may not be higher than for other
+    lines; "" for none. by_machine, by_person: if `line` is "", the cheapest lines in machine time and in a person's
+    time; "" for none. times: factor for the number of replicates that would find the cheapest line; 0 if a line is
+    named, or if no feasible number would.
     """
 
     line: str
@@ -325,7 +329,7 @@ class Cheapest:
 
     @property
     def lines(self) -> list[str]:
-        """The lines that are named."""
+        """Names of the cheapest lines."""
         return [name for name in (self.line, self.by_machine, self.by_person) if name]
 
 
@@ -333,13 +337,13 @@ class Cheapest:
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: sorted by dev F1, the only score that may decide between arms; then the reference lines, which have
-    none. curve: F1 by size of L_C; empty if no sizes were given. hours: hours of computing by kind of run, each run
-    once. planned: None without a claim, or if one selection and one pre-training cannot test it. train_in_test:
-    training sentences that also occur in dev or test. multipliers: None unless asked for. too_long: entities that span
-    taggers among the arms cannot find; None if there are none. foretold: None without a claim, and with a single seed.
-    earlier: finished analyses of the same test set. cheapest: the cheapest way to the next point; None if
-    nothing was compared. more_labels: estimates of the score with more labels.
+    leaderboard: sorted by dev F1, the only score that may decide between arms; then the reference lines, which have no
+    dev F1. curve: F1 by size of L_C; empty if no sizes were given. hours: computing hours by kind of run, each run
+    counted once. planned: None without a claim, or if a single selection and pre-training cannot test it.
+    train_in_test: training sentences that also occur in dev or test. multipliers: None unless asked for. too_long:
+    entities that are too long for the span taggers among the arms; None if there are none. foretold: None without a
+    claim, and with a single seed. earlier: finished analyses of the same test set. cheapest: the line that gains most
+    per minute; None if nothing was compared. more_labels: estimates of the score with more labels.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -356,18 +360,18 @@ class ExperimentResult:
 
     @property
     def claim_words(self) -> list[str]:
-        """Sentences on the planned test and on the worth of the selection, each if it was asked for."""
+        """Sentences on the planned test and on the worth of the selection; [] if the experiment has neither."""
         planned, worth = self.planned, self.multipliers
         return [*([planned.why] if planned else []), *([worth.words] if worth else [])]
 
     @property
     def ceiling_words(self) -> str:
-        """Sentence on entities that span taggers among the arms cannot find; "" if there are none."""
+        """Sentence on entities that are too long for the span taggers among the arms; "" if there are none."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """Sentence on training sentences in dev or test, and every arm's F1 without them; "" if there are none."""
+        """Sentences on training sentences in dev or test, and on every arm's F1 without them; "" if there are none."""
         if not self.train_in_test:
             return ""
         scores = [
@@ -451,10 +455,10 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Answers to one question, such as whether selection helped: on these tasks on average, and on similar tasks.
+    """Answers to one question, such as "Did the selection help?". these: for the mean over these tasks.
 
-    others, between: None for a single task. between: standard deviation of the true differences between tasks, points.
-    lacking: a sentence on what would settle the question; "" if it is settled.
+    others: for similar tasks. between: standard deviation of the true differences between tasks, points. Both are None
+    for a single task. lacking: a sentence on what would settle the question; "" if it is settled.
     """
 
     these: Conclusion
@@ -487,9 +491,9 @@ class StudyResult:
 
 
 SWAPPED = (
-    "Halves were swapped: the labelled sentences were pooled and split again for every second replicate; each half was "
-    "trained on, and tested on the other. So replicates differ in labels and test sentences. Variants are compared "
-    "replicate by replicate, on the same ones, and the intervals include the draw of labels."
+    "Halves were swapped: for every second replicate, the labelled sentences were pooled and split into new halves. "
+    "Each half was the test set of taggers trained on the other. So replicates differ in labels and test sentences. "
+    "Variants are compared within each replicate, and the intervals include the random draw of labels."
 )
 
 
@@ -547,7 +551,7 @@ def baseline_words(rows: Sequence[ArmRow]) -> str:
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
-    """Read the evaluations of a line's taggers on the first test set, one per seed or per replicate of several taggers.
+    """Read the evaluations of a line on the first test set, one per seed; with several taggers, one per replicate.
 
     If halves are swapped, every evaluation has a row per sentence of the pool.
     Errors: CorpusError, RunError if a run or its files are gone.
@@ -561,7 +565,7 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """For each arm that reads its source in several sizes, keep only the line with the most tokens."""
+    """Return the rows, but only the line with the most tokens for each arm that uses its source in several sizes."""
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -569,7 +573,7 @@ def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def source_tokens(row: ArmRow) -> int:
-    """Return the number of tokens that a line reads of its source if there are several sizes, else 0."""
+    """Return the number of tokens that a line uses from its source if there are several sizes, else 0."""
     return int(Budget.parse(row.budget).value) if row.source and row.budget else 0
 
 
@@ -616,7 +620,7 @@ def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
 def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]:
     """Pool the counts of every `taggers` successive taggers, which belong to one replicate.
 
-    A single table, of a run without taggers, counts `taggers` times, because gold spans are counted for each tagger.
+    A run without taggers has a single table. It is counted `taggers` times, as the gold spans of other lines are.
     """
     tables = list(tables) * taggers if len(tables) == 1 else tables
     return [Evaluation.pooled(tables[first : first + taggers]) for first in range(0, len(tables), taggers)]

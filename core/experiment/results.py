@@ -52,18 +52,18 @@ def answered(run_id: str) -> ExperimentResult | StudyResult:
 
 
 def finding(run_id: str) -> Finding:
-    """Return the verdict of a finished experiment or study: what, how sure, what next. Errors: RunError."""
+    """Return the finding of a finished experiment or study: verdict, certainty, next step. Errors: RunError."""
     result = answered(run_id)
     return words.of_study(result) if isinstance(result, StudyResult) else words.of_experiment(result, _outlook(run_id))
 
 
 def repetitions_to_settle(run_id: str) -> int:
-    """Return the number of repetitions that would settle what an experiment left open; 0 if that is not known."""
+    """Return the number of repetitions that would settle an experiment's open verdict; 0 if that is not known."""
     return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 
 def seconds_to_settle(run_id: str) -> float | None:
-    """Return the further time of the repetitions of `repetitions_to_settle`; None if there are none."""
+    """Return the further seconds that `repetitions_to_settle` would take; None if it is 0."""
     return words.seconds_to_settle(board(run_id), _outlook(run_id))
 
 
@@ -94,7 +94,7 @@ def _outlook(run_id: str) -> Outlook:
 def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
     """Return the spread of taggers trained on an experiment's labels; None if their files are gone.
 
-    finished: all finished runs, so that the cached value is dropped when there is a new one.
+    finished: ids of all finished runs, so that the cached value is dropped when another run finishes.
     """
     with suppress(WinnowError):
         config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
@@ -105,9 +105,9 @@ def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
 
 @kept_per_home(8)
 def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
-    """Return the seconds that n replicates still take; None if this machine was not timed while it was idle.
+    """Return the seconds that n replicates still take.
 
-    None also if corpora are gone.
+    Return None if this machine was not timed while it was idle, or if corpora are gone.
     """
     with suppress(WinnowError):
         options = repeated(run_id, n)
@@ -186,9 +186,9 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
 
 
 def beside(run_id: str) -> list[Reference]:
-    """Return the finished runs that could be reference lines but are no rows of an experiment, the highest F1 first.
+    """Return the finished runs that could be reference lines but are not rows of an experiment, the highest F1 first.
 
-    Runs on another test set than the experiment's first are left out. Return [] if taggers of `none` are gone, and if
+    Only runs that were tested on the experiment's first test set count. Return [] if taggers of `none` are gone, or if
     halves of the labels are swapped, because the variants then have other test sets. Errors: CorpusError if an
     evaluation is damaged.
     """
@@ -388,7 +388,7 @@ def removed_inputs(run_id: str) -> list[str]:
 
 
 def missing(run_id: str) -> list[str]:
-    """Return the inputs of a run that are gone, in words; without them it cannot be repeated exactly."""
+    """Return the inputs of a run that are gone, in words; without them, the run cannot be repeated exactly."""
     run = store().get(run_id)
     gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":
@@ -410,8 +410,9 @@ def missing(run_id: str) -> list[str]:
 class NextBudget:
     """Advice on doubling an arm's largest selection to `sentences`.
 
-    gain, upper: points of dev F1; `upper` is exceeded in at most one case of ten, and infinite if each size has only
-    one pre-training. hours: hours of pre-training, at the speed so far. stop: True if the gain is not worth the hours.
+    gain: expected points of dev F1. upper: gain that is exceeded in at most one case of ten; infinite if each size has
+    only one pre-training. hours: hours of pre-training, at the speed so far. stop: True if the gain is not worth the
+    hours.
     """
 
     arm: str
@@ -487,5 +488,5 @@ def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
 def label_advice(run_id: str) -> list[LabelsSpared]:
     """Estimate how many labelled sentences pre-training saves, per arm that was run on at least three sizes of L_C."""
     curve = board(run_id).curve
-    # At the full size of L_C: how many more labels would be needed without pre-training.
+    # Compare at the largest size: how many more labels would `none` need for the same score?
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

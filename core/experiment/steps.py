@@ -36,13 +36,13 @@ Part = tuple[int, int]  # (number of sentences, number of the draw) of a part of
 
 
 class Labels:
-    """Options of the runs behind an arm's labels: parts of L_C, borrowed sentences, rebuilt L_C.
+    """Options of the runs that prepare an arm's labels: parts of L_C, assisting sentences, a rebuilt L_C.
 
     job: makes or finds the runs that these options depend on.
     """
 
     def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
-        """barred: corpora whose sentences may not be borrowed."""
+        """barred: corpora whose sentences must not be used as assisting sentences."""
         self.config, self.job, self.barred = config, job, barred
 
     def skl(self, part: Part) -> SklConfig:
@@ -88,9 +88,9 @@ class Labels:
         return learnable(config.assisting, self.barred, self.job)
 
     def assisting_options(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
-        """Return the options of fine-tuning on assisting sentences too. runs: the line's `skl` run, if any.
+        """Return the options that add assisting sentences to a fine-tuning. runs: the line's `skl` run, if any.
 
-        Errors: ConfigError, CorpusError if no sentence is left to borrow or the network cannot learn from them.
+        Errors: ConfigError, CorpusError if no assisting sentence is left or the network cannot learn from them.
         """
         config, library, shared = self.config, self.job.library, None
         if runs:
@@ -129,9 +129,9 @@ class Stages:
     """Options of an experiment's runs. job: makes the runs that these depend on; for a plan, it only looks for them."""
 
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
-        """pool: fingerprint of all pooled labels if `config` uses one half. Only T_C may contain pooled sentences.
+        """pool: if `config` uses one half, fingerprint of all pooled labels; only T_C may contain pooled sentences.
 
-        firsts (attribute): {name in transfer:CORPUS: the corpus}. Errors: ConfigError for a name of no such corpus.
+        The attribute `firsts` is {name in transfer:CORPUS: the corpus}. Errors: ConfigError if no corpus has that name.
         """
         self.config, self.job, self.pool = config, job, pool
         held_out = (*config.held_out, config.dev)
@@ -219,7 +219,7 @@ class Stages:
 
     @cached_property
     def task(self) -> Corpus:
-        """T_C without the held-out sentences that may not be learnt from."""
+        """T_C without the held-out sentences that `transductive` excludes from training."""
         config = self.config
         held_out = {"none": (*config.held_out, config.dev), "dev": config.held_out, "all": ()}[config.transductive]
         return learnable(config.task, held_out, self.job)
@@ -238,7 +238,7 @@ class Stages:
     def sources(self) -> dict[tuple[str, str], Corpus]:
         """{(source, budget): text to train on from that source}, without held-out sentences.
 
-        At one budget, all sources get the same number of tokens. A smaller size is part of a larger one.
+        At one budget, all sources have the same number of tokens. A smaller text is part of a larger one.
         Errors: ConfigError if a source is smaller than `cap_tokens`.
         """
         config = self.config
@@ -246,8 +246,8 @@ class Stages:
         small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
         if max(config.cap_tokens, default=0) > small.n_tokens:
             raise ConfigError(
-                f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, and all sources are read in one size; "
-                "give at most that, or leave that source out."
+                f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, but every source must give the same "
+                "number; give at most that, or leave that source out."
             )
         budgets = {cell.budget for cell in config.cells if cell.arm.source}
         caps = {budget: tokens_read(budget, config.cap_tokens, small.n_tokens) for budget in budgets}
@@ -269,7 +269,7 @@ class Stages:
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> SelectConfig:
         """Return the options of selecting a line's S_C. Sentences that also occur in dev or test are never selected.
 
-        alike: selection that sets this line's budget: its number of tokens, times `times`. None: the line's own budget.
+        alike: selection whose number of tokens, times `times`, is this line's budget. None: use the line's own budget.
         A sentence that would exceed the budget is left out.
         """
         config, arm = self.config, cell.arm
@@ -282,13 +282,13 @@ class Stages:
         if "preset" in STRATEGIES[arm.strategy].Options.model_fields:  # the strategy trains a model
             of_strategy = {"preset": config.preset, **of_strategy}
         options |= {"holdout": config.held_out, "strategy": arm.strategy, "options": of_strategy}
-        if self.pool:  # the same for all replicates, which then share the audit of D_C
+        if self.pool:  # the same held-out text for all replicates, so that they share the audit of D_C
             options |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
             options["train"] = config.gazetteer
         options["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
-        if arm.pseudo:  # a small D_C can have fewer
+        if arm.pseudo:  # a small D_C can have fewer sentences than the budget
             budget = str(min(int(budget), len(self.job.corpus(config.domain))))
         if alike:
             tokens = round(times * read(alike, SelectResult).tokens)
@@ -317,7 +317,7 @@ class Stages:
         if kind == "none":
             return {}
         cells = [cell for cell in config.cells if cell.arm.pretrains]
-        # Ignore lines that read all of D_C, else the others would repeat their own text many times.
+        # Ignore lines that train on all of D_C, else the others would repeat their own text many times.
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         settings = config.mlm_settings
@@ -363,7 +363,7 @@ class Stages:
         return reference_options(cell.arm.reference, cell.arm.value, self.config)
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
-        """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""
+        """Return the fine-tuning options that differ from those of `none`, apart from the labels."""
         arm = cell.arm
         options: Options = {}
         if size := self.config.vectors.get("dimension"):  # random word vectors need the same dimension as learnt ones
@@ -388,7 +388,7 @@ class Stages:
 def find_named(arm: Arm, name: str, corpora: Sequence[Corpus], what: str, others: Sequence[str] = ()) -> Corpus:
     """Return the corpus that an arm's name refers to, by name or fingerprint.
 
-    what: the corpora in words. others: further names that the arm may refer to. Errors: ConfigError.
+    what: the corpora in words, for the error. others: further names that the arm could refer to. Errors: ConfigError.
     """
     matches = [corpus for corpus in corpora if name in (corpus.name, *corpus.names)]
     matches = matches or [corpus for corpus in corpora if corpus.fingerprint.startswith(name)]
@@ -406,7 +406,7 @@ def options_of(config: Config) -> Options:
     return config.model_dump(exclude_unset=True)
 
 
-CHECK = ""  # kind of a step without a run: it only raises an error for data that cannot be trained on
+CHECK = ""  # kind of a step without a run, which only raises an error if taggers cannot be trained on the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -454,8 +454,8 @@ class Place:
 class Chain:
     """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other lines.
 
-    A reference line has one step in `tuned`, which finds the entities of the test sets. An estimate has none on all of
-    L_C.
+    A reference line has one step in `tuned`, which finds the entities of the test sets. An estimate has no step on all
+    of L_C.
     """
 
     replicate: Replicate
@@ -517,8 +517,8 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
     """Return the steps in blocks, one per stop; without stops in one block. stops: numbers of replicates.
 
-    In a block, all selections, labels and reference lines come first, so that unusable data fails early. Then come the
-    trainings, replicate by replicate and arm by arm.
+    In a block, all selections, labels and reference lines come first, so that unusable data fails early. Trainings
+    follow, replicate by replicate and arm by arm.
     """
     chains = [chain for line in lines for chain in line.chains]
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
@@ -581,7 +581,7 @@ def _select(place: Place, alike: Step | None) -> Step:
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """Return the steps that extend, check or rebuild the labels before training; () if the arm has only L_C."""
+    """Return the steps that extend, check or rebuild the labels before training; () if the arm only uses L_C."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 
@@ -638,7 +638,7 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
 def _finetune(
     place: Place, part: Part, *, select: Step | None, pretrain: Step | None, labels: tuple[Step, ...]
 ) -> Step:
-    """Return the step that trains the taggers of a replicate; for a reference line, the step that replaces it."""
+    """Return the step that trains a replicate's taggers; for a reference line, the step that finds the entities."""
     cell, replicate = place.cell, place.replicate
     if kind := cell.arm.reference:
 

@@ -1,4 +1,4 @@
-"""The run `study`: one claim on several tasks, with one test over all of them; its cost and what it can detect.
+"""The run `study`: one claim on several tasks, with one test over all of them; also its cost and power.
 
 Every task is an experiment with its own T_C and L_C. At each look all experiments have the same number of replicates,
 and the claim's differences are pooled. Experiments at later looks find the replicates of earlier looks by their run
@@ -140,7 +140,7 @@ class StudyConfig(Config):
     def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
         """Return the experiment on one of the tasks. Errors: ConfigError.
 
-        replicates: number of first replicates to keep, without looks; 0: all replicates, with looks.
+        replicates: keep only this number of first replicates, without looks; 0: keep all replicates and looks.
         """
         shared = {
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
@@ -174,7 +174,7 @@ class StudyConfig(Config):
 
     @property
     def unit(self) -> str:
-        """Unit that each seed repeats: "replicates" of the pipeline, or "seeds" of the tagger alone."""
+        """Word for the repetitions: "replicates" of the whole pipeline, or "seeds" of the tagger only."""
         return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
 
     @property
@@ -310,9 +310,10 @@ def _chance(spreads: tuple[Spread, ...], plan: ExperimentConfig, effect: float) 
 
 
 def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> PlannedTest | None:
-    """Test the claim at a look. Return None to go on, or if nothing can be tested. number: number of the look, from 0.
+    """Test the claim at a look. Return None if the study goes on, or if nothing can be tested.
 
-    The test depends on the experiments' results and the options only, so that a resumed study ends at the same look.
+    number: number of the look, from 0. The test only depends on the experiments' results and the options, so that a
+    resumed study ends at the same look.
     """
     estimates = claimed(config, tasks)
     if len(config.seeds) < 2 or len(estimates) < len(tasks) or no_task_learnt(tasks):
@@ -333,14 +334,14 @@ def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
 
 
 def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
-    """Answer whether the claim is above `none`. bound: largest p that the planned test accepts, if any."""
+    """Answer whether the claim is above `none`. bound: significance level of the planned test; None without a test."""
     own = ALPHA if config.control else bound
     question = _question([task.reading for task in tasks], tasks, config, replicates, own or ALPHA)
     return _unanswered(question) if no_task_learnt(tasks) else question
 
 
 def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question | None:
-    """Answer whether the claim is above its control; None if it has none."""
+    """Answer whether the claim is above its control; None if it has no control. bound: as in `reading`."""
     estimates = [task.choosing for task in tasks if task.choosing]
     if not config.control or len(estimates) < len(tasks):
         return None
@@ -520,7 +521,7 @@ def _title(run: About) -> str:
 
 
 def study_red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """Return the red items of all tasks of a study, each with the names of its tasks unless all have it."""
+    """Return the red items of all tasks of a study; an item that only some tasks have names those tasks."""
     config = StudyConfig.parse(dict(options))
     tasks = dict[Check, list[str]]()
     names = task_names(config, library)

@@ -329,10 +329,10 @@ def test_sources_share_a_token_cap_and_similarity_uses_their_effects(corpora: Li
     wrong = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
         experiments.cost(wrong)
-    with pytest.raises(ConfigError, match=r"need vectors of one dimension, and these differ \(far 7, wide 2\)"):
+    with pytest.raises(ConfigError, match=r"need vectors of one dimension, but these differ \(far 7, wide 2\)"):
         experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
     with pytest.raises(
-        ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read in one size"
+        ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, but every source must give the same number"
     ):
         done("experiment", wrong, arms=("vectors:law",), cap_tokens=10**6)
 

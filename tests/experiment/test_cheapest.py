@@ -43,7 +43,7 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert said.words == (
         "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] in less than a minute of the machine), "
         "because every other line here costs more per point, even at the best end of its interval. No line here asks "
-        "for a minute of yours. Not compared, and so not known: more labels and a list of names."
+        "for a minute of yours. Not compared here: more labels and a list of names."
     )
     tie = found([way("a", 4, 1, 100), way("b", 4, 1, 150), way("c", 0, 1, 100)])
     # Separate if 100 / (4 - h) < 150 / (4 + h), so if h < 0.8; half widths shrink with the root of the replicates.
@@ -75,8 +75,8 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     assert said.words == (
         "In minutes of the machine the cheapest way to the next point is labels (+12.0 points [+11.0, +13.0] in less "
         "than a minute of the machine and 50 min of yours). In minutes of yours the cheapest way to the next point is "
-        "names (+4.0 points [+3.0, +5.0] in less than a minute of the machine and no minute of yours). A minute of the "
-        "machine is not weighed against one of yours: which counts is your decision."
+        "names (+4.0 points [+3.0, +5.0] in less than a minute of the machine and no minute of yours). Only you can "
+        "decide how much machine time a minute of your work is worth."
     )
     # Names gain enough: the cheapest for the machine, and nothing is no more than nothing for a person.
     said = found([way("names", 12, 1, LEAST), way("labels", 4, 1, LEAST, person=3000), way("idle", 0, 1, LEAST)])
@@ -85,9 +85,7 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     # A line that may gain for nothing keeps labels from being the cheapest for a person.
     said = found([way("idle", 0, 1, LEAST), labels])
     assert (said.line, said.lines, said.times) == ("", ["labels"], 0)
-    assert said.words.endswith(
-        "In minutes of yours it is not known. Asking for none of yours, and perhaps gaining: idle."
-    )
+    assert said.words.endswith("In minutes of yours it is not known. These take none of your time and may gain: idle.")
     # If nothing else can gain, the work is the cheapest in both.
     assert found([way("loss", -4, 1, LEAST), labels]).line == "labels"
     # The machine is open; for a person it is not.
@@ -163,8 +161,7 @@ def test_an_experiment_says_which_way_is_cheapest(home: Path, untrained: None) -
     assert board.cheapest
     assert board.cheapest.words in tables.as_markdown(board)
     assert board.cheapest.words.endswith(
-        " Not compared, and so not known: more labels, labels of another corpus, a ready model, a language model and "
-        "another encoder."
+        " Not compared here: more labels, labels of another corpus, a ready model, a language model and another encoder."
     )
     alone = results.board(runs.execute("experiment", {**OPTIONS, "arms": ("none",)}).id)
     assert alone.cheapest is None
