@@ -70,7 +70,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     assisting_weight: float = option(
         0.1, "Weight of the mean loss of an assisting batch, relative to a primary batch.", gt=0, le=1
     )
-    epochs: int | None = option(None, "Most epochs; None here and below: as in the preset.", ge=1, le=1000)
+    epochs: int | None = option(None, "Largest number of epochs; None here and below: as in the preset.", ge=1, le=1000)
     batch_size: int | None = option(None, "Batch size of an optimizer step.", unit="sentences", ge=1, le=4096)
     learning_rate: float | None = option(None, "Initial learning rate.", gt=0, le=1)
 
@@ -134,9 +134,9 @@ class AssistVerdict:
 class AssistTable:
     """The threshold chosen on dev for one share, and mean test F1 of the variants, percent.
 
-    kept: assisting sentences that the threshold keeps. random: F1 with as many random ones; None if the threshold keeps
-    all. against_all, against_monolingual: Welch's test over seeds. runs: {`skl`, `all` or `monolingual`: id of its
-    first `finetune` run}. verdicts: {other variant: verdict}.
+    kept: number of assisting sentences that the threshold keeps. random: F1 with the same number of random assisting
+    sentences; None if the threshold keeps all. against_all, against_monolingual: Welch's test over seeds. runs: {`skl`,
+    `all` or `monolingual`: id of its first `finetune` run}. verdicts: {other variant: verdict}.
     """
 
     share: str
@@ -154,7 +154,10 @@ class AssistTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistResult:
-    """Result of an `assist` run. tables: one per share. skl_run: run of the scores. of: all assisting sentences."""
+    """Result of an `assist` run. tables: one per share. skl_run: run that scored the assisting sentences.
+
+    of: number of assisting sentences.
+    """
 
     rows: Sequence[AssistRow]
     tables: Sequence[AssistTable]
@@ -194,7 +197,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
         whole, n = job.corpus(shared["all"].assisting), next(numbers)
         if table.kept < len(whole):
             parts.next(n, "random")
-            # At least one draw per seed, because each draw trains with one seed, in turn.
+            # At least one draw per seed: each draw trains with one seed, and the seeds are used in turn.
             draws = range(1, max(DRAWS, len(config.seeds)) + 1)
             extras = [random_part(whole, table.kept, draw, config.network, job.library) for draw in draws]
             rows.append(_row(config, job, "random", math.inf, extras, share=share))

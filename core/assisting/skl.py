@@ -119,7 +119,7 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
         old, sign, new = (part.strip() for part in pair.partition("="))
         if not (old and sign):
             raise ConfigError(
-                f"type_map: {pair!r} is not OLD=NEW; write for example PER=person, or MISC= to leave out."
+                f"type_map: {pair!r} is not OLD=NEW; write for example PER=person, or MISC= to leave MISC out."
             )
         if types.setdefault(old, new) != new:
             raise ConfigError(f"type_map: {old!r} is renamed twice, {types[old]!r} and {new!r}; keep one of them.")
@@ -373,7 +373,10 @@ class SharedLabels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """An entity of an assisting sentence that the primary corpus shares. usual: its most frequent type there."""
+    """An entity of an assisting sentence that the primary corpus shares.
+
+    type: its type in this sentence. usual: its most frequent type in the primary corpus.
+    """
 
     start: int
     end: int

@@ -362,7 +362,7 @@ def _answers(config: DifficultyConfig, questions: Questions, job: Job) -> Answer
     from core.models.classifier import new_classifier
     from core.models.devices import release_memory
 
-    reader = new_classifier(config.encoder, 1, device="cpu", **_encoder_options(config))  # used to cut words only
+    reader = new_classifier(config.encoder, 1, device="cpu", **_encoder_options(config))  # only tokenises the inputs
     chosen = questions.instances
     inputs: dict[View, list[Ids]] = {
         "entity": [reader.name(one.name) for one in chosen],

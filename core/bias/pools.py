@@ -1,11 +1,13 @@
 """Mentions and sentences to draw from: pools of high and low PVI, and training sets by CEIM.
 
 The thresholds of the pools are our own, because Ma et al. 2023 print none (SOURCES.md, Rebuilding). `low_share` and
-`base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn once and
-keeps all its labels. In Fig. 4 all sets have one size, and the share is the share of sentences with a low-CEIM mention;
-the other sentences have none. The share of low-CEIM mentions is lower, because these sentences have other mentions too.
-Each set reports it (`Rebuilt.low`, `Rebuilt.measured`). With one seed, the set of a larger share contains the low-CEIM
-sentences of every smaller share.
+`base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn at most
+once and keeps all its labels.
+
+All sets of Fig. 4 have the same size. Their share counts sentences with a low-CEIM mention. The share of low-CEIM
+mentions is lower, because these sentences have other mentions too; each set reports both numbers of mentions
+(`Rebuilt.low`, `Rebuilt.measured`). With the same seed, the set of a larger share contains the low-CEIM sentences of
+every smaller share.
 """
 
 import re

@@ -134,7 +134,7 @@ def _renamed_set(
     wanted, low = training.wanted(rate), _LowNames(training, ladder[0])
     for pools in ladder:
         rng = Random(seed)
-        # A mention without another low name of its type is left out, because it would use up the rate.
+        # Leave out mentions without another low name of their type: they cannot be renamed, but would use up the rate.
         waiting = order(training, [m for m in _indices(source(pools) & training.free) if low.has_other(m)], rng)
         if len(waiting) >= wanted:
             break
@@ -177,7 +177,7 @@ class _LowNames:
         return None
 
     def _other(self, mention: int, rng: Random) -> Name:
-        # This ends, because `has_other` holds for every mention that is renamed.
+        # The loop ends, because `has_other` holds for every mention that is renamed.
         while same_name(name := rng.choice(self.names[self.training.kinds[mention]]), self.training.names[mention]):
             pass
         return name

@@ -37,7 +37,7 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "selection helped", "hours")
-TAKES: Mapping[str, str] = {  # columns with what a line takes, once
+TAKES: Mapping[str, str] = {  # columns with the cost of using a line once
     "machine": "The machine's time",
     "person": "Your time",
     "labels": "Labelled sentences",
@@ -45,8 +45,8 @@ TAKES: Mapping[str, str] = {  # columns with what a line takes, once
 }
 MINUTE = 1 / 60  # hours; no rate is shown for a shorter time
 TAKES_ONCE = (
-    "Once: for one tagger with all steps before it. Your time counts beyond the labels that all variants share. "
-    "Labelled sentences: without dev and test set."
+    "“Once” means one tagger and all steps before it. Your time is the time that you spend in addition to the labels "
+    "that all variants share. Labelled sentences do not include the dev and test sets."
 )
 NOTHING_TO_FETCH = "none"
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
@@ -235,14 +235,14 @@ def dev_words(row: ArmRow) -> str:
 
 
 def answers(row: ArmRow) -> tuple[str, str]:
-    """Return the answers on whether a line helped, and whether its selection did; "" if the question is not asked.
+    """Return the answers to "Did the line help?" and "Did its selection help?"; "" if a question is not asked.
 
-    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory; for a reference line it is the
-    verdict, which only describes.
+    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory. For a reference line, the first
+    answer is its verdict.
     """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
-    # One selection and one pre-training per line do not show what other draws would lead to.
+    # One selection and one pre-training per line do not show how much the result varies between draws.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
     mark = EXPLORATORY * row.exploratory
     return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
@@ -279,7 +279,7 @@ def control_words(row: ArmRow) -> str:
 
 
 def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
-    """Return the reason that the seeds do not give an interval."""
+    """Return the reason why the seeds give no interval."""
     n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
     if isinstance(row, ArmRow) and row.reference:  # it has one F1; the seeds are those of `none`
         n = row.wins + row.ties + row.losses
@@ -289,11 +289,11 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 
 
 def rate_words(row: ArmRow) -> str:
-    """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
+    """Return F1 points gained per hour of computing beyond that of `none`, with their interval.
 
     The rate is left out if no tagger of the line learnt anything. It is also left out if it would mislead: if the
-    interval is unknown, or goes beyond 100 points per hour. A reference line has no rate, because it does not come on
-    top of `none`.
+    interval is unknown, or goes beyond 100 points per hour. A reference line has no rate, because it needs none of the
+    runs of `none`.
     """
     rate = row.f1_per_hour
     if row.n_taggers and len(row.collapsed) == row.n_taggers:
@@ -329,7 +329,7 @@ ESTIMATE_HEADS: Mapping[str, str] = {  # columns of estimates
 
 
 def estimate_cells(line: MoreLabels) -> dict[str, str]:
-    """Return the cells of `ESTIMATE_HEADS`; without an estimate, no score and no difference."""
+    """Return the cells of `ESTIMATE_HEADS`; if nothing was estimated, without a score and a difference."""
     score, difference = "not estimated", ""
     if line.f1 is not None and line.interval and line.gain is not None and line.gain_interval:
         score = f"{line.f1:.1f} [{line.interval[0]:.1f}, {line.interval[1]:.1f}]"
@@ -355,7 +355,7 @@ def _estimates(lines: Sequence[MoreLabels]) -> list[str]:
 
 
 def takes(row: ArmRow) -> dict[str, str]:
-    """Return the cells of `TAKES`; "" in results of earlier versions, which do not know them."""
+    """Return the cells of `TAKES`; "" for results of earlier versions, which did not store these costs."""
     if row.seconds is None:
         return dict.fromkeys(TAKES, "")
     return {

@@ -126,7 +126,7 @@ class Shorter:
 def shorter(options: Mapping[str, object]) -> Shorter | None:
     """Return a plan on fewer labels if this plan takes hours and fewer labels save much of the time; else None.
 
-    None also if this machine was not timed. Errors: ConfigError, CorpusError.
+    Return None too if this machine was not timed. Errors: ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
     whole = cost_if_known(options)

@@ -1,7 +1,7 @@
 """The words of an experiment and of a study: sign, colour and sentences of a verdict, and the names of variants.
 
-The verdict has three parts: what came out, how sure that is, what to do next. Pages, reports and the command line show
-the same words, for a reader who trains no models: without symbols or names of tests and scores.
+The verdict has three parts: the result, how sure it is, and what to do next. Pages, reports and the command line show
+the same words. They are for readers who train no models, so they avoid symbols and names of tests and scores.
 """
 
 from collections import Counter
@@ -59,7 +59,7 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "not tested": Mark(colour="#8C6D31", symbol="circle-open", sign="○", label="not tested"),
     "baseline": Mark(colour="#E69F00", symbol="diamond", sign="◆", label="baseline"),
     "control": Mark(colour="#0072B2", symbol="square", sign="■", label="control"),
-    # Of reference lines.
+    # Verdicts on reference lines.
     "better than none": Mark(
         colour="#17A2B8", symbol="star-triangle-up", sign="↑", label="better than none, without training"
     ),
@@ -82,21 +82,21 @@ _NAMES = {
     "tapt": "the task's own text",
     "dapt": "all of the domain corpus",
     "tapt+dapt": "the task's own text and all of the domain corpus",
-    "all": "all borrowed labels",
+    "all": "all sentences of the assisting corpus",
     "dataaug": "changed copies of its training sentences",
     "lpft": "training in two stages",
     "span": "spans in place of words",
     "miner": "similar states for all names of a type",
-    "none+dictionary": "lists of names that it sees",
+    "none+dictionary": "a dictionary of names",
     "self-train": "sentences that a first tagger labelled",
-    "distant": "sentences in which names of lists were found",
+    "distant": "sentences labelled by a dictionary of names",
 }
 _HEADS = {
     "vectors": "word vectors of {}",
     "lm": "a language model of {}",
     "transfer": "a first training on the labels of {}",
     "labels": "{} labelled sentences",
-    "skl": "borrowed labels that agree (up to {})",
+    "skl": "assisting sentences whose labels agree with yours (up to {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")
 _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the comparison asks about, what the arm must beat)
@@ -109,7 +109,7 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
 }
 FOUND = ("shown", "worse")  # ends of a plan that found a difference
 _TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."
-REPLICATES = 6  # replicates that, with three looks, can show that the selection helped
+REPLICATES = 6  # number of replicates that, with three looks, can show that the selection helped
 ONCE = "The uncertainty is unknown, because a single repetition does not show the effect of chance."
 TRAIN_LONGER = "Next: train longer, with more epochs or a higher learning rate, until a tagger learns something."
 IDLE = "No result: no tagger learnt anything, with or without what was tried."
@@ -131,7 +131,7 @@ _FURTHER = {"improves": "it also does better with", "helped": "it also does bett
 
 # Words of a study.
 Asked = Literal["choosing", "reading"]
-FEW = 5  # tasks; with fewer, the interval on other tasks is wide
+FEW = 5  # with fewer tasks than this, the interval for similar tasks is wide
 HEADINGS: dict[Asked, str] = {"choosing": "Did the selection help?", "reading": "Did pre-training help?"}
 HELPED: dict[Asked, str] = {"choosing": "Selection helped", "reading": "Pre-training helped"}
 _ASKED: dict[Asked, str] = {"choosing": "The selection", "reading": "Pre-training"}
@@ -211,7 +211,7 @@ def _word(row: ArmRow, unsettled: Open) -> Word:
 
 
 def open_word(unsettled: Open) -> Word:
-    """Return the word for an undetected difference, by whether the comparison could have detected the gain."""
+    """Return "No clear benefit" if the comparison would have detected a real gain, else "Can't tell yet"."""
     return "No clear benefit" if unsettled.ruled_out or unsettled.has_power else "Can't tell yet"
 
 
@@ -233,7 +233,7 @@ def is_open(result: ExperimentResult | StudyResult) -> bool:
 
 
 def _early(result: ExperimentResult | StudyResult) -> str:
-    """Return sentences on the difference of a plan that ended early, allowing for its looks; "" at the last look."""
+    """Return the interval, corrected for several looks, of a plan that ended early; "" if it ended at the last look."""
     test = result.planned
     if test is None or test.adjusted is None:
         return ""
@@ -332,7 +332,7 @@ def _references(rows: Sequence[ArmRow]) -> str:
     for row in rows:
         if than := _THAN.get(row.verdict):
             gap = f" ({points(row.delta)}; {range_in_words(row.interval)})" if is_known(row.interval) else ""
-            labels = f"{than} the tagger of your labels alone{gap}"
+            labels = f"{than} the tagger trained on your labels alone{gap}"
             compared.append(f"{name_of(row, rows)} scores {row.mean:.1f} of 100, {labels}")
     return f"Without training, {'; '.join(compared)}." if compared else ""
 
@@ -344,7 +344,7 @@ def _untested(rows: Sequence[ArmRow]) -> str:
 
 
 def points(value: float) -> str:
-    """Return a difference with one decimal, or none from 10 points on."""
+    """Format a difference with one decimal; without decimals if it is 10 points or more."""
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
 
 
@@ -397,7 +397,7 @@ def detects_in_words(detects: float | None, n: int) -> str:
     if detects is None:
         return ""
     return (
-        f" By the spread of its {n} repetitions, this comparison can only detect gains of about {in_points(detects)} "
+        f" Its {n} repetitions differ so much that this comparison can only detect gains of about {in_points(detects)} "
         "or more (in 80 of 100 cases)."
     )
 
@@ -477,7 +477,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def seconds_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> float | None:
-    """Return the further time of the repetitions that the verdict asks for; None if it asks for none."""
+    """Return the further seconds that the repetitions take that the verdict asks for; None if it asks for none."""
     row, n = main(result), repetitions_to_settle(result, outlook)
     return _unsettled(row, result, outlook).seconds(n) if row and n else None
 
@@ -678,7 +678,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
 
 
 def of_study(result: StudyResult) -> Finding:
-    """Return the verdict on the claim's question: choosing if it has a control, else reading."""
+    """Return the verdict on a study's claim: against its control if it has one, else against `none`."""
     if no_task_learnt(result.tasks):
         return Finding(word="No result", what=IDLE, sure="", next=TRAIN_LONGER)
     of, asked = ("what was tried", result.reading)

@@ -7,31 +7,31 @@ The spread of these draws is biased in two ways when there are few seeds:
 - it counts the chance interaction of a seed and a sentence three times (too wide; Owen 2007).
 
 In simulations, a plain percentile interval over 3 seeds covers the truth in 83% of cases if seeds differ much, and in
-99% if they do not. Therefore the draws are stretched around the estimate:
+99% if they do not. Therefore the draws are stretched around the estimate in two ways:
 
-- to an unbiased standard error: the variance of test sentences + that of seeds - the part counted in both;
-- from normal tails to those of Student's t with Satterthwaite's degrees of freedom (as Hesterberg 2015 does).
+- Their standard error is made unbiased: the variance of test sentences + that of seeds - the part counted in both.
+- Normal tails are replaced by those of Student's t, with Satterthwaite's degrees of freedom (as Hesterberg 2015 does).
 
 The same simulations then give a coverage of 93% to 98%.
 
-Variants of an experiment share the seeds of their taggers: order of the data, and weights of the new layers. From four
-seeds on, they are compared seed by seed, as pairs (`PAIRED_FROM`). That removes noise that a seed adds to both variants
-alike, and costs degrees of freedom: on committed counts of four replicates, the variance of the difference was 17%
-smaller on bc5cdr and 65% on conll2003. With two or three seeds the lost degrees of freedom cost more than that, so each
-variant resamples its own seeds. If a variant has only one selection and one pre-training, the interval does not include
-their random variation.
+Variants of an experiment share the seeds of their taggers, so the order of the data and the initial weights of new
+layers are the same. From four seeds on, variants are compared seed by seed, as pairs (`PAIRED_FROM`). Pairs remove
+noise that a seed adds to both variants, but cost degrees of freedom. On committed counts of four replicates, the
+variance of the difference was 17% smaller on bc5cdr and 65% smaller on conll2003. With two or three seeds, the lost
+degrees of freedom cost more than that, so each variant resamples its own seeds. If a variant has only one selection and
+one pre-training, the interval does not include their random variation.
 
 With swapped halves, each replicate has its own labels and test sentences, the same in both variants. Variants are then
 compared within replicates (SOURCES.md, Halves swapped). A replicate trains on one half and is tested on the other; the
-next replicate swaps them. The mean difference varies by two parts:
+next replicate swaps them. The variance of the mean difference has two parts:
 
 - between replicates: pre-trainings, taggers, and the draw of labels;
 - between test sentences, which all pairs of replicates share.
 
 The variance between replicates also includes the difference of the two halves, which cancels in the mean of a pair.
-With more than two replicates this part is not subtracted. All replicates share the task corpus and the labels of the
-pool, which may cause as much variance, and the counts cannot show how much. With two replicates no sentence is tested
-twice, so the whole variance of the sentences is subtracted from that between replicates and is counted once.
+With more than two replicates this part is not subtracted. It makes up for variance that the counts cannot show: all
+replicates share the task corpus and the labels of the pool. With two replicates no sentence is tested twice, so the
+whole variance of the sentences is subtracted from that between replicates and is counted once.
 
 A reference line trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
 `none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its
@@ -53,8 +53,8 @@ from core.results import BoolArray, Evaluation, FloatArray
 
 DRAWS = 10_000
 PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
-PAIR_DOF = 4.0  # most degrees of freedom if a variant has two seeds, or two replicates are compared
-LINE_DOF = 4.0  # most degrees of freedom of a reference line's difference, per degree of freedom of the seeds of `none`
+PAIR_DOF = 4.0  # limit of the degrees of freedom if a variant has two seeds, or two replicates are compared
+LINE_DOF = 4.0  # limit for a reference line, as a multiple of the degrees of freedom of the seeds of `none`
 _CELLS = 4_000_000  # sentences x draws in memory at once
 
 
@@ -65,7 +65,8 @@ class Difference:
     lo, hi: interval at `level`. above: share of the draws above 0. p: two-sided. system, other: F1 of each seed,
     percent. se_seeds, se_sentences: standard errors in points from other seeds and from another test set of
     `n_sentences`. se_both: the part of `se_sentences` that differs between seeds, so that more seeds average it out.
-    dof: degrees of freedom of both together; 0: the spread is unknown. paired: evaluations are paired one by one.
+    dof: degrees of freedom of the whole standard error; 0: the spread is unknown. paired: True if evaluations were
+    compared as pairs.
     """
 
     delta: float
@@ -292,7 +293,7 @@ def interval(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> tuple
     Uses the method of `compare`, against a variant that finds nothing. For a single tagger, only sentences are
     resampled.
     """
-    # Three times the same tagger: without spread between seeds, and without the limit for two seeds.
+    # Repeat a single tagger three times: no spread between seeds, and the limit for two seeds does not apply.
     arm = list(evaluations) * 3 if len(evaluations) == 1 else evaluations
     nothing = [replace(one, tp=0 * one.tp, predicted=0 * one.predicted) for one in arm]
     difference = compare(arm, nothing, draws=1000, level=level)

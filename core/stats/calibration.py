@@ -19,9 +19,9 @@ _EDGE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Confidences of a tagger's entities on one split. Shares, 0 to 1.
+    """Calibration of a tagger's confidences on one split. All values are shares, 0 to 1, except the first two.
 
-    temperature: divisor of the CRF's scores. entities: number of predicted entities. right: share of right ones.
+    temperature: divisor of the CRF's scores. entities: number of predicted entities. right: share of right entities.
     confidence: mean confidence, with the temperature. before, after: expected calibration error without and with the
     temperature.
     """
@@ -69,7 +69,7 @@ def calibration_error(confidence: FloatArray, right: BoolArray) -> float:
 def best_temperature(confidence: FloatArray, right: BoolArray) -> float:
     """Return the temperature with the least log loss; 1 if there are too few entities.
 
-    confidence: `(m, t)`, under each of TEMPERATURES. right: `(m,)`.
+    confidence: `(m, t)`, one column per temperature of TEMPERATURES. right: `(m,)`.
     """
     if min(right.sum(), (~right).sum()) < FEWEST:
         return 1.0
@@ -102,7 +102,10 @@ def calibration(confidence: FloatArray, right: BoolArray, temperature: float) ->
 def abstaining(
     confidence: FloatArray, right: BoolArray, labelled: int, steps: Sequence[float] | None = None
 ) -> list[Abstaining]:
-    """Return scores for each least confidence. labelled: number of gold entities. steps: default 0, .05, ... .95."""
+    """Return the scores at each confidence threshold. labelled: number of gold entities.
+
+    steps: thresholds; by default 0, .05, ... .95.
+    """
     rows = []
     for least in steps or [round(0.05 * i, 2) for i in range(20)]:
         kept = confidence >= least

@@ -40,11 +40,11 @@ def _shares(sizes: IntArray, n: int) -> IntArray:
     left = min(n, int(sizes.sum()))
     while left:
         open_ = np.flatnonzero(shares < sizes)
-        # Fewer than one for each: give them to the first strata, so that the shares depend only on sizes and `n`.
+        # Fewer are left than strata: give them to the first strata, so that shares depend only on sizes and `n`.
         if left < len(open_):
             shares[open_[:left]] += 1
             break
-        # Equal amounts for each; what a small stratum cannot take is shared in the next round.
+        # Give equal amounts to all; the next round shares what a small stratum cannot take.
         step = np.minimum(sizes[open_] - shares[open_], left // len(open_))
         shares[open_] += step
         left -= int(step.sum())
@@ -61,9 +61,8 @@ def dealt(groups: IntArray, shares: Sequence[float], seed: int) -> list[IntArray
     order = np.random.default_rng(seed).permutation(len(names))
     lacking: FloatArray = np.asarray(shares, dtype=np.float64) / sum(shares) * len(groups)
     part = np.empty(len(names), dtype=np.int64)
-    for one in order[
-        np.argsort(-sizes[order], kind="stable")
-    ]:  # the largest first, because smaller ones can then even out the parts
+    # The largest groups first, because smaller ones can then even out the parts.
+    for one in order[np.argsort(-sizes[order], kind="stable")]:
         part[one] = lacking.argmax()
         lacking[part[one]] -= sizes[one]
     drawn = np.argsort(np.argsort(order)[group], kind="stable")  # rows by group, in drawn order

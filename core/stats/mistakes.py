@@ -13,7 +13,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """gold: labelled entity, None for a spurious one. guess: predicted entity, None for a missed one."""
+    """A mistake. gold: labelled entity; None for a spurious one. guess: predicted entity; None for a missed one."""
 
     kind: Kind
     gold: Entity | None
@@ -29,7 +29,8 @@ class Mistake:
 class TypeMistakes:
     """Mistakes of one type. A spurious entity counts under its predicted type.
 
-    mentions: number labelled. kinds: mistakes per kind. read_as: {predicted type: number}, most frequent first.
+    mentions: number of labelled mentions. kinds: {kind: number of mistakes}. read_as: {type predicted in place of this
+    one: number}, most frequent first.
     """
 
     type: str

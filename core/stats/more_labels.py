@@ -1,7 +1,7 @@
 """Expected test F1 with more labelled sentences, from taggers on nested parts of the training set (SOURCES.md).
 
-The interval contains the variation by seeds, by the sentences in the parts, and by test sentences, and the uncertainty
-about the shape of the learning curve. If the parts cannot carry an estimate, the reason is given instead.
+The interval includes the variation from seeds, from the sentences in the parts, and from test sentences. It also
+includes the uncertainty about the shape of the learning curve. If no estimate is possible, the reason is returned.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,11 @@ from core.stats.bootstrap import f1_and_moves, tables_of
 from core.stats.power_law import Forecast, forecast
 from core.stats.spread import measured
 
-LEAST = 40  # labelled sentences; a quarter of fewer is too little to train on
-FURTHEST = 1  # times the training set; in simulations of three times as many, intervals held the truth in only 88%
-_FALLS = 0.99  # one-sided level at which F1 falls with more labels by more than chance
+LEAST = 40  # fewest labelled sentences, because a quarter of a smaller set is too little to train on
+# At most this many further sentences per training sentence. In simulations of three times as many, intervals included
+# the truth in only 88% of cases.
+FURTHEST = 1
+_FALLS = 0.99  # confidence level of the one-sided test that F1 falls with more labels
 
 
 def parts(sentences: int) -> tuple[int, ...]:
@@ -25,19 +27,19 @@ def parts(sentences: int) -> tuple[int, ...]:
 
 
 def lacking(sentences: int, more: int, seeds: int) -> str:
-    """Return why a training set cannot carry an estimate, before anything is trained; "" if it may."""
+    """Return why no estimate is possible, as far as that is known before training; "" if one may be."""
     if sentences < LEAST:
         return f"the training set has {count(sentences, 'sentence')}; an estimate needs {LEAST}"
     if more > FURTHEST * sentences:
-        return f"{more:,} more sentences are more than the training set has ({sentences:,}), which is too far ahead"
+        return f"{more:,} more sentences are more than the training set has ({sentences:,}), too many for an estimate"
     return "" if seeds > 1 else "one seed shows no spread; give three"
 
 
 def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast | str:
-    """Return what F1 with `more` labelled sentences may be, or why it cannot be estimated.
+    """Forecast F1 with `more` further labelled sentences, or return why it cannot be estimated.
 
-    tables: {size: an evaluation per seed}, ascending, three sizes and two seeds at least, all on the same test
-    sentences; the largest size is the training set. Errors: CorpusError if sentences, sizes or seeds are others.
+    tables: {size: an evaluation per seed}, ascending; at least three sizes and two seeds, all on the same test
+    sentences. The largest size is the training set. Errors: CorpusError if this does not hold.
     """
     sizes = list(tables)
     whole, by_sentence = f1_and_moves(tables_of([one for size in sizes for one in tables[size]]))
@@ -51,16 +53,22 @@ def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast 
 
 
 def _of_sentences(moves: FloatArray) -> float:
-    """Return the variance of mean F1 by test sentences, squared points. moves: `(seeds, sentences)` points."""
+    """Return the variance of mean F1 that the choice of test sentences causes, squared points.
+
+    moves: `(seeds, sentences)` points by which each sentence moves F1.
+    """
     seeds, m = moves.shape
-    # The spread between seeds contains their interaction with the sentences, which is therefore subtracted.
+    # Subtract the interaction of seeds and sentences, because the spread between seeds already includes it.
     both = float(moves.var(axis=0, ddof=1).sum() / seeds)
     shift = float((moves.mean(axis=0) ** 2).sum() * m / max(m - 1, 1))
     return max(shift - both, 0.0)
 
 
 def _fall(sizes: Sequence[int], f1: FloatArray, apart: float) -> str:
-    """Return a sentence if F1 falls from one size to the next by more than chance; "" if it does not."""
+    """Return a sentence if F1 falls from one size to the next by more than chance; "" if it does not.
+
+    apart: variance of a difference between two sizes from test sentences, squared points.
+    """
     from scipy.special import stdtrit  # a second to load
 
     k, n = f1.shape

@@ -3,9 +3,9 @@
 The other variant was run at several sizes, in the same replicates. For each multiple of its smallest size, its F1 is
 interpolated between the neighbouring sizes on a log scale, replicate by replicate. The difference of the two variants
 is then tested like any difference of replicates. The interval consists of the multiples around the estimate that the
-test does not reject (Fieller 1954). From two replicates on, its coverage therefore equals that of the test. Resampling
-so few replicates would not cover as often (see `bootstrap`). No multiple is extrapolated beyond the sizes that were run
-(SOURCES.md, Multipliers).
+test does not reject (Fieller 1954). From two replicates on, its coverage therefore equals that of the test. An interval
+from resampling so few replicates would cover the truth less often (see `bootstrap`). No multiple is extrapolated beyond
+the sizes that were run (SOURCES.md, Multipliers).
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,8 +80,9 @@ def multiples(
 ) -> Multiples:
     """Return the multiple at which the difference falls to 0, with its interval.
 
-    gaps: `(g, r, ...)` differences in r replicates, at least two. sentences: `(g, ...)` variance of their mean because
-    of the `m` test sentences. both: the part of this variance that the variance between replicates also includes.
+    ratios: `(g,)` multiples. gaps: `(g, r, ...)` differences in r replicates, at least two. sentences: `(g, ...)`
+    variance of their mean that the `m` test sentences cause. both: the part of this variance that the variance between
+    replicates also includes.
     """
     from scipy.special import stdtrit
 
@@ -146,9 +147,10 @@ def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluati
 
 
 def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tuple[float, float]:
-    """Return the variance of a weighted sum of mean F1s from test sentences, and its part between replicates.
+    """Return the variance that test sentences cause in a weighted sum of mean F1s, and its part between replicates.
 
-    moves: `(1 + s, r, m)` points by which each sentence moves each F1.
+    weights: `(1 + s,)`. moves: `(1 + s, r, m)` points by which each sentence moves each F1. tested: `(r, m)` True if
+    the replicate was tested on the sentence.
     """
     m, gaps = moves.shape[-1], np.tensordot(weights, moves, axes=1)
     of_sentences = float((gaps.mean(axis=0) ** 2).sum()) * m / max(m - 1, 1)

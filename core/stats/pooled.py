@@ -15,15 +15,15 @@ from core.results import FloatArray
 from core.stats.bootstrap import Difference, two_sided
 from core.stats.sequential import Look
 
-SURE = 1e9  # most degrees of freedom, so that JSON can store them
+SURE = 1e9  # limit of the degrees of freedom, because JSON cannot store infinity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """Difference of two variants on one corpus, with its variance.
 
-    delta: points. falling: part of the variance that more replicates reduce; fixed: the rest. dof: degrees of freedom
-    of both together; 0 with one replicate or one sentence, if the variance is unknown.
+    delta: points. falling: part of the variance that more replicates reduce. fixed: the rest. dof: degrees of freedom
+    of the whole variance; 0 if it is unknown, because there is one replicate or one sentence.
     """
 
     delta: float
@@ -116,9 +116,10 @@ def pooled(estimates: Sequence[Estimate]) -> Mean:
 
 
 def corpora_needed(delta: float, variance: float, power: float = 0.8) -> int:
-    """Return how many corpora detect a mean of `delta` over similar corpora. variance: of one corpus's difference.
+    """Return how many corpora are needed to detect a mean of `delta` over similar corpora; at most 1000.
 
-    By Student's t, with degrees of freedom by the number of corpora. Errors: ZeroDivisionError for a delta of 0.
+    variance: variance of the difference between corpora. n corpora have n - 1 degrees of freedom (Student's t). Errors:
+    ZeroDivisionError for a delta of 0.
     """
     from scipy.special import stdtrit
 

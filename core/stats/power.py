@@ -114,9 +114,10 @@ def simulate(
 ) -> Simulated:
     """Simulate experiments on two variants that differ by `effect`.
 
-    spread: of one corpus, or of each corpus of a study. looks: replicates at each analysis, at least 2. planned: effect
-    for which futility is judged. between: sd of the true effect between corpora. shared: share of the variance between
-    replicates that both variants have in common, because they share seeds; forecasts assume 0, which is cautious.
+    spread: spread of F1 on one corpus, or on each corpus of a study. looks: replicates at each analysis, at least 2.
+    planned: effect for which futility is judged. between: sd of the true effect between corpora. shared: share of the
+    variance between replicates that both variants have in common, because they share seeds; forecasts assume 0, which
+    is cautious.
     """
     at, rng, spreads = tuple(looks), np.random.default_rng(seed), (spread,) if isinstance(spread, Spread) else spread
     worlds = [_World(one, effect, at[-1], experiments, rng, shared=shared) for one in spreads]
@@ -172,8 +173,8 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
 def detected(half: float, dof: float, bound: float = 0.05) -> float:
     """Return the smallest gain, in points, that repetitions of a comparison detect in 80 of 100 cases; at most 100.
 
-    Unlike `detectable`, this uses the spread that the comparison observed. half: half the width of its 95% interval.
-    dof: its degrees of freedom. bound: significance level of its test.
+    Unlike `detectable`, this uses the comparison's own interval. half: half the width of the 95% interval. dof: degrees
+    of freedom. bound: significance level of the test.
     """
     from scipy.special import stdtrit
 
@@ -207,7 +208,7 @@ class Power:
 def power(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> Power:
     """Return the power of a plan whose variants differ by `effect`; 0 with a single replicate.
 
-    spread: of one corpus, or of each corpus of a study.
+    spread: spread of F1 on one corpus, or on each corpus of a study.
     """
     if looks[-1] < 2:
         return Power(effect=effect, chance=0.0, share=1.0)

@@ -13,20 +13,20 @@ from core.errors import CorpusError
 from core.results import FloatArray
 
 DRAWS = 1000
-_FORECASTS = 4000  # draws of a forecast; its intervals are read from the tails, also after a correction for many lines
-_SPREADS = 500  # draws of the variance between runs that these are taken from
+_FORECASTS = 4000  # draws of a forecast; many, because intervals corrected for many lines use its far tails
+_SPREADS = 500  # drawn values of the variance between runs; each draw of a forecast uses one of them
 # Below 0.05, a law is a straight line in the logarithm; beyond 3, it is a step. A few sizes cannot distinguish more.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
 # Gain of a doubling as a share of the gain of the doubling before it, 2^-b. 1.41: a square root. 1, a logarithm, is
 # left out, because b = 0 needs a case of its own.
 _RATIOS = np.linspace(0.01, 1.41, 36)
-_BEND = 0.5  # least share of a law's gain that a doubling brings, because F1 of small sets may bend more than any law
+_BEND = 0.5  # smallest share of a law's gain that a doubling brings, because real curves may bend more than any law
 _SHAPES = np.linspace(-0.505, 3, 351)  # about -0.5: a square root; near 0: a logarithm; 3: a step; 0 itself is left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laws:
-    """F1(n) = c - a n^-b with a >= 0, for the means (draw 0) and for each draw of them; arrays `(d,)`."""
+    """F1(n) = c - a n^-b with a >= 0; arrays `(d,)`: fitted to the mean F1s (index 0) and to noisy draws of them."""
 
     c: FloatArray
     a: FloatArray
@@ -59,9 +59,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Labelled sentences that one variant saves over another at the current size. lo, hi: 80% of the draws.
+    """Labelled sentences that one variant saves over another at the current size. lo, hi: 80% interval of the draws.
 
-    inf: by its law, the other variant never reaches this F1.
+    A value is inf if the other variant's law never reaches this F1.
     """
 
     sentences: float
@@ -69,7 +69,7 @@ class Saved:
     hi: float
 
     def worth(self, minutes: float, wage: float) -> float:
-        """Return the cost of labelling them. minutes: per sentence. wage: per hour."""
+        """Return the cost of labelling the saved sentences. minutes: time per sentence. wage: cost per hour."""
         return max(self.sentences, 0.0) * minutes / 60 * wage
 
 
@@ -180,14 +180,16 @@ def _middle(draws: FloatArray, level: float) -> tuple[float, float]:
 def forecast(
     sizes: Sequence[int], f1: FloatArray, size: int, *, common: float = 0.0, apart: float = 0.0, seed: int = 0
 ) -> Forecast:
-    """Draw F1 at `size` from what F1 at smaller sizes leaves possible (SOURCES.md, Power laws).
+    """Draw plausible values of F1 at `size`, given F1 at smaller sizes (SOURCES.md, Power laws).
 
-    sizes: ascending, three or more. f1: `(sizes, runs)` percent, two or more runs per size. common: variance of F1 by
-    the test sentences that all sizes share, squared points. apart: such variance of a difference between two sizes.
-    The draws average over the shapes of power laws c - a n^-b: the share of a doubling's gain that the next doubling
-    brings is uniform between 0 and a square root's. F1 never falls with size; c, and a in points over the sizes, have
-    flat priors. Of a law's gain, `_BEND` to all is reached. A draw adds the variation of as many new runs at `size`.
-    Errors: CorpusError for fewer sizes or runs.
+    sizes: ascending, three or more. f1: `(sizes, runs)` percent, two or more runs per size. common: variance of F1 that
+    the shared test sentences cause, squared points. apart: the variance that they cause in a difference between two
+    sizes. Errors: CorpusError for fewer sizes or runs.
+
+    The draws average over power laws c - a n^-b. The prior is uniform on the ratio of the gains of successive
+    doublings, from 0 to that of a square root. F1 never falls with size. The priors of c, and of a in points over the
+    sizes, are flat. Each draw multiplies its law's gain by a random factor between `_BEND` and 1 per doubling. It then
+    adds the random variation of new runs at `size`, as many as at each smaller size.
     """
     from scipy.special import ndtr, ndtri  # a second to load
 
@@ -202,8 +204,8 @@ def forecast(
     width = (shape**2).sum(axis=1)
     slope = (shape * off).sum(axis=1) / width
     error = ((off - slope[:, None] * shape) ** 2).sum(axis=1)
-    runs = dof * spread / rng.chisquare(dof, size=_SPREADS)  # variance between runs, as the spread leaves it possible
-    noise = runs / n + apart / 2  # of a mean
+    runs = dof * spread / rng.chisquare(dof, size=_SPREADS)  # plausible variances between runs, given `spread`
+    noise = runs / n + apart / 2  # variance of a mean F1
     steady = ndtr(slope / np.sqrt(noise[:, None] / width))  # share of slopes that are not below 0
     log_weights = np.log(np.maximum(steady, 1e-300)) - error / (2 * noise[:, None]) - np.log(width) / 2
     weights = np.exp(log_weights - log_weights.max())
@@ -223,7 +225,10 @@ def forecast(
 
 
 def _rises(sizes: Sequence[int], size: int) -> tuple[FloatArray, FloatArray]:
-    """Return each law of `_RATIOS` at `sizes`, `(laws, s)`, and at `size`; it rises by 1 to 0 at the largest size."""
+    """Return each law of `_RATIOS` at `sizes`, `(laws, s)`, and at `size`, `(laws,)`.
+
+    Laws are scaled to be -1 at the smallest and 0 at the largest of `sizes`.
+    """
     ratios, b = np.append(np.asarray(sizes, dtype=np.float64), size) / sizes[-1], -np.log2(_RATIOS)[:, None]
     law = -(ratios**-b) * np.sign(b)
     x = (law - law[:, -2:-1]) / (law[:, -2:-1] - law[:, :1])

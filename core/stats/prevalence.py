@@ -30,7 +30,10 @@ class QuantileCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prevalence:
-    """low, high: range over all quantiles. about: mean of their estimates."""
+    """Estimated number of domain sentences that are like the task corpus.
+
+    low, high: range over all quantiles. about: mean of the estimates at the quantiles.
+    """
 
     low: float
     about: float
@@ -41,8 +44,9 @@ class Prevalence:
 def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] = QUANTILES) -> Prevalence:
     """Estimate how many sentences of the domain corpus are like the task corpus.
 
-    That is the number above a quantile of the task corpus's scores, divided by the task corpus's share above it.
-    task `(n,)`, n > 0, and domain `(m,)`: scores of distinct sentences by models that were not trained on them.
+    The estimate is the number of domain sentences that score above a quantile of the task corpus's scores, divided by
+    the share of the task corpus above it. task: `(n,)`, n > 0, and domain: `(m,)`, scores of distinct sentences by
+    models that were not trained on them.
     """
     each = [_above(task, domain, quantile) for quantile in quantiles]
     return Prevalence(

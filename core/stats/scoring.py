@@ -15,13 +15,13 @@ from core.text.sentence import Entity, Prediction, Sentence
 SEQEVAL: Final = "bioes"  # seqeval calls it IOBES
 MICRO = "micro avg"  # seqeval's name of the row over all types
 AVERAGES = (MICRO, "macro avg", "weighted avg")
-LEAST = 2.0  # F1, percent: one correct entity of a hundred, and no spurious one
+LEAST = 2.0  # F1 in percent; a tagger reaches it if it finds one of a hundred entities and no spurious one
 
 
 def evaluate(
     gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """Count the predictions of labelled sentences; see `count`."""
+    """Compare predictions with the gold entities of labelled sentences; arguments and errors as for `count`."""
     return count([s.entities or () for s in gold], [p.entities for p in predictions], types)
 
 

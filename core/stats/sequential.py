@@ -42,7 +42,7 @@ def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     from scipy.special import ndtr
 
     shares = np.asarray(looks, dtype=np.float64) / looks[-1]
-    # At 5%, it is between 1.96 (a single analysis) and 2.24 (continuous analysis).
+    # At 5%, the height is between 1.96 (a single analysis) and 2.24 (continuous analysis).
     height = brentq(lambda height: _crossed(height, shares) - alpha, 1.0, 6.0, xtol=1e-8)
     return tuple((2 * ndtr(-height / np.sqrt(shares))).tolist())
 
@@ -118,12 +118,11 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 
 
 def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: float) -> tuple[float, float] | None:
-    """Return the interval of a difference that allows for all analyses; None if there is none.
+    """Return the interval of a difference, corrected for several analyses (Jennison and Turnbull 1989).
 
-    There is none at the last analysis or without degrees of freedom. It is a repeated confidence interval (Jennison and
-    Turnbull 1989). Its level is that of the bound at this analysis, so in 95 of 100 experiments the intervals of all
-    analyses include the truth. look: numbers, not arrays. number: this analysis, from 0. dof: degrees of freedom of the
-    difference.
+    Return None at the last analysis or without degrees of freedom. This repeated confidence interval has the level of
+    the bound at this analysis, so in 95 of 100 experiments the intervals of all analyses include the truth. look:
+    numbers, not arrays. number: this analysis, from 0. dof: degrees of freedom of the difference.
     """
     from scipy.special import stdtrit
 
@@ -136,8 +135,8 @@ def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: floa
 def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
     """Return why the experiment stops at this analysis; None: it goes on.
 
-    side: sign of the displayed interval, 0 if it includes 0; an effect only counts if it has the same sign. None if the
-    interval is Student's like p, because then they always agree.
+    side: sign of the displayed interval, 0 if it includes 0; an effect only counts if it has the same sign. None: do
+    not check, because the interval and p both come from Student's t and so always agree.
     """
     at = tuple(looks)
     sign = int(shown(look, at, number))

@@ -16,14 +16,13 @@ from core.stats.bootstrap import Resampled
 from core.stats.pooled import Estimate
 
 MANY = 1000  # assumed number of test sentences behind an `Estimate`, large enough to make their variance well known
-ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences, tested on USUAL
 USUAL = 300  # test sentences
-ASSUMED_SHARE = (
-    0.5  # share of the variance between seeds that USUAL test sentences cause; it falls as 1 / number of sentences
-)
-ASSUMED_PRETRAINING = 0.5  # F1 points between selections and pre-trainings of one variant, in addition to taggers
-ASSUMED_LABELS = 0.3  # F1 points by which the effect of a draw of labels differs between variants
-ASSUMED_SENTENCE = 12.0  # points by which one test sentence moves a difference; / sqrt(sentences) for a test set
+ASSUMED_SD = 2.0  # sd of F1 between seeds, points: small encoder, few hundred labelled, USUAL test sentences
+# Share of the variance between seeds that USUAL test sentences cause. It falls as 1 / number of sentences.
+ASSUMED_SHARE = 0.5
+ASSUMED_PRETRAINING = 0.5  # sd of F1 between selections and pre-trainings of one variant, in addition to taggers
+ASSUMED_LABELS = 0.3  # sd of a difference between draws of labels, points
+ASSUMED_SENTENCE = 12.0  # sd of a difference from one test sentence, points; for n sentences, divide by sqrt(n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +31,11 @@ class Spread:
 
     seeds: sd of one variant's F1 between seeds. pretrainings: sd added by selection and pre-training if each replicate
     has its own. both: part of `seeds` caused by the interaction of a seed with these sentences. sentences: sd of a
-    difference caused by the choice of test sentences, for any number of seeds. trainings: number of runs measured; 0:
-    assumed. taggers: number of taggers in them. repeated: number of variants with replicates by which `pretrainings`
-    was measured; 0: it is assumed or not needed. n_sentences: size of the test set. swapped: replicates have their own
-    labels and are tested on halves of `n_sentences`. labels: sd of a difference caused by the draw of these labels.
+    difference caused by the choice of test sentences, for any number of seeds. trainings: number of runs that were
+    measured; 0: the spread is assumed. taggers: number of taggers in these runs. repeated: number of variants with
+    replicates on which `pretrainings` was measured; 0: it is assumed or not needed. n_sentences: size of the test set.
+    swapped: True if replicates have their own labels and are tested on halves of `n_sentences`. labels: sd of a
+    difference caused by the draw of these labels.
     """
 
     seeds: float
@@ -86,7 +86,7 @@ def assumed(n_sentences: int) -> Spread:
 
 
 def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence[Evaluation]] = ()) -> Spread | None:
-    """Measure the spread of trainings; None if none has two seeds.
+    """Measure the spread of trainings; None if no training has two seeds.
 
     arms: one evaluation per seed, all on the same test sentences. The sentences' part is the mean over pairs of
     trainings; for one training it is assumed. replicates: the same for variants that repeated selection and
@@ -109,7 +109,7 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
 
 
 def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
-    """Measure the spread by comparisons with swapped halves; None if none of them has four or more replicates.
+    """Measure the spread from comparisons with swapped halves; None if none has four or more replicates.
 
     With two replicates, no sentence is tested twice.
     """

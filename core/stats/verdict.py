@@ -26,9 +26,9 @@ DESCRIBED: Mapping[int, Described] = {  # by the sign of an interval
 }
 POWER = 0.8
 WEAK = 0.3  # a plan with less power than this is not proposed without a stronger one
-SCALE = 100.0  # points: all of F1; an interval as wide as this can never exclude 0
+SCALE = 100.0  # points, the range of F1; an interval as wide as this cannot exclude 0
 EFFECT = 1.0  # points of F1; usual gain to detect
-SEEDS = 5  # per variant, for a reliable improvement (SOURCES.md, Seeds)
+SEEDS = 5  # seeds per variant for a reliable improvement (SOURCES.md, Seeds)
 
 
 def is_known(interval: tuple[float, float]) -> bool:
@@ -92,9 +92,9 @@ LEARNT = Unlearnt(taggers=0, of=0)
 class Arm:
     """A variant to judge: its evaluations, one per seed, and those of its control, a random selection of equal size.
 
-    without, control: names of `none` and of the control, for sentences. single_pretraining: all evaluations use one
-    selection and one pre-training, so that the variation between those is unknown. none: evaluations of this variant's
-    own `none`; None if it has that of the others. unit: seeds or replicates. unlearnt: taggers that learnt nothing.
+    without, control: names of `none` and of the control, for sentences. single_pretraining: True if all evaluations use
+    one selection and one pre-training, whose variation is then unknown. none: evaluations of this variant's own `none`;
+    None: use the `none` of all variants. unit: seeds or replicates. unlearnt: number of taggers that learnt nothing.
     """
 
     system: Sequence[Evaluation]
@@ -251,8 +251,8 @@ def _points(gap: Difference) -> str:
 def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
     """Return seeds per variant to detect `delta` points: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2, at least 2.
 
-    sd: of F1 between seeds. At a power of 0.8 this is 15.7 sd^2 / delta^2. It only counts the variance of seeds;
-    `needed` also counts that of test sentences. Errors: ZeroDivisionError for a delta of 0.
+    sd: standard deviation of F1 between seeds. At a power of 0.8 this is 15.7 sd^2 / delta^2. It only includes the
+    variance of seeds; `needed` also includes that of test sentences. Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
@@ -263,8 +263,8 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
 class Lacking:
     """Data that would detect a difference of a given size.
 
-    repetitions: seeds or replicates per variant in all. sentences: multiple of the test sentences; 1: the present ones.
-    corpora: alternatively, multiple of the corpora.
+    repetitions: total number of seeds or replicates per variant. sentences: factor for the number of test sentences; 1:
+    the present ones are enough. corpora: factor for the number of corpora, in place of both.
     """
 
     repetitions: int
@@ -275,12 +275,12 @@ class Lacking:
 def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
     """Return the data that would detect `delta`.
 
-    falling: part of its variance that repetitions beyond the present n would reduce. fixed: the other part. Errors:
-    ZeroDivisionError for a delta of 0.
+    falling: part of the difference's variance that more repetitions than the present n reduce. fixed: the other part.
+    Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
-    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance at which it is detected
+    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # largest variance at which `delta` is detected
     repetitions, sentences = n, 1.0
     if fixed < allowed:
         # Ask for at least one more, because the present ones were not enough.
@@ -308,7 +308,7 @@ def needed(
 ) -> str:
     """Return a sentence on the data that would detect a gain of `effect` points.
 
-    The observed difference would not do as a target: if nothing was detected, it is mostly chance.
+    `effect` is the target, not the observed difference: if nothing was detected, that difference is mostly chance.
     If some of the taggers learnt nothing, the sentence asks for longer training and gives no number of repetitions.
     unit: seeds (of taggers), or replicates, each with its own pre-training. single_pretraining: all evaluations use one
     pre-training, so that its variation is unknown and no number can be given.
@@ -332,7 +332,7 @@ def needed(
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
         if gap.paired:  # what both have in common, such as a seed or a half and its labels, cancels
             sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
-        # The number is only given by the finding, from the spread of all taggers on these labels.
+        # Give no number here: the finding (`experiment/words.py`) gives one, from all taggers on these labels.
         return (
             f"More {unit} are needed: {n} {unit} per variant, which differ by {sd:.2f} points (sd), cannot detect a "
             f"true gain of {gain_in_words(effect)}."

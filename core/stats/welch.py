@@ -12,7 +12,10 @@ Moments = tuple[float, float, int]  # mean, variance (divisor n - 1), and n of a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welch:
-    """delta: mean of a minus mean of b. dagger: a is better with p below 0.05 (Murthy et al. 2018)."""
+    """Result of Welch's test. delta: mean of a minus mean of b. t: test statistic. p: two-sided.
+
+    dagger: True if a is better with p below 0.05 (Murthy et al. 2018).
+    """
 
     delta: float
     t: float

@@ -140,13 +140,13 @@ def test_what_cannot_be_estimated_says_why_and_trains_nothing_for_it(corpora: Li
     told: list[str] = []
     asked = {**ASKED, "arms": ("none", "labels:+49")}
     run = runs.execute("experiment", asked, lambda event: told.append(str(event.data.get("text"))))
-    before = "labels:+49 will not be estimated: 49 more sentences are more than the training set has (48), which is too"
-    assert experiments.not_estimated(asked) == [f"{before} far ahead."]
-    assert f"{before} far ahead." in told
+    before = "labels:+49 will not be estimated: 49 more sentences are more than the training set has (48), too many for"
+    assert experiments.not_estimated(asked) == [f"{before} an estimate."]
+    assert f"{before} an estimate." in told
     assert experiments.not_estimated(ASKED) == []
     line = line_of(run.id, "labels:+49")
     assert (line.f1, line.gain, line.runs, line.hours) == (None, None, {}, 0)
-    why = "Not estimated: 49 more sentences are more than the training set has (48), which is too far ahead."
+    why = "Not estimated: 49 more sentences are more than the training set has (48), too many for an estimate."
     assert line.words == why
     assert f"- labels:+49: {why}" in tables.as_markdown(results.board(run.id)).splitlines()
     assert ",not estimated," in tables.as_csv(results.board(run.id)).splitlines()[-1]

@@ -195,11 +195,15 @@ def line(word: Word = "better than none", **fields: Any) -> ArmRow:
         (
             "better than none",
             (20.2, (19.1, 21.3)),
-            "scores 70.0 of 100, more than the tagger of your labels alone (+20; ",
+            "scores 70.0 of 100, more than the tagger trained on your labels alone (+20; ",
         ),
-        ("worse than none", (-4.0, (-5.0, -3.0)), "less than the tagger of your labels alone (-4.0; -5.0 to -3.0)."),
+        (
+            "worse than none",
+            (-4.0, (-5.0, -3.0)),
+            "less than the tagger trained on your labels alone (-4.0; -5.0 to -3.0).",
+        ),
         ("no evidence of a difference", (0.5, (-1.0, 2.0)), "not measurably different from the tagger of your labels"),
-        ("no evidence of a difference", (0.5, (-100.0, 100.0)), "the tagger of your labels alone."),
+        ("no evidence of a difference", (0.5, (-100.0, 100.0)), "the tagger trained on your labels alone."),
     ],
 )
 def test_the_finding_describes_a_line_and_draws_no_conclusion(

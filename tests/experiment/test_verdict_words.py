@@ -95,7 +95,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "below by lot": (
         line("below control", "skl:2", delta_random=-2.0, interval_random=(-3.0, -1.0)),
         (
-            "No: the tagger with a random sample of the same size does better than the tagger with borrowed labels",
+            "No: the tagger with a random sample of the same size does better than the tagger with assisting sentences",
             "to a random sample of the same size is -2.0 (-3.0 to -1.0)",
             "Next: leave it; the tagger with a random sample of the same size is better.",
         ),

@@ -71,7 +71,7 @@ from core.text.sentence import Entity
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 KINDS = 8  # number of entity types on the first page
-SHOWN, WORDS = 3, 40  # number of example sentences; most tokens of a short sentence
+SHOWN, WORDS = 3, 40  # number of example sentences; a sentence with more tokens than this is long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +137,9 @@ class Report(Reported):
     set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing. unfound:
     types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
     sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
-    weakest: sentence on the entity type that is missed most often. beside: runs without training on the same test set
-    that are no rows. more_labels: estimates of the score with more labels. cheapest: sentence on the cheapest way to
-    the next point.
+    weakest: sentence on the entity type that is missed most often. beside: runs of methods without training, on the
+    same test set, that are not rows. more_labels: estimates of the score with more labels. cheapest: sentences on the
+    line that gains most per minute.
     """
 
     rows: Sequence[ArmRow]
@@ -253,7 +253,7 @@ def _asked(report: Report) -> str:
 
 
 def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
-    """Draw the intervals of all arms about zero, the main one first, controls in grey."""
+    """Draw each arm's difference with its interval, the main arm first, controls in grey; [] if nothing was learnt."""
     if nothing_learnt(rows):
         return []
     shown = [
@@ -329,7 +329,7 @@ def _compared(report: Report) -> list[Part]:
         counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
-    n = len(report.seeds)  # a step that trains all seeds trains them before an early end is known
+    n = len(report.seeds)  # a step that trains all seeds runs before the plan can end early
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
     alike = (
@@ -383,7 +383,7 @@ def _results(report: Report) -> list[Part]:
 
 
 def _estimates(lines: Sequence[MoreLabels]) -> list[Part]:
-    """Return the table of the estimates of more labels, and what they rest on; [] if there are none."""
+    """Return the table of the estimates of more labels, and their basis in sentences; [] if there are none."""
     if not lines:
         return []
     cells = [tuple(estimate_cells(line).values()) for line in lines]
@@ -425,7 +425,10 @@ def _how_sure(report: Report) -> list[Part]:
         "other sources."
     )
     if any(row.reference for row in report.rows):
-        text += " A reference line trains nothing: its verdict only describes, and is not corrected for the others."
+        text += (
+            " A reference line trains nothing. Its verdict only describes the difference and is not corrected for the "
+            "other comparisons."
+        )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
     return [*planned, Text(text), Items(reasons), *([Text(report.overlap)] if report.overlap else [])]
@@ -435,7 +438,7 @@ def _cost(report: Report) -> list[Part]:
     text = (
         f"In all {hours_words(report.hours)} of computing. Work that variants share is counted with each of them below."
     )
-    known = any(row.seconds is not None for row in report.rows)  # an earlier version did not store what a line takes
+    known = any(row.seconds is not None for row in report.rows)  # earlier versions did not store this cost
     once = {name: f"{head}, once" if name == "machine" else head for name, head in TAKES.items()} if known else {}
     rows = [
         (line_name(row), *(takes(row)[name] for name in once), hours_words(row.gpu_hours), rate_words(row))
@@ -493,7 +496,7 @@ def _study_compared(report: StudyReport) -> str:
 
 
 def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
-    """Return two lists of parts for a question: its interval plot, and its table with the data that it still needs."""
+    """Return (the interval plot of a question, its table and a sentence on the data that would settle it)."""
     rows = forest_rows(result, of)
     shown = [
         Interval(

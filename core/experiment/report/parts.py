@@ -18,7 +18,7 @@ WIDTH, ROW, BELOW = 700, 28, 44  # width of the drawing; height of a row with a 
 LABELS, GAP, REACH = 250, 10, 435  # right end of the names; gap beside it; length of the scale
 NAME, LINE = 14.0, 17  # font size of a name; height of each further line of it
 ROOM = 0.84  # share of LABELS that a name may take, because a browser's font is wider
-EDGE = 0.04  # share of the scale that is left free at both ends
+EDGE = 0.04  # share of the scale that stays empty at each end
 GREY = "#888888"
 
 
@@ -217,7 +217,7 @@ def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
 
 
 def _broken(name: str, *, bold: bool) -> list[str]:
-    """Break a name into lines that fit, between words, and within a word that is longer than a line."""
+    """Break a name into lines that fit; break between words, or within a word that is longer than a line."""
     lines = [""]
     for word in name.split():
         longer = f"{lines[-1]} {word}".lstrip()
@@ -275,7 +275,7 @@ def visual_order(text: str) -> str:
 
 
 def width(text: str, size: float, *, bold: bool) -> float:
-    """Return the width of a line in the body's font, in the unit of its size."""
+    """Return the width of a line in the body's font, in the unit of `size`."""
     return float(_of_a_hundred(bold).getlength(settable(text)) * size / 100)
 
 
