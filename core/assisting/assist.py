@@ -51,7 +51,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     test: str = option(..., "Test set of the primary corpus.", corpus=True)
     thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "Thresholds to try.")
     shares: tuple[Share, ...] = option(
-        ("all",), "Layers that both corpora share: all, sub-word (the char-CNN only), or both, one after the other."
+        ("all",), "Layers that both corpora share: all, or sub-word (the char-CNN only); give both to compare them."
     )
     network: Literal["encoder", "bilstm", "charcnn"] = option(
         "charcnn", "charcnn is the network of Murthy et al. 2018; encoder starts from init."
@@ -365,15 +365,15 @@ def in_words(table: AssistTable) -> str:
     """Return the result of one share in two sentences."""
     comparisons = []
     for arm, name, over_seeds in (
-        ("random", "as many at random", None),
-        ("all", "borrowing all", table.against_all),
-        ("monolingual", "borrowing none", table.against_monolingual),
+        ("random", "as many random sentences", None),
+        ("all", "all assisting sentences", table.against_all),
+        ("monolingual", "no assisting sentences", table.against_monolingual),
     ):
         if verdict := table.verdicts.get(arm):
             chance = f"; Welch's test: p = {over_seeds.p:.2g}" if over_seeds else ""
             comparisons.append(f"{verdict.delta:+z.2f} against {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
-        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
+        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which keeps "
         f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
     )
 

@@ -278,7 +278,7 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
         of_primary, of_assisting = (", ".join(sorted(each)) or "none" for each in named)
         raise CorpusError(
             f"{assisting.name}: shares no type with {primary.name} ({of_assisting} against {of_primary});"
-            " give a type map of the equal ones, for example PER=person."
+            " give a type map for types that mean the same, for example PER=person."
         )
     unshared = {primary.name: sorted(named[0] - named[1]), assisting.name: sorted(named[1] - named[0])}
     return {corpus: names for corpus, names in unshared.items() if names}

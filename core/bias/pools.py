@@ -139,9 +139,10 @@ class Mark(NamedTuple):
 
 
 def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt:
-    """Draw a set of Fig. 4: `size` sentences, `share` of them with a low-CEIM mention, the others without one.
+    """Draw a set of `size` sentences as in Ma et al. 2023, Fig. 4.
 
-    Errors: ConfigError if there are too few sentences of either kind.
+    A share of `share` of the sentences have a low-CEIM mention; the others have none. Errors: ConfigError if there are
+    too few sentences of either kind.
     """
     marks, n_low = _marks(training), round(share * size)
     with_low = _with_low(marks)
@@ -152,9 +153,10 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
 
 
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
-    """Draw a set of Table 3: `size` random sentences and, unless `bin` is "none", `size` more with a mention of `bin`.
+    """Draw a set as in Ma et al. 2023, Table 3: `size` random sentences, and `size` more with a mention of `bin`.
 
-    Sentences added for another bin than low have no low-CEIM mention. Errors: see `low_share`.
+    If `bin` is "none", no sentences are added. If it is not "low", the added sentences have no low-CEIM mention.
+    Errors: see `low_share`.
     """
     marks = _marks(training)
     rows = _draw(marks, lambda mark: True, size, seed=seed, name="with a measured mention")
@@ -183,7 +185,10 @@ def _draw(
     name: str,
     excluded: Collection[int] = (),
 ) -> list[int]:
-    """Draw `n` rows of mentions in the pool, none of `excluded`. name: name of the pool in the error."""
+    """Draw the rows of `n` sentences that have a mention in the pool and are not in `excluded`.
+
+    name: description of these sentences in the error.
+    """
     # A prefix of one shuffle, so that with the same seed a smaller share is part of a larger one.
     pool = [mark.row for mark in marks if in_pool(mark)]
     rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in excluded]

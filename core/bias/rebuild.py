@@ -338,7 +338,7 @@ class Preview:
 
     pools, reached: as in `RebuildResult`. of: number of mentions of the training set. measured: number that were
     measured. wanted: number to change. able: number that would be changed. bins: {CEIM bin: sentences with such a
-    mention}. low, drawn: low-CEIM and all measured mentions of a set drawn by CEIM. empty: reason that the rebuild
+    mention}. low, drawn: low-CEIM and all measured mentions of a set drawn by CEIM. empty: reason why the rebuild
     cannot run, or "".
     """
 

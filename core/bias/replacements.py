@@ -47,7 +47,7 @@ from core.results import BoolArray, FloatArray, IntArray
 from core.text.sentence import Entity, Sentence
 
 NAME_TRIES = 20  # draws of new names until the sentence is neither in the set nor held out
-CONTEXT_TRIES = 50  # retained sentences or mentions to try until a copy is new and keeps no name
+CONTEXT_TRIES = 50  # retained sentences or mentions to try until a copy is new to the set and all its names change
 ENOUGH = 3  # fewest words that a context must have to replace a deleted one
 OPENING = ("Ps", "Pi")  # Unicode categories of punctuation that belongs to the words after it
 Order = Callable[[Training, Sequence[int], Random], list[int]]  # returns the mentions of a pool to change, in order
@@ -56,7 +56,7 @@ K = TypeVar("K", tuple[str, str], tuple[str, Name])
 
 
 def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """A: draw random mentions whose names have high PVI, and give them low-PVI names of their type.
+    """Method A: draw random mentions whose names have high PVI, and give them low-PVI names of their type.
 
     The renamed sentences are added as copies. Mentions of one sentence share one copy.
     """
@@ -64,13 +64,13 @@ def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: i
 
 
 def highc2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """B: like A, but only change mentions whose context has high PVI too."""
+    """Method B: like `random2low`, but only change mentions whose context has high PVI too."""
     source: Callable[[Pools], BoolArray] = lambda pools: pools.entity_high & pools.context_high
     return _renamed_set(training, ladder, rate, seed, source=source, order=_shuffled, kind="highc2low")
 
 
 def redundant2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """C: rename redundant mentions in place. They get low-PVI names of their type.
+    """Method C: rename redundant mentions in place. They get low-PVI names of their type.
 
     Of the mentions with the same name of high PVI, one is kept. Of the kept names that share a content word, one is
     kept. The others are redundant; the most frequent names are changed first.
@@ -189,7 +189,7 @@ def _indices(mask: BoolArray) -> list[int]:
 
 
 def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """I: delete random contexts."""
+    """Method I: delete random contexts and put their names into retained contexts of high PVI."""
     rng, high = Random(seed), ladder[0].context_high
     rows = list(training.by_row(range(len(training))))
     poor = np.ones(len(training), dtype=np.bool_)
@@ -198,9 +198,10 @@ def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: 
 
 
 def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """II: delete the least informative contexts, the sentences with the lowest mean rank first.
+    """Method II: like `random2high`, but delete the least informative contexts.
 
-    Mentions are ranked by context PVI within their type. A sentence whose contexts are all high is kept.
+    Mentions are ranked by context PVI within their type. Sentences with the lowest mean rank are deleted first. A
+    sentence whose contexts are all high is kept.
     """
     # Ranks, not bits: types differ in their entropy, so by bits rare types would all be deleted first or last.
     ranks, high = _ranks(training), ladder[0].context_high
@@ -228,9 +229,9 @@ def _ranks(training: Training) -> FloatArray:
 class _Plan:
     """Contexts to delete, and retained ones that replace them.
 
-    whole: rows to replace as whole sentences. by_mention: {row: mentions whose contexts are replaced singly}. It also
-    holds the rows of `whole`, for which it is used if no new copy can be made. sentences: {types: retained rows whose
-    contexts are all high}. mentions: {type: retained mentions whose context may be lent}.
+    whole: rows to replace as whole sentences. by_mention: {row: mentions whose contexts are replaced one by one}. It
+    also has the rows of `whole`, for which it is used if no new copy of a sentence can be made. sentences: {types:
+    retained rows whose contexts are all high}. mentions: {type: retained mentions whose context may be lent}.
     """
 
     whole: set[int]
@@ -240,9 +241,10 @@ class _Plan:
 
 
 def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolArray, wanted: int) -> _Plan:
-    """Take rows in `order` until the contexts of `wanted` mentions are deleted.
+    """Choose the rows whose contexts are deleted, in `order`, until they hold `wanted` mentions.
 
-    poor: `(m,)` mask of the mentions whose context may be replaced singly, without the rest of the sentence.
+    high: `(m,)` mask of contexts of high PVI. poor: `(m,)` mask of the mentions whose context may be replaced alone,
+    without the rest of the sentence.
     """
     free = training.by_row(_indices(training.free))
     all_high = {row for row, mentions in free.items() if high[mentions].all()}
@@ -252,8 +254,8 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
         for mention, words in zip(mentions, context_words(training.sentences[row]), strict=True)
         if high[mention] and words >= ENOUGH
     }
-    # The last sentence of its types, and the last mention of its type, that can lend a context must be retained:
-    # deleted contexts of these types need it as a replacement.
+    # Always retain one sentence of the same types and one mention of the same type that can lend a context, because
+    # deleted contexts need them as replacements.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()
@@ -440,8 +442,8 @@ _OUTSIDE = "O"
 def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 0.5) -> Rebuilt:
     """Add one copy per sentence, with a typo or another name. typo_share: probability of a typo.
 
-    split: pieces whose letters concatenate to the word. If the drawn kind of change gives no name, the other kind is
-    tried. A sentence for which neither gives a new copy gets none.
+    split: returns the pieces of a word, whose letters together form the word. If the drawn kind of change gives no
+    name, the other kind is tried. A sentence gets no copy if neither kind gives a new one.
     """
     rng = Random(seed)
     guarded = guard(training, split)
@@ -501,7 +503,10 @@ def guard(training: Training, split: Split) -> dict[str, set[str]]:
 
 
 def by_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> Split:
-    """Return a split into the pieces of a fast tokenizer. A word stays whole if the tokenizer drops some letters."""
+    """Return a function that splits a word into the pieces of a fast tokenizer.
+
+    A word stays whole if the tokenizer drops some of its letters.
+    """
 
     @cache
     def split(word: str) -> Sequence[tuple[str, str]]:

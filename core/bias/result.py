@@ -100,7 +100,7 @@ def read_mentions(path: Path) -> list[Mention]:
 
 
 def unsupported(mentions: Sequence[Mention]) -> IntArray:
-    """Return the numbers `(k,)` of the mentions with no PVI above 0 and at least one below 0.
+    """Return the indices `(k,)` of the mentions with no PVI above 0 and at least one below 0.
 
     PVI is rounded first. A view without information has a PVI of 0 up to rounding error, which could otherwise count as
     above 0.
@@ -205,7 +205,7 @@ class Edit:
 class Slot:
     """One mention of a robustness set.
 
-    source: origin of its new name, "" if it kept the old one. ambiguous: reason that its type is not certain
+    source: origin of its new name, "" if it kept the old one. ambiguous: reason why its type is not certain
     (`Known.ambiguity`), "" if it is certain.
     """
 

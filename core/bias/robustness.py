@@ -318,7 +318,7 @@ class FrontierRow:
     """F1 of a run on one test set, in percent.
 
     test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions: number of mentions,
-    each in one slot. ambiguous: number of ambiguous slots; the module explains both words. micro_f1: F1 per seed.
+    each in one slot. ambiguous: number of ambiguous slots (see the module's docstring). micro_f1: F1 per seed.
     certain_f1: F1 per seed without ambiguous slots. mean, sd, certain_mean, certain_sd: over seeds; sd is None for one
     seed. known: fingerprint of the corpus whose names decide which slots are ambiguous.
     """

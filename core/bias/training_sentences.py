@@ -258,7 +258,7 @@ class Known:
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
 
     def ambiguity(self, sentence: Sentence, entity: Entity) -> str:
-        """Return the reason that the type of `entity` is not certain; "" if it is certain.
+        """Return the reason why the type of `entity` is not certain; "" if it is certain.
 
         `name`: the name is known under several types. `no context`: no content word is outside of entities.
         """
@@ -289,7 +289,7 @@ class NameMaker:
 
     def make(self, known: Known, rng: Random) -> Name:
         """Return a name that is new to `known`."""
-        # This ends: `_unknown` makes each content word new, and a template has at least one.
+        # The loop ends: `_unknown` makes each content word new, and a template has at least one.
         while not known.is_new(
             name := tuple(
                 self._word(word, known, rng) if is_content_word(word) else word for word in rng.choice(self._templates)

@@ -43,13 +43,13 @@ WHOLE = "100%"
 ENCODER = "encoder:"  # prefix of an axis: every arm is also run from that encoder
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # names used by Murthy et al. 2018 and Ma et al. 2023
 AUGMENT = "dataaug"  # the only method of rebuilding L_C that needs no PVI
-SHARE = "low-share"  # the only method whose rate may be 0%; the others would leave L_C unchanged
+SHARE = "low-share"  # the only method whose rate may be 0%; at 0%, the others would leave L_C unchanged
 GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
 SELF_TRAIN, DISTANT = "self-train", "distant"
 PSEUDO = "2000"  # budget of the selections that get pseudo-labels
-MORE = "labels"  # head of an estimate, labels:+100
+MORE = "labels"  # first part of an estimate's name, such as labels:+100
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "low": "whose context is more informative",
@@ -247,7 +247,7 @@ def _reference(kind: str, value: str = "") -> Arm:
     return Arm(name=name, summary=line.summary(value), without=without, reference=kind, value=value)
 
 
-# DAPT reads every usable sentence of D_C: without leaks, near duplicates, and sentences that are too short or too long.
+# DAPT trains on all of D_C except test leaks, near duplicates, and sentences that are too short or too long.
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
@@ -375,7 +375,7 @@ def _base(name: str, value: str) -> Arm:
     added = f", and {n:,} more {BINS[bin]}" if bin else ": the baseline of sets drawn with this size"
     return Arm(
         name=f"{head}:{n}",
-        summary=f"{n:,} random sentences of the labels with a name{added}.",
+        summary=f"{n:,} random labelled sentences with a name{added}.",
         rebuild=SHARE,
         size=n,
         bin=bin or "none",

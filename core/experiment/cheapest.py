@@ -64,9 +64,9 @@ class Way:
     def words(self, ways: Sequence["Way"]) -> str:
         """Return name, gain and cost in words. ways: all lines; if any takes a person's time, name that cost too."""
         machine = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
-        person = f" and {duration(self.person_seconds) if self.person_seconds else 'no minute'} of yours"
+        person = f" and {duration(self.person_seconds) if self.person_seconds else 'none'} of your time"
         interval = f"{self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}]"
-        return f"{self.name} ({interval} in {machine} of the machine{person * _asks(ways)})"
+        return f"{self.name} ({interval} in {machine} of machine time{person * _asks(ways)})"
 
     def repeated(self, times: int) -> "Way":
         """Return the line with the interval expected for the same gain and `times` as many replicates."""
@@ -106,7 +106,7 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     """Return the cheapest line, described in sentences. missing: kinds of lines that were not compared, in words."""
     machine, person = winner(ways), winner(ways, by_person)
     gains = any(way.lo > 0 for way in ways)
-    unknown = "" if _asks(ways) or not gains else " No line here asks for a minute of yours."
+    unknown = "" if _asks(ways) or not gains else " No line here takes any of your time."
     unknown += f" Not compared here: {_listed(missing)}." if missing else ""
     if machine and machine.worst(by_person) <= _least(ways, machine, by_person):
         words = f"The cheapest way to the next point is {machine.words(ways)}, because {_because(ways)}."
@@ -115,11 +115,11 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     decide = _decide(times) if times or gains else ""
     if machine and person:
         counts = "Only you can decide how much machine time a minute of your work is worth."
-        parts = [_cheapest_in("the machine", machine, ways), _cheapest_in("yours", person, ways), counts]
+        parts = [_cheapest_in("machine time", machine, ways), _cheapest_in("your own time", person, ways), counts]
     elif machine:
-        parts = [_cheapest_in("the machine", machine, ways), "In minutes of yours it is not known.", _free(ways)]
+        parts = [_cheapest_in("machine time", machine, ways), "In your own time, it is not known.", _free(ways)]
     elif person:
-        parts = [_cheapest_in("yours", person, ways), "In minutes of the machine it is not known.", decide]
+        parts = [_cheapest_in("your own time", person, ways), "In machine time, it is not known.", decide]
     else:
         parts = [_open(ways), decide]
     return Cheapest(
@@ -137,8 +137,8 @@ def _because(ways: Sequence[Way]) -> str:
     if not _asks(ways):
         return "every other line here costs more per point, even at the best end of its interval"
     return (
-        "every other line here costs more minutes of the machine per point, even at the best end of its interval, and "
-        "none costs fewer of yours"
+        "every other line here costs more machine time per point, even at the best end of its interval, and none costs "
+        "less of your time"
     )
 
 
@@ -147,7 +147,7 @@ def _asks(ways: Sequence[Way]) -> bool:
 
 
 def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
-    return f"In minutes of {whose} the cheapest way to the next point is {way.words(ways)}."
+    return f"In {whose}, the cheapest way to the next point is {way.words(ways)}."
 
 
 def _free(ways: Sequence[Way]) -> str:

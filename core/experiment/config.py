@@ -124,7 +124,7 @@ class ExperimentConfig(Config):
         "", "Variant that the claim is about, by default the first strategy; other verdicts are exploratory."
     )
     seeds: tuple[int, ...] = option(
-        (1, 2, 3), "Seeds, one per replicate, the same for every variant; to test a claim, give 6 and looks."
+        (1, 2, 3), "Seeds, one per replicate, the same for every variant; to test a claim, give 6 seeds and looks."
     )
     repeat: Repeat = option(
         "pipeline",
@@ -141,18 +141,18 @@ class ExperimentConfig(Config):
     cross: bool = option(
         False,
         "Swap halves: pool train, dev and test, and split the pool again for replicates 1, 3, 5. Train on each half, "
-        "with its text as the task corpus, and test on the other. The interval then includes the effect of the labels "
-        "drawn. Leave task out.",
+        "with its text as the task corpus, and test on the other. The interval then includes the random draw of "
+        "labels. Leave task out.",
     )
     cross_train: int = option(0, "Training sentences per half; 0: as many as train has.", unit="sentences", ge=0)
     cross_dev: int = option(
         0, "Dev sentences per half; 0: half as many as its training sentences.", unit="sentences", ge=0
     )
     looks: tuple[int, ...] = option(
-        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default it runs them all."
+        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default it runs all."
     )
     effect: float = option(
-        1.0, "Gain to detect, in points of F1; decides about ending early, and is the gain in forecasts.", gt=0
+        1.0, "Gain to detect, in points of F1; used in forecasts and to decide about ending early.", gt=0
     )
     encoder: str = option("minilm", "Encoder of all variants: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
@@ -165,7 +165,7 @@ class ExperimentConfig(Config):
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
         "Pre-train every variant for the same number of steps, or word pieces, so that more text is not also more "
-        "training. The variant with the most text sets the number, leaving aside those on all of the domain corpus.",
+        "training. The variant with the most text sets the number; variants on all of the domain corpus are ignored.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
@@ -173,7 +173,7 @@ class ExperimentConfig(Config):
         "dev set (dev), or on all, without their labels.",
     )
     train_sizes: tuple[int, ...] = option(
-        (), "Also fine-tune on training sets of these sizes, each inside the next.", unit="sentences"
+        (), "Also fine-tune on training sets of these sizes; a larger set contains the smaller ones.", unit="sentences"
     )
     multipliers: bool = option(
         False,
@@ -192,13 +192,15 @@ class ExperimentConfig(Config):
     )
     sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE train on.", corpus=True)
     cap_tokens: Caps = option(
-        (), "Tokens to read from every source; with several sizes, each has its own variants.", unit="tokens"
+        (), "Tokens to use from every source; each of several sizes has its own variants.", unit="tokens"
     )
     assisting: str = option("", "Labelled corpus that the variants all and skl:THRESHOLD borrow from.", corpus=True)
     transfer: tuple[str, ...] = option(
         (), "Labelled corpora that the variants transfer:CORPUS train on first, before the training set.", corpus=True
     )
-    transfer_epochs: int = option(2, "Epochs on such a corpus; the weights of the last one are kept.", ge=1, le=100)
+    transfer_epochs: int = option(
+        2, "Epochs on a transfer corpus; the weights after the last epoch are kept.", ge=1, le=100
+    )
     type_map: tuple[str, ...] = option(
         (),
         "OLD=NEW renames a type of the assisting or transfer corpora, or of a ready model, to a type of the labels "
@@ -253,9 +255,9 @@ class ExperimentConfig(Config):
 
     @property
     def keep(self) -> Options:
-        """Option of all fine-tuning: keep the last epoch if scores vary less with the seed than with the best epoch.
+        """Option of all fine-tuning: `keep: last` for the network `encoder` with the preset `quick`, else {}.
 
-        This was measured only for the network `encoder` with the preset `quick`.
+        There, F1 of the last epoch was measured to vary less with the seed than F1 of the best epoch.
         """
         measured = self.network == "encoder" and self.tagger_preset == "quick" and "preset" not in self.finetune
         return {"keep": "last"} if measured else {}
@@ -359,8 +361,8 @@ class ExperimentConfig(Config):
             raise ConfigError("seeds: give at least one.")
         if len(set(self.tagger_seeds)) < len(self.tagger_seeds):
             raise ConfigError(
-                f"taggers: each further tagger adds {TAGGERS_APART:,} to the seed, so that two taggers would be the "
-                "same; give smaller seeds."
+                f"taggers: each further tagger adds {TAGGERS_APART:,} to the seed, so two taggers would have the "
+                "same seed; give smaller seeds."
             )
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")

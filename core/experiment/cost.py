@@ -472,7 +472,7 @@ def cost(
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
-    """Return the finished runs of steps whose needed runs have finished too."""
+    """Return the finished runs of `steps`; leave out a step if a run that it needs has not finished."""
     runs: dict[Step, Run] = {}
     for step in steps:
         if all(need in runs for need in step.needs):
@@ -505,7 +505,7 @@ def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str
 
 
 class Clock:
-    """Reports each step as it starts: its name, the number of finished steps, and the seconds left in all."""
+    """Reports each step as it starts: its name, the number of finished steps, and the total seconds left."""
 
     def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
         self.steps, self.report, self._at_once = steps, report, 1

@@ -73,7 +73,7 @@ def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = 
     first = f"This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases"
     first = f"{f'This plan cannot show {wanted}, {cannot}' if cannot else first}{asked.time_in_words}"
     for plan in others:
-        looks = f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
+        looks = f", analysed after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
         looks += f", with {plan.taggers} taggers each" if plan.taggers > 1 else ""
         first += f"; {plan.replicates} replicates{plan.on}{looks}, in {100 * plan.chance:.0f}{plan.time_in_words}"
     return f"{first}."

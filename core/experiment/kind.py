@@ -102,7 +102,7 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
 def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
     """Make or find the runs, block by block, until the planned test ends the experiment.
 
-    Errors: those of `ReferenceKind.check` for a reference line that could not run now, before any other step.
+    Errors: those of `ReferenceKind.check`, before any other step, if a reference line cannot run now.
     """
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
     others = {

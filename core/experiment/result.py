@@ -315,10 +315,10 @@ class Reference:
 class Cheapest:
     """The line of an experiment that gains most points per minute (`cheapest.py`). words: the result in sentences.
 
-    line: the line that is the cheapest in machine time, and for which a person's time may not be higher than for other
-    lines; "" for none. by_machine, by_person: if `line` is "", the cheapest lines in machine time and in a person's
-    time; "" for none. times: factor for the number of replicates that would find the cheapest line; 0 if a line is
-    named, or if no feasible number would.
+    line: the line that is the cheapest in machine time and costs a person no more per point than any other line; "" if
+    the intervals show no such line. by_machine, by_person: if `line` is "", the cheapest lines in machine time and in a
+    person's time; "" for none. times: factor for the number of replicates that would find the cheapest line; 0 if a
+    line is named, or if no feasible number would.
     """
 
     line: str

@@ -292,8 +292,8 @@ def rate_words(row: ArmRow) -> str:
     """Return F1 points gained per hour of computing beyond that of `none`, with their interval.
 
     The rate is left out if no tagger of the line learnt anything. It is also left out if it would mislead: if the
-    interval is unknown, or goes beyond 100 points per hour. A reference line has no rate, because it needs none of the
-    runs of `none`.
+    interval is unknown, or goes beyond 100 points per hour. A reference line has no rate, because it replaces `none`
+    instead of adding runs to it.
     """
     rate = row.f1_per_hour
     if row.n_taggers and len(row.collapsed) == row.n_taggers:

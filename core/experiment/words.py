@@ -77,7 +77,7 @@ ANSWER_COLOURS: Mapping[Answer, str] = {
 }
 TASK_COLOUR = "#0072B2"  # colour of a single task of a study
 ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
-JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # verdicts, the surest first
+JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # verdicts, the most certain first
 _NAMES = {
     "tapt": "the task's own text",
     "dapt": "all of the domain corpus",
@@ -477,7 +477,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def seconds_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> float | None:
-    """Return the further seconds that the repetitions take that the verdict asks for; None if it asks for none."""
+    """Return the further seconds for the repetitions that the verdict asks for; None if it asks for none."""
     row, n = main(result), repetitions_to_settle(result, outlook)
     return _unsettled(row, result, outlook).seconds(n) if row and n else None
 

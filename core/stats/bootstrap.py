@@ -37,9 +37,9 @@ A reference line trains nothing, so it has one evaluation and no seeds. `compare
 `none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its
 difference keeps two parts: that between the seeds of `none`, and that of the test sentences. Both lines share the
 sentences, so these are resampled for both at once, and sentences that are hard for both cancel out. All variance
-between seeds is estimated from `none` alone. If its few seeds hardly differ by chance, Satterthwaite's degrees of
-freedom are too many: with three seeds that differ much, the interval covered the truth in 91% of simulations, and
-covers it in 93% with the limit `LINE_DOF`.
+between seeds is estimated from `none` alone. If its few seeds score nearly the same by chance, Satterthwaite's formula
+gives too many degrees of freedom. In simulations of three seeds with a large spread, the interval covered the truth in
+91% of cases, and in 93% with the limit `LINE_DOF`.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ DRAWS = 10_000
 PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
 PAIR_DOF = 4.0  # limit of the degrees of freedom if a variant has two seeds, or two replicates are compared
 LINE_DOF = 4.0  # limit for a reference line, as a multiple of the degrees of freedom of the seeds of `none`
-_CELLS = 4_000_000  # sentences x draws in memory at once
+_CELLS = 4_000_000  # most sentences x draws in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Resampled:
             hi=min(float(hi), 100.0),
             level=level,
             above=above,
-            p=self.p,  # from Student's t: counting draws cannot give p below 1 / draws, but Holm's order needs it
+            p=self.p,  # Student's t, because counted draws give no p below 1 / draws, which Holm's order may need
             system=tuple(self.system.tolist()),
             other=tuple(self.other.tolist()),
             se_seeds=sqrt(self.var_seeds),
@@ -186,7 +186,7 @@ def resample(
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
-    moved = resampled - whole  # effect of another test set on each seed
+    moved = resampled - whole  # effect of another test set on the F1 of each seed
     if tested := [one.tested for one in system if one.tested is not None]:
         return _by_replicate(whole, resampled, tables, np.stack(tested), rng)
     if same_seeds and len(system) == len(other) >= PAIRED_FROM:

@@ -78,7 +78,7 @@ def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, 
     The rest are missed or invented.
     """
     gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
-    # Exact matches take part in no mistake.
+    # Leave out exact matches, because they are no mistakes.
     golds, guesses = (
         [e for e in side if e not in other] for side, other in ((gold_spans, guess_spans), (guess_spans, gold_spans))
     )

@@ -141,7 +141,7 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
     error = (counts * (f1 - slope[:, None] * shape) ** 2).sum(axis=1)
     held = error + width * np.minimum(slope, 0) ** 2  # a curve is flat if the best slope would be negative
     step = x[:, -1] - x[:, -2]  # along the curve, not from the last mean, which is noisy
-    # The estimate uses the exponents of `fit`; flatter shapes only serve the bound.
+    # The estimate only uses the exponents of `fit`; the other shapes are for the upper bound.
     best = np.where(_EXPONENTS[0] > _SHAPES, inf, held).argmin()
     gain = float(max(slope[best], 0) * step[best])
     spread, dof = _pooled(runs)

@@ -15,8 +15,8 @@ LEVEL = 0.95
 class QuantileCount:
     """Count at one quantile of the task corpus's scores.
 
-    threshold: the score there. task, domain: number of sentences with at least this score. low, about, high: estimated
-    number of sentences of the domain corpus that are like the task corpus.
+    threshold: score at the quantile. task, domain: number of sentences with at least this score. low, about, high:
+    estimated number of sentences of the domain corpus that are like the task corpus.
     """
 
     quantile: float

@@ -28,7 +28,7 @@ def evaluate(
 def count(
     gold: Sequence[Iterable[Entity]], predicted: Sequence[Iterable[Entity]], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """Count exact matches of (start, end, type), one row per sentence, as seqeval's strict mode on well-formed tags.
+    """Count exact matches of (start, end, type), one row per sentence, like seqeval's strict mode on valid tags.
 
     types: types to count, for example of all splits; None: all that occur. Errors: ValueError for any other type.
     """

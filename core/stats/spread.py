@@ -17,7 +17,9 @@ from core.stats.pooled import Estimate
 
 MANY = 1000  # assumed number of test sentences behind an `Estimate`, large enough to make their variance well known
 USUAL = 300  # test sentences
-ASSUMED_SD = 2.0  # sd of F1 between seeds, points: small encoder, few hundred labelled, USUAL test sentences
+# Standard deviation (sd) of F1 between seeds, points, for a small encoder, a few hundred labelled sentences, and USUAL
+# test sentences.
+ASSUMED_SD = 2.0
 # Share of the variance between seeds that USUAL test sentences cause. It falls as 1 / number of sentences.
 ASSUMED_SHARE = 0.5
 ASSUMED_PRETRAINING = 0.5  # sd of F1 between selections and pre-trainings of one variant, in addition to taggers
@@ -97,11 +99,11 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
     if spread:
         spread = replace(spread, taggers=sum(map(len, (*arms, *lines))))
     if spread is None or not arms or not lines:
-        # From replicates only, all variance is counted in `seeds`.
+        # If there are only replicates, `seeds` includes all variance.
         return replace(spread, repeated=len(lines)) if spread else None
     whole = _measured(lines)
     assert whole
-    # By chance it may be less than that of seeds, which would give a negative variance.
+    # By chance, the variance of replicates may be less than that of seeds, so the difference may be negative.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
     # Measure the sentences' part by replicates if possible, because one pre-training adds its own part to a variant.
     persistent = whole.sentences if len(lines) > 1 else spread.sentences

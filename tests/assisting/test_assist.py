@@ -322,7 +322,7 @@ def test_variants_train_equal_steps_beside_a_random_baseline(given: dict[str, st
     assert table.random == pytest.approx(np.mean(rows[3]["test"]))
     assert table.random is not None
     assert table.verdicts["random"].delta == pytest.approx(table.skl - table.random, abs=0.01)
-    assert "against as many at random (" in in_words(table)
+    assert "against as many random sentences (" in in_words(table)
 
 
 def test_paper_preset_alternates_single_sentences_of_both_corpora(

@@ -133,7 +133,7 @@ def test_variant_with_too_few_changes_gets_no_verdict_and_no_holm_share(
     assert ",not tested," in as_csv(board)
     report = unescape(finished.html_report(run.id))
     assert "○ not tested" in report
-    assert "Of its mentions 99 of 100 changed." in report
+    assert "Mentions: 99 of 100 changed." in report
     text = texts(tab(opened(PAGE), "Leaderboard"))
     assert "○ not tested" in text
     assert "79 of 100 changed" in text

@@ -179,7 +179,7 @@ def test_the_sentence_on_the_cheapest_way_can_name_more_labels(corpora: Library,
     low, high = line.gain_interval
     # 48 sentences at 30 seconds are 24 minutes; a single line needs no correction.
     named = f"labels:+48 ({line.gain:+z.1f} points [{low:+z.1f}, {high:+z.1f}] in less than a minute of the machine and"
-    assert f"{named} 24 min of yours)" in board.cheapest.words
+    assert f"{named} 24 min of your time)" in board.cheapest.words
     assert "more labels" not in board.cheapest.words
     assert [(step.goal, step.run) for step in next_steps(run.id)] == [("label", run.id)]
 

@@ -202,7 +202,7 @@ def line(word: Word = "better than none", **fields: Any) -> ArmRow:
             (-4.0, (-5.0, -3.0)),
             "less than the tagger trained on your labels alone (-4.0; -5.0 to -3.0).",
         ),
-        ("no evidence of a difference", (0.5, (-1.0, 2.0)), "not measurably different from the tagger of your labels"),
+        ("no evidence of a difference", (0.5, (-1.0, 2.0)), "not measurably different from the tagger trained"),
         ("no evidence of a difference", (0.5, (-100.0, 100.0)), "the tagger trained on your labels alone."),
     ],
 )

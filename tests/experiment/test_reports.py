@@ -173,7 +173,7 @@ def test_sentences_of_the_test_set_are_in_a_report_only_on_request(both: list[Re
 
 def test_report_of_an_early_end_counts_the_trainings_that_ran(home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES)
-    assert "was trained 3 times, since chance plays a part (seeds 1, 2, 3)." in finished.html_report(run.id)
+    assert "was trained 3 times, because scores vary by chance (seeds 1, 2, 3)." in finished.html_report(run.id)
     board = results.board(run.id)
     rows = [row if row.arm == "none" else replace(row, micro_f1=row.micro_f1[:2]) for row in board.leaderboard]
     planned = PlannedTest(
@@ -192,7 +192,7 @@ def test_report_of_an_early_end_counts_the_trainings_that_ran(home: Path) -> Non
     finished.returned(run, as_json(replace(board, leaderboard=rows, planned=planned)))
     page = finished.html_report(run.id)
     assert planned.why in page
-    assert "was trained 2 times, since chance plays a part (seeds 1, 2); none 3 times." in page
+    assert "was trained 2 times, because scores vary by chance (seeds 1, 2); none 3 times." in page
     with pytest.raises(ConfigError, match="a report needs a finished experiment or study"):
         deliver.report(board.leaderboard[0].finetune_run)
 
@@ -214,7 +214,7 @@ def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     page = html(experiment_document(report(), COVER))
     for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
         assert words in page
-    assert "In all 2.0 h of computing" in page
+    assert "Total computing time: 2.0 h." in page
     assert "<td class=n>+10.4</td>" in page  # F1 of b minus F1 of a
     assert "2 more on the next page" in page
     many = rows(40)

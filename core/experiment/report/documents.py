@@ -325,7 +325,7 @@ def _compared(report: Report) -> list[Part]:
         parts += [Text("For comparison, without training:"), Items(references)] if references else []
     else:
         text += ", which is called a variant (arm):"
-        counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
+        counted = {row.arm: f" Mentions: {row.changed_words}." for row in report.rows if row.changed_words}
         counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
@@ -334,7 +334,7 @@ def _compared(report: Report) -> list[Part]:
     trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
     alike = (
         f"{trained} starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
-        f"{n} {'time' if n == 1 else 'times'}, since chance plays a part (seeds "
+        f"{n} {'time' if n == 1 else 'times'}, because scores vary by chance (seeds "
         f"{', '.join(map(str, report.seeds))}){''.join(longer)}."
     )
     if swapped(report.rows):
@@ -435,9 +435,7 @@ def _how_sure(report: Report) -> list[Part]:
 
 
 def _cost(report: Report) -> list[Part]:
-    text = (
-        f"In all {hours_words(report.hours)} of computing. Work that variants share is counted with each of them below."
-    )
+    text = f"Total computing time: {hours_words(report.hours)}. Work that variants share is counted for each of them."
     known = any(row.seconds is not None for row in report.rows)  # earlier versions did not store this cost
     once = {name: f"{head}, once" if name == "machine" else head for name, head in TAKES.items()} if known else {}
     rows = [
