@@ -178,8 +178,8 @@ def test_the_sentence_on_the_cheapest_way_can_name_more_labels(corpora: Library,
     assert board.cheapest.line == "labels:+48"
     low, high = line.gain_interval
     # 48 sentences at 30 seconds are 24 minutes; a single line needs no correction.
-    named = f"labels:+48 ({line.gain:+z.1f} points [{low:+z.1f}, {high:+z.1f}] in less than a minute of the machine and"
-    assert f"{named} 24 min of your time)" in board.cheapest.words
+    named = f"labels:+48 ({line.gain:+z.1f} points [{low:+z.1f}, {high:+z.1f}] in less than a minute of machine time"
+    assert f"{named} and 24 min of your time)" in board.cheapest.words
     assert "more labels" not in board.cheapest.words
     assert [(step.goal, step.run) for step in next_steps(run.id)] == [("label", run.id)]
 

@@ -205,7 +205,7 @@ def test_the_command_writes_the_format_of_the_file_name(
         main(["report", both[0].run, "--output", str(file), "--firm", "Meyer", "--json"], standalone_mode=False)
         assert json.loads(capsys.readouterr().out) == {"output": str(file)}
         assert file.read_bytes().startswith(begins)
-    with pytest.raises(ConfigError, match=r"let it end in \.pdf, \.docx, \.html"):
+    with pytest.raises(ConfigError, match=r"use a name that ends in \.pdf, \.docx, \.html"):
         deliver.write_report(both[0].run, tmp_path / "out.txt", COVER)
     assert not (tmp_path / "out.txt").exists()
 
