@@ -332,8 +332,8 @@ def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, li
     """Return {type: names that a tagger found and `known` lacks}, in order, each once.
 
     A name gets the type with the highest summed confidence, and is kept if the mean confidence for it is at least
-    `least`. A name is dropped as a tagger error if it begins or ends in punctuation or a function word, or has more
-    words than every known name of the type.
+    `least`. Likely tagger errors are dropped: names that begin or end in punctuation or a function word, and
+    names with more words than every known name of the type.
     """
     confidences: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     spellings: dict[str, Name] = {}

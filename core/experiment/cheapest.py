@@ -4,12 +4,12 @@ Each line has a confidence interval of its gain over `none`, corrected for the n
 two costs beyond those of `none`: machine time and a person's time. They are never added, because only the user knows
 what a minute of work is worth.
 
-A line is the cheapest in one kind of time if two conditions hold. Its interval is above 0, and its highest cost per
-point (at the lower end of the interval) is below the lowest cost per point of every other line. A line is the cheapest
-overall if this holds for machine time, and if it costs a person no more per point than any other line. If the cheapest
-lines differ between machine time and a person's time, the sentence names both.
+A line is the cheapest in one kind of time if two conditions hold. Its interval is above 0. Its highest cost per point,
+at the lower end of its interval, is below the lowest cost per point of every other line. A line is the cheapest overall
+if this holds for machine time and it costs a person no more per point than any other line. If the cheapest lines differ
+between machine time and a person's time, the sentence names both.
 
-If all gains and costs are equal, a line is named in at most 5% of cases, because every statement is true if all
+If all gains and costs are equal, a line is named in at most 5% of cases. The reason: every statement is true if all
 intervals contain their true gains.
 """
 

@@ -1,8 +1,8 @@
 """The leaderboard of an experiment: scores, intervals, verdict and cost of every line, and the planned test.
 
 Mahapatra et al. 2022, Tables 3 and 5, with verdicts (SOURCES.md, Verdict). Verdicts are about the first test set.
-Further test sets are reported one by one, because a mean over easy and hard sets hides a loss on one of them
-(SOURCES.md, Never only an average).
+Further test sets are reported one by one. A mean over easy and hard sets would hide a loss on one of them (SOURCES.md,
+Never only an average).
 """
 
 from collections.abc import Mapping, Sequence

@@ -51,7 +51,7 @@ class Mark:
 
 VERDICT_MARKS: Mapping[str, Mark] = {
     "improves": Mark(colour="#009E73", symbol="triangle-up", sign="▲", label="improves"),
-    "helped": Mark(colour="#56B4E9", symbol="triangle-up-open", sign="△", label="helped; choosing not shown"),
+    "helped": Mark(colour="#56B4E9", symbol="triangle-up-open", sign="△", label="helped; selection: no evidence"),
     "below control": Mark(colour="#9467BD", symbol="triangle-down-open", sign="▽", label="worse than its control"),
     "hurts": Mark(colour="#D55E00", symbol="triangle-down", sign="▼", label="hurts"),
     "no evidence": Mark(colour="#8F8F8F", symbol="circle", sign="●", label="no evidence"),
@@ -297,8 +297,8 @@ def _what(word: Word, row: ArmRow, rows: Sequence[ArmRow]) -> str:
         cause = asked_by_control(row.arm)
         words["improves"] = f"Helped, and {cause} paid off: {variant} does better than {without} and than {control}."
         words["helped"] = (
-            f"Helped, but {cause} is not shown to: {variant} does better than {without}, but is not measurably better "
-            f"than {control}."
+            f"Helped, but there is no evidence that {cause} helped: {variant} does better than {without}, but is not "
+            f"measurably better than {control}."
         )
     if row.verdict == "below control" and row.helped == "yes":
         words["below control"] += f" Both do better than {without}."
@@ -438,8 +438,8 @@ def _next(row: ArmRow, unsettled: Open) -> str:
     )
     words = {
         "improves": "Next: use it, and label more of what the tagger still misses.",
-        "hurts": "Next: leave it; the tagger without it is better.",
-        "below control": f"Next: leave it; {_control(row)} is better.",
+        "hurts": "Next: do not use it; the tagger without it is better.",
+        "below control": f"Next: do not use it; {_control(row)} is better.",
     }
     if row.verdict == "helped" and row.delta_random is None:
         return "Next: repeat it with a random baseline of the same size, to see whether the selection is what helps."
@@ -582,7 +582,8 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()
     after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
-    tested = f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, required is {test.bound:.2g}"
+    level = f"significance level {test.bound:.2g}"
+    tested = f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, {level}"
     if test.p <= test.bound and test.ended not in ("shown", "worse"):
         tested = f"{tested}, but the interval includes 0"
     early = ""
@@ -750,7 +751,7 @@ def _train_longer(result: StudyResult) -> str:
 
 def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
     if asked.these.answer == "worse":
-        return "Next: leave it."
+        return "Next: do not use it."
     if asked.these.answer == "yes":
         if asked.others is None or asked.others.answer == "yes":
             return "Next: use it on tasks like these."

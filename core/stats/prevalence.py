@@ -44,9 +44,9 @@ class Prevalence:
 def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] = QUANTILES) -> Prevalence:
     """Estimate how many sentences of the domain corpus are like the task corpus.
 
-    The estimate is the number of domain sentences that score above a quantile of the task corpus's scores, divided by
-    the share of the task corpus above it. task: `(n,)`, n > 0, and domain: `(m,)`, scores of distinct sentences by
-    models that were not trained on them.
+    Count the domain sentences that score above a quantile of the task corpus's scores, and divide by the share of the
+    task corpus above it. task: `(n,)`, n > 0, and domain: `(m,)`, scores of distinct sentences by models that were not
+    trained on them.
     """
     each = [_above(task, domain, quantile) for quantile in quantiles]
     return Prevalence(

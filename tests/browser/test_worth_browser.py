@@ -27,7 +27,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     lines = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
     run = finished.experiment(home, finished.corpora(home), lines)
     finding = results.finding(run.id)
-    assert finding.what.startswith("Helped, but the selection is not shown to: ")
+    assert finding.what.startswith("Helped, but there is no evidence that the selection helped: ")
 
     page.goto(server.url)
     settled(page)

@@ -204,7 +204,7 @@ def test_planned_test_shows_no_effect_if_the_interval_includes_0(lines: list[Any
     assert row.random
     assert row.random.lo < 0
     assert (test.ended, row.chose) == ("complete", "no evidence")
-    tested = "p = 0.046, required is 0.05, but the interval includes 0: not shown. Learnt nothing, but counted"
+    tested = "p = 0.046, significance level 0.05, but the interval includes 0: not shown. Learnt nothing, but counted"
     assert tested in test.why
     assert planned_test(config(seeds=(1, 2, 3, 4), stops=(3, 4)), lines, 0) is None  # the plan continues
     for where, early in (("", "1 replicate early."), (" on each of 2 tasks", "1 replicate on each of 2 tasks early.")):

@@ -74,11 +74,11 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Helped, but the selection is not shown to", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 10 repetitions"),
+        ("Helped, but there is no evidence that the selection helped", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 10 repetitions"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
-        ("Helped, but the selection is not shown to", "to as much random text is +0.9", "each with its own selection and pre-training"),
+        ("Helped, but there is no evidence that the selection helped", "to as much random text is +0.9", "each with its own selection and pre-training"),
     ),
     "no control": (
         line("helped", "tapt"),
@@ -97,12 +97,12 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
         (
             "No: the tagger with a random sample of the same size does better than the tagger with assisting sentences",
             "to a random sample of the same size is -2.0 (-3.0 to -1.0)",
-            "Next: leave it; the tagger with a random sample of the same size is better.",
+            "Next: do not use it; the tagger with a random sample of the same size is better.",
         ),
     ),
     "harm": (
         line("hurts", "vectors:law", delta=-2.0, interval=(-3.0, -1.0)),
-        ("No: the tagger with word vectors of law does worse", "-2.0 points of 100", "Next: leave it; the tagger without"),
+        ("No: the tagger with word vectors of law does worse", "-2.0 points of 100", "Next: do not use it; the tagger without"),
     ),
     "nothing compared": (line("control", "random"), ("Nothing was compared.", "", "Next: add a variant besides none")),
 }  # fmt: skip
@@ -139,10 +139,10 @@ def test_each_kind_of_variant_names_its_own_control(arm: str, read: int, subject
     assert better.what.endswith(f" and than {under}{control}.")
     assert f"The difference to {control} is +2.9 (" in better.sure
     helped = finding(line("helped", arm, **fields | {"chose": "no evidence"})).what
-    assert f"Helped, but {subject} is not shown to: " in helped
+    assert f"Helped, but there is no evidence that {subject} helped: " in helped
     below = finding(line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse"}))
     assert below.what.startswith(f"No: {under}{control} does better than ")
-    assert below.next == f"Next: leave it; {under}{control} is better."
+    assert below.next == f"Next: do not use it; {under}{control} is better."
     also = finding(
         line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse", "helped": "yes"})
     ).what
@@ -168,7 +168,7 @@ def test_claim_is_named_first_and_other_effects_after_it() -> None:
 @pytest.mark.parametrize(
     ("claim", "begins", "is_main"),
     [
-        (line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None), "Helped, but the selection is", True),
+        (line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None), "Helped, but there is no", True),
         (line("not tested", "dataaug", changed=5, wanted=100), "No result. Not tested, because too few labels could be changed: ", False),
     ],
 )  # fmt: skip

@@ -420,9 +420,8 @@ def _how_sure(report: Report) -> list[Part]:
         "stronger the evidence that each needs. A variant “improves” only if it is better than no further pre-training "
         "and better than as much random text. A variant that trains on the whole domain corpus selects nothing, so "
         "only the first condition applies to it. Each variant was tested once; settings were chosen on a separate dev "
-        "set. If a variant has one selection and one pre-training (a quick look), the interval does not include the "
-        "variation between several of them, so it cannot show that selecting helped. No interval covers text from "
-        "other sources."
+        "set. If a variant has one selection and one pre-training (a quick look), the interval does not include how "
+        "much these vary. It then cannot show that the selection helped. No interval covers text from other sources."
     )
     if any(row.reference for row in report.rows):
         text += (
@@ -488,8 +487,8 @@ def _study_compared(report: StudyReport) -> str:
     return (
         f"Programs that find entities in text were trained in the same way for {len(result.tasks)} tasks, except for "
         f"{differ}. The claim, named beforehand, is about {claim}. Every program starts from the encoder "
-        f"{report.encoder} with the settings “{report.preset}”, and everything was repeated {result.replicates} "
-        f"{'time' if result.replicates == 1 else 'times'} for each task, because chance plays a part."
+        f"{report.encoder} with the settings “{report.preset}”. Everything was repeated {result.replicates} "
+        f"{'time' if result.replicates == 1 else 'times'} for each task, because scores vary by chance."
     )
 
 
