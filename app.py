@@ -1,8 +1,8 @@
-"""Serve the app: Streamlit behind the door (pages/ui/door.py), on the two loopback addresses of this machine.
+"""Serve the app: Streamlit behind the access check of pages/ui/door.py, on this machine's two loopback addresses.
 
     python app.py [--port 8501] [--no-browser]
 
-`streamlit run app.py` serves the same app behind the same door, only on 127.0.0.1. Its first page is home.py.
+`streamlit run app.py` serves the same app with the same check, but only on 127.0.0.1. The first page is home.py.
 """
 
 import argparse
@@ -53,14 +53,15 @@ except WinnowError as error:
 def _warm() -> None:
     """Import all modules of the pages before the first request.
 
-    Otherwise the imports would delay the first page, and of two parallel imports one may see a half-loaded module.
+    Otherwise the imports would delay the first page. If two requests import a module at once, one of them may see it
+    half-loaded.
     """
     parts = sorted((ROOT / "pages" / "ui").rglob("*.py"))
     pages = (".".join(part.relative_to(ROOT).with_suffix("").parts) for part in parts)
     for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", *pages):
         importlib.import_module(module)
     _draw()
-    inspect.stack()  # Streamlit calls it once, which reads the path of every module
+    inspect.stack()  # the first call, otherwise made by Streamlit, reads the path of every module
     gc.collect()
     gc.freeze()  # later collections skip all of these modules
 
@@ -112,8 +113,8 @@ def _options() -> argparse.Namespace:
 def _bound(port: int) -> tuple[list[socket.socket], str]:
     """Return the listening sockets and the address to open.
 
-    A browser tries ::1 as well as 127.0.0.1 for `localhost`, so the app listens on both. If another server holds ::1
-    already, `localhost` could show that one. The address to open then names 127.0.0.1 instead.
+    For `localhost`, a browser tries ::1 and 127.0.0.1, so the app listens on both. If another server already listens
+    on ::1, `localhost` could open that server. The address to open then names 127.0.0.1 instead.
     """
     try:
         sockets = [_listening(socket.AF_INET, "127.0.0.1", port)]
@@ -170,7 +171,7 @@ def _holder(host: str, port: int) -> str:
 
 
 def _has_screen() -> bool:
-    """Return True if a browser can open in a window; without a display it would open in this terminal."""
+    """Return True if a browser can open in a window. Without a display, a text browser would open in this terminal."""
     named = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     return sys.platform == "darwin" or named
 

@@ -36,7 +36,7 @@ def main() -> None:
         st.subheader("Runs", anchor=False)
         if listed:
             run_list(listed)
-            page_link(RUNS, label="All runs: names, tags, notes, compare, remove", icon=":material/table_rows:")
+            page_link(RUNS, label="All runs: search, name, compare, remove", icon=":material/table_rows:")
         else:
             st.caption("No runs yet. Runs are listed here, and continue if you close this window.")
         _machine()
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _try() -> None:
-    """Link to the field that tries a tagger on a document, if there is a tagger."""
+    """Link to the form in which a tagger can be tried on a document. Draw nothing if there is no tagger."""
     if not taggers.here():
         return
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -63,7 +63,7 @@ def _options(rows: Sequence[RunRow]) -> None:
 
 
 def _curves(rows: Sequence[RunRow]) -> None:
-    """Draw the training curves of some runs in one chart, which is updated while they run."""
+    """Draw the training curves of some runs in one chart, and update it while they run."""
     trainings = _trainings([row.run for row in rows])
     if not trainings:
         return

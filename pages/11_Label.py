@@ -19,8 +19,8 @@ from pages.ui.widgets import same_command
 
 RUN = "label.run"
 WHAT = (
-    "Label the sentences that are expected to help training most, or random ones for measuring. You can also check "
-    "labels that may be wrong."
+    "Label the sentences that are expected to help training most, or random ones for a dev and a test set. You can "
+    "also check labels that may be wrong."
 )
 NEEDS = (
     "Labelling needs a task corpus: sentences like those that your tagger will read. To queue sentences, add a domain "

@@ -41,7 +41,7 @@ FLAG_WORDS = {
 }
 NEAR_WORDS = {
     "edited": "differ from another sentence in at most a tenth of words or letters",
-    "overlapping": "share most of their sequences of five words with another one",
+    "overlapping": "share most of their sequences of five words with another sentence",
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
@@ -64,7 +64,7 @@ def main() -> None:
         if not sealed:
             picture("corpora")
         else:
-            with st.container():  # its height changes, which must not move what is open below
+            with st.container():  # its height changes; the container keeps the position of the elements below
                 _check()
             data_check.show(corpora.check_project(), "corpora", here=CORPORA)
             _undo()
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _import_run() -> None:
-    """Show the import in the address, or a running one."""
+    """Show the import that the address names, or a running one."""
     run_id = attached(("add", "intake"), RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
@@ -221,7 +221,7 @@ def _flags(role: str) -> None:
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     if result.flags["near_duplicate"]:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
-        st.caption(f"Of the near duplicates, {kinds}. Explore shows them and their different words.")
+        st.caption(f"Of the near duplicates, {kinds}. Explore shows them and the words that differ.")
     if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
         st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them only as leaks.")
     if not options["held_out"]:

@@ -28,7 +28,7 @@ from pages.ui.widgets import command_lines, config_form, plain, pressed, same_co
 
 SEEN = "explore.seen"  # time of the last edit shown, by selection
 SUMMARY = "See what was selected and what was filtered, ask why, and change it by hand."
-NEEDS = "There is no finished selection to look at yet. Make one first; its map is one click away then."
+NEEDS = "There is no finished selection to look at yet. Make one first, then draw its map here."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.SCORE, terms.BUDGET, terms.STRATEGY)
@@ -98,8 +98,8 @@ def _map_of(choice_id: str) -> str | None:
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
             st.markdown(
-                "A map lays the task corpus, the selected and the filtered sentences out so that similar ones lie "
-                "close together. It is made once, from the embeddings on disk, and kept."
+                "A map shows the sentences of the task corpus, the selected and the filtered ones. Similar sentences "
+                "are close together. It is made once, from the embeddings on disk, and stored."
             )
             _make(choice_id)
     return map_run
@@ -145,7 +145,7 @@ def _map(choice_id: str) -> None:
     state.name_in_address(choice_id, map_run)
     points = regions.region_points(map_run, state.filtered(state.picked(map_run)), kinds)
     with st.container(key="explore-panes"):
-        left, right = st.columns((8, 5))  # both always, because a chart in another place of the page is drawn again
+        left, right = st.columns((8, 5))  # always both: Streamlit redraws a chart whose place on the page changes
     with left:
         drawn = map_view.draw(choice_id, map_run, kinds, asked)
     if state.picked(map_run) or st.session_state.get(FILTERS):

@@ -114,7 +114,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
-    _draw(drawn, f"results.tab{'.waiting' * waiting}")  # another key opens the Leaderboard once there is one
+    _draw(drawn, f"results.tab{'.waiting' * waiting}")  # with another key, the Leaderboard opens once it exists
 
 
 def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
@@ -122,7 +122,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
         board = results.board(run_id)
-        # A stable sort: the variant of the claim first, because comparisons open on the first one.
+        # A stable sort puts the variant of the claim first, because comparisons preselect the first one.
         leaderboard = sorted(board.leaderboard, key=lambda arm: not results.is_claimed(board, arm))
         return {
             run: f"{words.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
@@ -131,7 +131,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
             if run in here
         }
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
-    # A stable sort: the others stay newest first.
+    # The sort is stable, so the other runs stay newest first.
     rows.sort(key=lambda row: row.run != single)
     return take.names(rows)
 

@@ -23,7 +23,7 @@ from pages.ui.widgets import corpus_picker, plain, submitted
 RUN = "assisting.run"
 WHAT = (
     "Borrow labelled sentences from another corpus (another language, another firm), but only those that label shared "
-    "entities as yours does."
+    "entities as your corpus does."
 )
 WORDS = (terms.LABELS, terms.DISAGREEMENT, terms.MENTION, terms.DEV, terms.TEST, terms.SCORE)
 NEEDS = "This needs two labelled corpora: yours, and another one to borrow from."

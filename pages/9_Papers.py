@@ -1,4 +1,4 @@
-"""Papers: each table and figure of the five papers, the page and command that make it, and how ours differs."""
+"""Papers: each table and figure of the five papers, the page and command that make it, and how Winnow's differs."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from pages.ui.widgets import command_lines, plain
 
 WHAT = (
     "The papers whose methods Winnow uses. For every table and figure: its content, the page and the command that make "
-    "it from your text, and how ours differs. Capitals in a command are placeholders for your corpora."
+    "it from your text, and how Winnow's differs. Capitals in a command are placeholders for your corpora."
 )
 
 

@@ -1,4 +1,4 @@
-"""The data check on a page: its items with a link each, and consent to run although an item is red."""
+"""The data check on a page: its items, each with a link, and the user's consent to run although an item is red."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,7 +19,7 @@ Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label 
 def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:
     """Show red and amber items; the green items are folded.
 
-    here: this page, to which no link is drawn. cures: buttons that solve an item on this page.
+    here: the page that shows the check; no link leads to it. cures: buttons that solve an item on this page.
     """
     open_items = sorted((one for one in found if one.level != "green"), key=lambda one: one.level != "red")
     good = [one for one in found if one.level == "green"]

@@ -23,7 +23,7 @@ REFUSED, NEWS = "choice.refused", "choice.news"
 
 
 def attached(*, finished: bool = False) -> str | None:
-    """Return the selection of a page: the one in the address, else that of this visit, else the current one.
+    """Return the id of the selection to show: the one in the address, else of this visit, else the project's current.
 
     finished: True to return only finished selections; False to return also the id of an unfinished run. If there is
     nothing to show, draw a message and return None.
@@ -87,7 +87,7 @@ def _clean() -> None:
 
 
 def follow_address(choice_id: str) -> None:
-    """Save the budget in an address of an older version, and put a changed selection into the address."""
+    """Save a budget that an address of an older version names, and put a changed selection into the address."""
     old = st.query_params.get("run") == choice_id
     if old and (budget := st.query_params.get("budget")):
         try:
@@ -182,7 +182,7 @@ def _more(choice: Choice, page: str) -> None:
             st.caption("This selection belongs to a scoring run. To delete it, delete the run on the page Runs.")
         if readers := choices.read_by(choice.id):
             read = ", ".join(f"{plain(title(runs.get(each.run)))} ({each.sentences:,})" for each in readers)
-            st.caption(f"Read by {read}.")
+            st.caption(f"Used for training by {read}.")
         if renamed:
             _renamed(choice, name)
         if removed:

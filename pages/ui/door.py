@@ -21,11 +21,11 @@ from core import door
 from core.door import account_behind
 
 HEALTH = "/_stcore/health"
-ACCOUNT = "winnow.account"  # key of a connection's state: its account, as the kernel named it; None: unknown
+ACCOUNT = "winnow.account"  # key in a connection's state: the account that the kernel reported; None: unknown
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # a script in the page itself has no attributes
 PROTECTION = {
-    "x-dns-prefetch-control": "off",  # do not look up the hosts of links that are only drawn
+    "x-dns-prefetch-control": "off",  # the browser must not look up the host of a link before a click
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -47,7 +47,7 @@ def policy(host: str) -> str:
     """Return the Content-Security-Policy of an answer. With it, the browser fetches nothing from another host.
 
     It is a second guard behind `plain` and `escape`: markup that gets past them loads no image and runs no script.
-    host: Host header of the request; "" if Winnow has no such name.
+    host: Host header of the request; "" if it is not a name of this machine.
     """
     # Safari before 15.4 does not count the websocket as 'self'. A policy cannot name an IPv6 address.
     websocket = f" ws://{host} wss://{host}" if host and not host.startswith("[") else ""
@@ -77,7 +77,7 @@ class Door:
         self._app, self._mode = app, mode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 403 with one sentence, or pass the request on and guard the answer's headers."""
+        """Answer 403 with one sentence, or pass the request on and add security headers to the answer."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -98,12 +98,12 @@ class Door:
             return None
         why = KEY_WANTED
         if self._mode == "user":
-            relayed = "x-forwarded-for" in headers  # the server then trusts its client address and port
+            relayed = "x-forwarded-for" in headers  # the server may take the client's address and port from it
             account = None if relayed else _account(scope)
             if account == os.getuid():
                 return None
             why = UNKNOWN_ACCOUNT if account is None else OTHER_ACCOUNT
-        cookie = f"winnow-{scope['server'][1]}"  # browsers send a cookie to every port of a host: each server its own
+        cookie = f"winnow-{scope['server'][1]}"  # per port, because browsers send a cookie to all ports
         if _is_key(_cookies(headers).get(cookie)):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -118,7 +118,8 @@ class Door:
 def _account(scope: Scope) -> int | None:
     """Return the account that opened this connection; None if the system does not show it.
 
-    A server that did not ask when the connection began (`streamlit run app.py`) asks now.
+    With `python app.py`, the account was stored when the connection opened. With `streamlit run app.py` it was not, so
+    the kernel is asked now.
     """
     if ACCOUNT in (state := scope.get("state", {})):
         kept: int | None = state[ACCOUNT]
@@ -131,8 +132,9 @@ def _account(scope: Scope) -> int | None:
 def _redirect(path: str, headers: Headers) -> Response:
     """Return a page that leads to the address without the key.
 
-    It is a page and not an HTTP redirect, because the browser comes from a file (see `core.door.unseen`). After a
-    redirect from there it would not send its cookie."""
+    If the browser comes from a file (see `core.door.unseen`), it would not send its cookie after an HTTP redirect. It
+    gets a page that leads on instead.
+    """
     redirection = RedirectResponse(path, status_code=303)
     if headers.get("sec-fetch-site") in (None, "none", "same-origin"):
         return redirection
@@ -159,7 +161,10 @@ def _foreign(scope: Scope, headers: Headers) -> Response | None:
 
 
 def _by_its_usual_name(scope: Scope) -> Scope:
-    """Return the request with the host localhost, because Streamlit asks the network before it accepts [::1]."""
+    """Return the request with the host [::1] replaced by localhost.
+
+    Streamlit would otherwise ask the network for its own addresses before it accepts [::1].
+    """
     headers = MutableHeaders(scope={**scope, "headers": list(scope["headers"])})
     host = headers["host"]
     if host.startswith("[::1]"):
@@ -170,7 +175,7 @@ def _by_its_usual_name(scope: Scope) -> Scope:
 
 
 def _protected(scope: Scope, send: Send) -> Send:
-    """Return a `send` that adds headers to every answer, which protect it from other pages and from markup in it."""
+    """Return a `send` that adds headers to every answer. They protect it from other pages and from injected markup."""
     host = Headers(scope=scope).get("host", "")
     headers = {**PROTECTION, "content-security-policy": policy(host if LOOPBACK.fullmatch(host) else "")}
 

@@ -49,7 +49,7 @@ def ask(label: str, *, primary: bool) -> None:
 
 
 def plan(run_id: str = "") -> None:
-    """Show the plan and the button Start. First time this machine if its speed is unknown.
+    """Show the plan and the button Start. If this machine's speed is unknown, measure it first.
 
     run_id: an experiment to repeat; "" for a new one.
     """

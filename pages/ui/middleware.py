@@ -44,8 +44,8 @@ class ConnectionLimit(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Ask the kernel which account connects, and keep the answer, because the address may be reused later.
 
-        Refuse connections of other accounts above the limit, so that they cannot lock out the owner. Drop a client
-        that has disconnected itself.
+        Refuse connections of other accounts above the limit, so that they cannot lock out the owner. Drop a connection
+        that the client has already reset.
         """
         super().connection_made(transport)
         if door.mode() == "open":
@@ -56,7 +56,7 @@ class ConnectionLimit(H11Protocol):
             transport.abort()
             return
         self.app_state = {**self.app_state, ACCOUNT: account}
-        # If owners are seen, an unknown account counts too: with no file left to open, the kernel cannot be asked.
+        # If the system shows accounts, an unknown one counts too: the kernel cannot be asked if no file can be opened.
         if account != os.getuid() and (account is not None or ConnectionLimit.sees_owners):
             ConnectionLimit.others = [each for each in ConnectionLimit.others if not each.is_closing()]
             ConnectionLimit.others.append(transport)
@@ -66,7 +66,7 @@ class ConnectionLimit(H11Protocol):
 
 
 def _account_behind(transport: asyncio.Transport) -> int | None:
-    """Return the account at the other end. Errors: OSError if the connection was reset.
+    """Return the account at the other end; None if it is unknown. Errors: OSError if the connection was reset.
 
     The connection is checked again after the kernel has answered, so no other client can have taken its address.
     """
@@ -89,7 +89,7 @@ class NotFound:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass every other request on."""
+        """Redirect such a request; pass every other one on."""
         wanted = PAGE.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if wanted and wanted[1] not in NAMES and "text/html" in Headers(scope=scope).get("accept", ""):
             asked = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
@@ -121,8 +121,8 @@ _run = st.components.v2.component(
 class Preload:
     """ASGI middleware: names the scripts of a page's parts in the response headers of its document.
 
-    Streamlit requests each script when the first part of its kind arrives, and then its imports, while the server
-    computes the page. The chart's script takes a browser longer to parse than all others together.
+    Otherwise the browser would request each script only when the first part of its kind arrives, and then the script's
+    imports. The chart's script takes a browser longer to parse than all others together.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -175,7 +175,7 @@ def _folder() -> Path:
 
 
 class Downloads(DeferredFileHandler):
-    """Creates a requested file, and explains a failure in our words. Streamlit would log text of corpora."""
+    """Create requested files, and explain a failure in our words. Streamlit's handler would log text of corpora."""
 
     async def handle(self, request: BackendOperationRequest, session_id: str) -> BackendOperationResponse:
         """Return the file's address, or the sentence to show below the button."""

@@ -117,7 +117,7 @@ def elsewhere() -> str:
 def menu() -> None:
     """Draw the menu of projects. It is computed only when it is opened."""
     here = projects.current()
-    look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "The project: another, a new one, export"}
+    look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "Switch, create, rename or export a project"}
     opened = st.popover(plain(here.name), key="project.menu", on_change="rerun", **look)
     if not opened.open:
         return

@@ -128,7 +128,10 @@ def text_gone(run_id: str) -> bool:
 
 
 def orphaned(choice_id: str) -> None:
-    """Show what a selection kept: numbers, scores, S_C if it still exists, and the map without sentences."""
+    """Show what is left of a selection whose corpora were removed.
+
+    That is its numbers and scores, S_C if it still exists, and the map without sentences.
+    """
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = selection_plot.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())

@@ -266,7 +266,7 @@ def size(n: float) -> str:
 
 
 def grid(columns: Mapping[str, Sequence[Any]], **options: Any) -> Any:
-    """Draw columns by name with `st.dataframe`; a quote keeps spreadsheets from computing a cell."""
+    """Draw columns with `st.dataframe`. A cell that a spreadsheet would compute gets a quote in front."""
     guarded = {name: [writers.harmless(value) for value in values] for name, values in columns.items()}
     return st.dataframe(guarded, **options)
 
@@ -299,7 +299,7 @@ def forget_presses(prefix: str) -> None:
 
 
 def _presses() -> set[str]:
-    """Return the set of this visit. It is changed in place, because a callback that replaces it may be interrupted."""
+    """Return this visit's set of keys of pressed buttons. Change it in place: a replacement may be interrupted."""
     presses: set[str] = st.session_state.setdefault(_PRESSES, set())
     return presses
 

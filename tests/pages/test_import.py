@@ -250,7 +250,7 @@ def test_a_list_of_names_is_previewed_imported_and_offered_where_names_are_looke
     assert (made.name, made.types) == ("drugs <b>", {"DRUG": 2})
     assert not list((home / "uploads").iterdir())
     assert not [control for control in app.segmented_control if control.label == "Use it as"]
-    assert "Suggest them to label with" in [link.proto.label for link in app.get("page_link")]
+    assert "Suggest them as labels" in [link.proto.label for link in app.get("page_link")]
     for role in ("train", "dev", "test"):
         sealed = seal([sentence(f"Lead is for {role}", [(0, 1, "DRUG")])], role, labelled=True)
         corpora.set_role(role, sealed.fingerprint)

@@ -99,7 +99,7 @@ def type_map(primary: Corpus, other: Corpus) -> list[str]:
     if not unshared:
         st.caption("Both corpora have the same types.")
         return []
-    st.markdown("**Types that only one of them has**")
+    st.markdown("**Types that only one of the two corpora has**")
     file = st.file_uploader("A text file of OLD=NEW lines (or pick below)", key="assisting.map")
     if file is not None and file.size > LARGEST_FILE:
         st.error("This file is larger than 1 MB, so it is not a list of types. Give a text file of OLD=NEW lines.")

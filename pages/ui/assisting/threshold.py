@@ -55,7 +55,10 @@ SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """Draw everything that depends on the threshold, quickly from stored scores, because the slider redraws it."""
+    """Draw everything that depends on the threshold. Use stored scores only, because every move of the slider redraws.
+
+    run_id: a finished `skl` run.
+    """
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
         top = max(float(assisted.scores.max()), 9.0) + 0.5
@@ -174,7 +177,10 @@ COLUMNS = {
 
 
 def sweep(run_id: str) -> None:
-    """Show the trainings alone, with all, and at every threshold, and their results."""
+    """Draw the form that trains at several thresholds, and the results of such a run.
+
+    A run compares the primary corpus alone, with all assisting sentences, and with those that each threshold keeps.
+    """
     sweeps = assisting.sweeps(run_id)
     with st.expander("Train and compare", expanded=not sweeps, icon=":material/model_training:"):
         _setup(run_id)
@@ -193,9 +199,9 @@ def _label(run: Run) -> str:
 
 def _setup(run_id: str) -> None:
     st.caption(
-        "Trains one tagger per seed for each variant: your corpus alone, with all of the assisting corpus, with what "
-        "each threshold keeps, and with as many random sentences as the chosen threshold keeps. The dev set chooses "
-        "the threshold. All variants take the same steps on the same batches of your corpus. On two cores this "
+        "Trains one tagger per seed for each variant: your corpus alone, with all of the assisting corpus, with the "
+        "sentences that a threshold keeps, and with as many random ones as the chosen threshold keeps. The dev set "
+        "chooses the threshold. All variants take the same steps on the same batches of your corpus. On two cores this "
         f"takes hours; cancel and resume at any time. {plain(last_duration('assist'))}"
     )
     roles = corpora.roles()
@@ -226,14 +232,14 @@ def _outcome(run_id: str) -> None:
         st.markdown(f"**{plain(in_words(table_of_share))}**")
         figure = plot.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
         chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
-    name = "Test score alone, with all, with as many at random, with the chosen threshold"
+    name = "Test score of the primary corpus alone, with all assisting sentences, with random and with selected ones"
     table([_line(each) for each in result.tables], COLUMNS, name)
     st.caption("† better than with all of the assisting corpus: p below 0.05, Welch's two-sided t-test over the seeds.")
     _effort(result.rows)
 
 
 def _effort(rows: Sequence[AssistRow]) -> None:
-    """Show if all variants trained equally long, which they do not with the preset `paper`."""
+    """Say whether all variants took the same number of steps. With the preset `paper` they do not."""
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(

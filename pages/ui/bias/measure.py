@@ -1,4 +1,4 @@
-"""Measuring a labelled corpus: the form, the running measurement with its losses, and the choice of a finished one."""
+"""Measure a labelled corpus: the form, the running measurement with its losses, and the picker of a finished one."""
 
 from typing import Any
 
@@ -49,8 +49,8 @@ Two classifiers predict the type of every labelled mention; neither has trained 
 **only the name**, the other **only the sentence around it**, with a blank in place of the name.
 
 - **Information** (PVI, pointwise V-information) compares the probability that a classifier gives the right type with
-  the share of that type. It is in bits: 1 is twice the probability, 0 an equal one. Below 0, the classifier
-  **was misled**.
+  the share of that type. It is in bits. At 1, the probability is twice the share; at 0, they are equal. Below 0, the
+  classifier **was misled**.
 - **V-information** is the mean information of all mentions.
 - **Name minus context** (CEIM) is the information of the name minus that of the context. From +0.5 on, **the name** is
   more informative; from −0.5 down, **the context** is; in between, both are about equal.

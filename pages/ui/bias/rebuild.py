@@ -85,7 +85,7 @@ def rebuild(run_id: str) -> None:
 def _setup(run_id: str, own: str) -> None:
     with guard(buttons="bias.rebuild.start"):
         st.markdown(
-            "Change the **training** sentences so that a name alone no longer gives its type away; the labels stay."
+            "Change the **training** sentences so that a name alone no longer reveals its type; the labels stay."
             " Test sets are never changed."
         )
         options = {"train": own, "difficulty": run_id, **_options(own)}
@@ -147,7 +147,10 @@ def _holdout(place: Any, own: str) -> list[str]:
 
 
 def _none_held_out(own: str) -> bool:
-    """Ask the user to confirm that there is no held-out set, because its sentences could enter the new set."""
+    """Ask the user to confirm that there is no held-out set. Return True if they do.
+
+    Sentences of an unknown held-out set could enter the new set.
+    """
     name = plain(results.corpus_name(own))
     st.warning(
         f"The dev and test sets of {name} are not known. Pick them above, so that none of their sentences enters the"
@@ -171,9 +174,10 @@ def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
         _sentences(options, drawn)
         return
     if not drawn.empty:
-        able = "all of them" if drawn.able == drawn.wanted else f"**{drawn.able:,}** of them"
+        able = "all of them" if drawn.able == drawn.wanted else f"only **{drawn.able:,}** of them"
         st.markdown(
-            f"**{drawn.wanted:,} of {count(drawn.of, 'mention')}** to change; {able} can be.{_lowered(drawn.reached)}"
+            f"**{drawn.wanted:,} of {count(drawn.of, 'mention')}** to change; {able} can be changed."
+            f"{_lowered(drawn.reached)}"
         )
     kinds = sorted({kind for pool in drawn.pools.values() for kind in pool})
     rows = [{"type": kind, **{pool: drawn.pools[pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]

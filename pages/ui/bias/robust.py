@@ -165,7 +165,7 @@ def _files(run_id: str, name: str) -> None:
 def _frontier() -> None:
     """Compare finished taggers that were tested on the same sets."""
     with guard(), where_text_is_here():
-        st.subheader("How well taggers cope", anchor=False)
+        st.subheader("F1 of taggers on these sets", anchor=False)
         groups = bias.tested_alike()
         if not groups:
             st.info("No finished tagger has been tested on several test sets yet.")

@@ -159,7 +159,7 @@ Range = tuple[float, float]
 
 @st.fragment
 def scatter(run_id: str) -> None:
-    """Draw the plot and two sliders, which hold the box for users without a mouse."""
+    """Draw the scatter plot and two sliders. The sliders set the box too, so that no mouse is needed."""
     with guard():
         st.subheader("Name against context", anchor=False)
         measured, numbers = bias.measured(run_id), bias.drawn(run_id)
@@ -292,7 +292,7 @@ def _span(bits: float, interval: tuple[float, float]) -> str:
 
 
 def review_link(run_id: str) -> None:
-    """Link to the page Label, which lists suspicious labels: by this measurement, by taggers and by copies."""
+    """Link to the page Label, which lists labels that this measurement, taggers or copies make suspicious."""
     query = {"review": bias.measured(run_id).corpus.fingerprint}
     page_link(LABEL, query, label="Review suspicious labels", icon=":material/fact_check:", width="content")
 

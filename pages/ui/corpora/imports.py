@@ -130,7 +130,7 @@ def _row(row: Row, key: str) -> str:
 
 
 def _rounded(row: Row) -> int:
-    """Format the number of sentences in a file: an estimate rounded to two digits, a count unchanged."""
+    """Return the number of sentences in a file: a count unchanged, an estimate rounded to two digits."""
     return row.sentences if row.exact else int(float(f"{row.sentences:.1e}"))
 
 
@@ -163,7 +163,7 @@ def _kept_apart(path: Path, n: int) -> bool:
 
 
 def _says(files: Mapping[str, Sequence[str]]) -> None:
-    """Show effects of the chosen roles on the project that the rows do not show."""
+    """Say what the chosen roles change in the project, and which roles are still empty."""
     held = intake.held()
     for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
@@ -309,7 +309,7 @@ def _uploaded() -> Path | None:
     if refusal := st.session_state.get(REFUSED):
         st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
     key = f"corpora.file.{st.session_state['corpora.turn']}"
-    with st.sidebar:  # where its height moves nothing
+    with st.sidebar:  # there, its height moves no content
         _folders(key="corpora.folders", height=1)
     st.file_uploader(
         "Drop all your files here, labelled or not: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV,"
@@ -388,7 +388,7 @@ def _looks(preview: Any) -> None:
             for problem in preview.problems[:3]
         ]
         advice = [CHOOSE_ENCODING] if preview.n_undecodable else []
-        title = "Some of the first rows cannot be taken as they are"
+        title = "Some of the first rows cannot be imported unchanged"
         st.warning("  \n".join([*map(plain, problems), *advice]), title=title, icon=":material/warning:")
 
 
@@ -421,16 +421,16 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
             options["keep_lost"] = st.toggle(
                 "Keep sentences that lost an annotation",
                 key="corpora.keep_lost",
-                help="A span that overlaps another one, has a gap or does not fit the text cannot be read. Its sentence"
-                " is then not labelled in full, so it is left out; so is a text with binary answers only (Prodigy)."
-                " If you keep it, what is lost or unanswered counts as O.",
+                help="An annotation cannot be read if it overlaps another one, has a gap or does not fit the text. Its"
+                " sentence is then left out, because its labels are incomplete. A text with only binary answers"
+                " (Prodigy) is left out too. If you keep such sentences, the missing labels count as O.",
             )
         if preview.format in corpora.CUT_ANYWAY:
             st.caption("Documents are cut into sentences; each keeps its file and page, if there are pages.")
         elif not preview.labelled:
             options["split"] = st.toggle("Every row is a document: split it into sentences", key="corpora.split")
         if preview.format == "txt":
-            units = {"line": "one line", "paragraph": "the lines up to an empty one"}
+            units = {"line": "one line", "paragraph": "one paragraph, up to an empty line"}
             options["unit"] = st.selectbox("A row is", list(units), format_func=units.__getitem__)
         if preview.marks is not None:
             options["tokens"] = _tokens(preview.marks)
@@ -447,7 +447,7 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
         "doc_column": left.selectbox(
             "Column that names its document",
             choices,
-            format_func=lambda name: name or "none, or one of a usual name (doc_id)",
+            format_func=lambda name: name or "none, or a column with a usual name (doc_id)",
             key="corpora.doc_column",
         ),
         "group_column": right.selectbox(

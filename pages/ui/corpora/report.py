@@ -63,11 +63,11 @@ def _report(run_id: str, result: AddResult) -> None:
 
 
 def _use_names() -> None:
-    """Link to the pages that offer a list of names; no role suits it."""
+    """Link to the pages that use a list of names, because such a list has no role."""
     with st.container(horizontal=True):
         label = "Look the names up, or give them to a tagger, in an experiment"
         page_link(TRAINING, label=label, icon=":material/model_training:", width="content")
-        page_link(LABEL, label="Suggest them to label with", icon=":material/label:", width="content")
+        page_link(LABEL, label="Suggest them as labels", icon=":material/label:", width="content")
 
 
 def _counts(result: AddResult) -> None:
@@ -76,7 +76,7 @@ def _counts(result: AddResult) -> None:
         for label, n in (
             *((("Pages", result.pages), ("Pages without text", result.blank_pages)) if result.pages else ()),
             *(
-                (("Letters without a character", result.unmapped), ("Restored", result.restored))
+                (("Letters that map to no character", result.unmapped), ("Of these restored", result.restored))
                 if result.unmapped
                 else ()
             ),
@@ -182,7 +182,7 @@ def _part_row(each: Taken) -> dict[str, object]:
     notes = [count(result.files, "file")] if result.files > 1 else []
     notes += [f"{result.blank_pages:,} of {count(result.pages, 'page')} without text"] if result.blank_pages else []
     notes += [f"{count(result.left_out, 'file')} left out"] if result.left_out else []
-    notes += ["was here already"] if result.was_here else []
+    notes += ["was in the project already"] if result.was_here else []
     name = results.corpus_name(result.corpus)
     return {**row, "name": name, "n": result.sentences, "rejected": result.rejected, "note": "; ".join(notes)}
 

@@ -14,8 +14,8 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import corpus_picker, plain, pressed, submitted, table
 
 UNITS = {
-    "document": "documents, whole",
-    "sentence": "sentences, with their copies",
+    "document": "whole documents",
+    "sentence": "sentences, duplicates together",
     "column": "the column kept at import",
 }
 RUN = "corpora.split.run"
@@ -43,7 +43,7 @@ def _form(corpus: str, kinds: Mapping[str, Sequence[str]]) -> None:
     with st.form("corpora.split.form"):
         values = (
             st.multiselect(
-                "Values of the first part; all others are the second", kinds["column"], key="corpora.split.values"
+                "Values of the first part; all others form the second", kinds["column"], key="corpora.split.values"
             )
             if by == "column"
             else []
@@ -81,8 +81,8 @@ def _parts(result: SplitResult) -> None:
     table(rows, names, "Parts of the divided corpus", names=("name",))
     st.caption(
         f"{result.units:,} documents, values or sentences were kept whole. {count(result.copies, 'sentence')} with"
-        f" duplicates. {count(result.divided, 'group')} of duplicates across parts moved to the smallest of these"
-        " parts."
+        f" duplicates. {count(result.divided, 'group')} of duplicates drawn into several parts; unless duplicates may"
+        " stay in different parts, only the smallest of these parts keeps them."
     )
     given = {part.name: part.corpus for part in result.parts if part.name in ROLES}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):

@@ -56,8 +56,8 @@ def _options(choice_id: str) -> dict[str, str] | None:
     domain = runs.get(run_of(choice_id)).manifest.inputs["domain"]
     n = len(corpora.find(domain))
     st.caption(
-        f"It reads all {count(n, 'sentence')} of the domain corpus once; a small encoder reads a few hundred a second "
-        "without a GPU."
+        f"It reads all {count(n, 'sentence')} of the domain corpus once; a small encoder reads a few hundred per "
+        "second without a GPU."
     )
     return {"corpus": domain, "model": str(deliver.model_folder(tagger))}
 
@@ -92,7 +92,7 @@ COLOURINGS: Mapping[Colouring, str] = {
 LAYERS = {"words": "topic words", "density": "lines around the densest 20, 50 and 80%"}
 PICTURES = {"png": "PNG", "svg": "SVG"}
 MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
-# Colour by, points to draw, search, its mode, `LAYERS`, the file's own column that colours ("" for none).
+# Colouring, number of points to draw, search text, search mode, layers, column that colours the map ("" for none).
 Controls = tuple[Colouring, int, str, Mode, frozenset[str], str]
 
 
@@ -185,7 +185,7 @@ def _layers() -> frozenset[str]:
 
 
 def _picture() -> None:
-    """Ask for the format in which the map's camera saves a picture."""
+    """Ask for the file format of pictures that the map's camera button saves."""
     st.segmented_control(
         "Picture (the camera at the map's corner)",
         list(PICTURES),
@@ -274,13 +274,13 @@ def compare(choice_id: str, map_run: str | None) -> None:
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:
-    """Draw the sentences that both selections contain, or only one: on the map, as numbers, and by budget."""
+    """Draw which sentences both selections contain, and which only one: on the map, as counts, and by budget."""
     sides = insights.sides(choice_id, other)
     counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))
     with left:
         if map_run is None:
-            st.info("Make this selection's map on the tab Map, and the two are drawn on it here.")
+            st.info("Make this selection's map on the tab Map. Both selections are then drawn on it here.")
         else:
             _sides_map(choice_id, map_run, other, sides)
     with right:
@@ -291,7 +291,7 @@ def _both(choice_id: str, map_run: str | None, other: str) -> None:
 
 def _sides_map(choice_id: str, map_run: str, other: str, sides: IntArray) -> None:
     fig, counts, hover = _sides(str(home()), map_run, state.stamp(choice_id), other, state.stamp(other), sides)
-    chart(fig, "explore.sides", f"The same map by who selected: {counts}. The table beside it holds the numbers.")
+    chart(fig, "explore.sides", f"The same map, coloured by selection: {counts}. The table beside it has the numbers.")
     tooltips("explore.sides.tooltips", hover)
 
 
@@ -300,7 +300,7 @@ def _sides(
     home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray
 ) -> tuple[Any, str, bytes]:
     mapped = maps.get(map_run)
-    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
+    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C: the class after the last side
     kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
     points = maps.get(map_run).draw(kinds, DRAWN)
     drawn = plot.Dots(
@@ -352,7 +352,7 @@ def side_by_side(map_run: str) -> None:
     columns = {
         "selected": "Selected",
         "filtered": "Filtered",
-        "cosine": "Alike (cosine)",
+        "cosine": "Similarity (cosine)",
         "gap": "Scores",
         "why": "Kept out by",
     }

@@ -16,13 +16,13 @@ from pages.ui.choice import take
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain, pressed, table
 
-KINDS = {"quota": "every topic its share", "mmr": "not the same thing twice (MMR)"}
+KINDS = {"quota": "a share per topic", "mmr": "no two similar sentences (MMR)"}
 DIVERSE = "explore.diverse"
 TAB, TITLE = "explore.tab", "Health of the selection"  # key of the open tab, also in the address; name of this tab
 
 
 def health(choice_id: str) -> None:
-    """Show S_C in numbers with its hand edits, beside a selection by score alone."""
+    """Show S_C in numbers, hand edits included; beside a diverse selection, also one by score alone."""
     with st.spinner("Measuring the selection"):
         numbers = insights.health(choice_id, labelled=corpora.roles().get("train"))
     for warning in numbers.warnings:
@@ -33,7 +33,7 @@ def health(choice_id: str) -> None:
     rows = _rows(numbers)
     diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"
     if diverse:
-        with st.spinner("Measuring what score alone would choose"):
+        with st.spinner("Measuring a selection by score alone"):
             by_score = insights.health_without_diversity(choice_id)
         before = {row["what"]: row["value"] for row in _rows(by_score)}
         rows = [{**row, "before": before.get(row["what"], "")} for row in rows]
@@ -52,8 +52,8 @@ def _again(choice_id: str) -> None:
         del st.session_state[DIVERSE]
         st.rerun()
     st.markdown(
-        "The best scores are often much alike. Choose again from the same scores, spread over the topics; the table "
-        "then shows the effect. Nothing is scored again, and this selection does not change."
+        "Sentences with the best scores are often very similar. Select again by the same scores, but more varied "
+        "sentences; the table then shows the effect. Nothing is scored again, and this selection does not change."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
@@ -78,8 +78,8 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
         return ", ".join(f"{plainly(role)} {format(value, form)}" for role, value in values.items() if role != "S_C")
 
     rows = [
-        ("Size", f"{count(numbers.sentences, 'sentence')}, {count(numbers.tokens, 'token')}", "hand edits counted"),
-        ("Median length", f"{medians['S_C']:.0f} tokens", f"beside it: {others(medians, '.0f')}"),
+        ("Size", f"{count(numbers.sentences, 'sentence')}, {count(numbers.tokens, 'token')}", "hand edits included"),
+        ("Median length", f"{medians['S_C']:.0f} tokens", f"for comparison: {others(medians, '.0f')}"),
         (
             "Duplicates left",
             f"{numbers.duplicates:,}",

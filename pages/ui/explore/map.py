@@ -77,7 +77,10 @@ def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
 KEY = "explore-map"
 COLUMNS = ("source", "file", "group")  # colourings by a stored column
 MOST_HOVERED = 20_000  # points with a tooltip; fewer than are drawn, because tooltips are large
-PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
+PAPER = {
+    "#31333f": "rgba(255, 255, 255, 0.6)",
+    "#e6e6e6": "rgba(14, 17, 23, 0.6)",
+}  # background of words, by text colour
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
 

@@ -185,7 +185,7 @@ def _drop(map_run: str, label: str, *kinds: str) -> None:
 
 
 def _parts_of(map_run: str, region: regions.Region | None) -> None:
-    """Draw a button per part of the pick, which removes that part; none if there is only one, because of Clear."""
+    """Draw a button per part of the pick that removes the part. A single part needs none, because Clear removes it."""
     parts = regions.parts(region)
     with st.container(horizontal=True, gap="small"):
         for each in parts if len(parts) > 1 else ():
@@ -311,7 +311,7 @@ def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
     stem = regions.region_file(choice_id, state.filtered(state.picked(map_run)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Download it" if len(points) == 1 else f"Download these {len(points):,}", width="content")
-        # About 300 bytes a sentence.
+        # About 300 bytes per sentence.
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
             name = f"{stem}.{kind}"
@@ -338,7 +338,7 @@ def _telling(map_run: str, points: IntArray) -> None:
     st.markdown(" · ".join(plain(word.word) for word in words))
     with st.expander("How often they occur", icon=":material/format_list_numbered:"):
         rows = [{"word": w.word, "z": w.z, "inside": w.inside, "outside": w.outside} for w in words]
-        columns = {"word": "Word", "z": "Telling (z)", "inside": "Here", "outside": "Elsewhere"}
+        columns = {"word": "Word", "z": "Log-odds (z)", "inside": "Here", "outside": "Elsewhere"}
         table(rows, columns, "Typical words of the picked sentences")
 
 
@@ -354,7 +354,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
         # The list may have become too short for the current page.
         page = min(int(st.session_state.get("explore.page", 0)), last)
         shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
-        # Another list needs another key, because a tick is a row number and must not pass to it.
+        # A tick is a row number. Another list gets another key, so that the tick does not pass to it.
         chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
         _turn(page, last, len(points))
         if chosen is not None:

@@ -56,7 +56,7 @@ def picked(map_run: str) -> Region | None:
 
 
 def pick(map_run: str, kind: str, value: Any) -> None:
-    """Pick a region within the present pick; it replaces a region of its own kind.
+    """Narrow the pick by a region. It replaces an earlier region of its own kind.
 
     kind: lasso, box, point, topic, class, score, column or hits. A lasso and a box replace each other.
     """
@@ -73,7 +73,7 @@ def toggle(map_run: str, region: regions.Region) -> None:
 
 
 def drop(map_run: str, *kinds: str) -> None:
-    """Remove the regions of `kinds` from the pick. Without a lasso or a box, the figure is drawn again."""
+    """Remove the regions of `kinds` from the pick. If these include a lasso or a box, the figure is redrawn."""
     _keep(map_run, _others(map_run, *kinds))
     if not {*kinds}.isdisjoint(regions.SHAPES):
         st.session_state[TURN] = turn() + 1
@@ -159,7 +159,7 @@ def name_in_address(choice_id: str, map_run: str) -> None:
 
 
 def turn() -> int:
-    """Return how often the map was cleared."""
+    """Return the number of forced redraws of the map so far. The key of the figure contains it."""
     return int(st.session_state.get(TURN, 0))
 
 
@@ -169,7 +169,10 @@ def nth() -> int:
 
 
 def take(map_run: str, key: str) -> None:
-    """Pick the lasso, box or click that the browser sent for the figure `key`; it reads only a clicked point."""
+    """Pick the lasso, box or clicked point that the browser sent for the figure `key`.
+
+    An empty selection removes a picked lasso, box or point.
+    """
     selection = st.session_state[key].selection
     lassos = [list(zip(shape["x"], shape["y"], strict=True)) for shape in selection.lasso]
     boxes = [[*sorted(shape["x"]), *sorted(shape["y"])] for shape in selection.box]
@@ -236,6 +239,6 @@ def flagged(choice_id: str, rows: IntArray) -> str:
 
 def stamp(choice_id: str) -> str:
     """Return a value that changes with a selection's budget and hand edits."""
-    # The time of the last edit, because an undo and another edit leave the same number.
+    # Include the time of the last edit: after an undo and another edit, the number of edits is the same.
     history = selections.edits(choice_id).history
     return f"{selections.kept_budget(choice_id)}.{len(history)}.{history[-1].time if history else 0}"

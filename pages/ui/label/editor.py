@@ -26,8 +26,8 @@ _editor = st.components.v2.component(
 def editor(run_id: str, annotator: str) -> None:
     """Draw the progress and the editor. The browser sends each answer, and the rerun after it stores the answer.
 
-    annotator: name of the person who labels, "" for none. No fragment: after a restart, the server does not know the
-    fragments of a page that is still open.
+    annotator: name of the person who labels, "" for none. The editor is not a fragment, because a restarted server does
+    not know the fragments of a page that is still open.
     """
     key = f"label.editor.{run_id}.{annotator}"
     sentences = labelling.to_label(run_id)
@@ -59,7 +59,7 @@ def editor(run_id: str, annotator: str) -> None:
         },
         on_outbox_change=partial(_received, run_id, key),
     )
-    # After a restart of the server, the callback is not called for what the browser sends first.
+    # After a restart of the server, Streamlit does not call the callback for the browser's first message.
     if _store(run_id, sent.get("outbox")):
         st.rerun()
     st.caption(
@@ -106,7 +106,7 @@ def _received(run_id: str, key: str) -> None:
 def _store(run_id: str, outbox: Any) -> int:
     """Store the answers that the browser sent, and return how many are new.
 
-    An answer that cannot be stored is shown once and not sent again.
+    If an answer cannot be stored, the error is shown once, and the browser does not send the answer again.
     """
     stored = _handled(run_id)
     new = [one for one in (outbox or {}).get("answers") or [] if one["number"] > stored.get(one["client"], -1)]

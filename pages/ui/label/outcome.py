@@ -28,8 +28,8 @@ TOOL_NAMES = {
     "brat": "brat",
     "conll": "CoNLL",
 }
-GUIDELINES, READ = "label.guidelines", "label.read"  # keys of the session: the notes; what an import said
-SHOWN = 3  # unread parts of a file that are named
+GUIDELINES, READ = "label.guidelines", "label.read"  # session keys: the guidelines; the message of the last import
+SHOWN = 3  # parts of a file that a message names if they could not be read
 TO_LABEL, LABELLED = "Sentences to label", "Labelled sentences"
 
 
@@ -37,7 +37,7 @@ def guidelines() -> None:
     """Draw the user's notes on what to label, and a field that adds a type."""
     st.session_state.setdefault(GUIDELINES, labelling.guidelines())
     most = labelling.LONGEST_GUIDELINES
-    # Stored when they are changed here, and only then: another tab may have stored newer ones.
+    # Store them only if they are changed here, because another tab may have stored newer ones.
     st.text_area("Guidelines", key=GUIDELINES, height=190, max_chars=most, on_change=_keep_guidelines)
     with st.form("label.type", border=False, clear_on_submit=True):
         name = st.text_input("New type", key="label.type.name", max_chars=40, placeholder="PARTY")
@@ -221,8 +221,8 @@ def learning_curve() -> None:
     }
     table(rows, columns, "Test scores of the taggers of this project by training set, on the test set in use")
     st.caption(
-        "The interval says how far the score may change with other seeds and other test sentences; with one seed, with "
-        "other test sentences only. Taggers with other settings are not listed."
+        "The interval covers other seeds and other test sentences; with one seed, only other test sentences. Taggers "
+        "with other settings are not listed."
     )
     if expected := labelling.next_labels(points):
         gains = [

@@ -97,7 +97,7 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
 def _review(key: str) -> None:
     """Draw the form that looks for suspicious labels."""
     held = corpora.roles()
-    # Without the parts that reviews and strategies train their taggers on.
+    # Leave out the folds on which reviews and strategies train their taggers.
     known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types and "fold" not in corpus.origin}
     labelled = {mark: corpus.name for mark, corpus in known.items()}
     if not labelled:

@@ -42,26 +42,27 @@ ONCE = (
     "variants are sorted by dev F1: choose by that, never by test F1."
 )
 HOW = (
-    "Two questions, two answers. A variant (arm) **helped** if its whole interval against none is above 0 (none: a "
-    "tagger without what the variant adds; for a set of fixed size a random set of that size). **Selection helped** if "
-    "its interval against the random baseline is also above 0: random text of as many tokens, as many random assisting "
-    "sentences, as many labels copied unchanged, or the encoder before it was trained on a source. Variants that use "
-    "all of the domain corpus or word vectors select nothing. "
-    "A variant improves if both hold. A quick experiment cannot show whether the selection helped: let every seed "
-    "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
-    "sentences, corrected for few seeds; all are at 95%. One test decides the claim. If it was looked at "
-    "before the end, its bound keeps the risk of a false claim at 5% over all looks (O'Brien and Fleming). The other "
-    "variants are exploratory, and their verdicts use Holm's correction, so an interval above 0 may not be enough. A "
-    "variant that could change less than 80% of the labels it should change is not tested. In a quick look, intervals "
-    "do not include the effect of another selection or another pre-training. A reference line, such as a dictionary, "
-    "trains nothing: it has one score, its interval is over the seeds of none and the test sentences, and its verdict "
-    "only describes the difference."
+    "Every variant (arm) gets two answers. It **helped** if its whole interval against none is above 0. None is a "
+    "tagger without what the variant adds; for a training set of fixed size, it is a random set of that size. "
+    "**Selection helped** if the interval against the random baseline is also above 0. The random baseline has random "
+    "text of as many tokens, as many random assisting sentences, as many labels copied unchanged, or the encoder "
+    "before it was trained on a source. Variants that use all of the domain corpus or word vectors select nothing. A "
+    "variant improves if both hold.\n\n"
+    "The intervals come from a hierarchical bootstrap over seeds and test sentences, corrected for few seeds; all are "
+    "at 95%. One test decides the claim. With interim analyses, its bound keeps the risk of a false claim at 5% over "
+    "all of them (O'Brien and Fleming). The other variants are exploratory, and their verdicts use Holm's correction, "
+    "so an interval above 0 may not be enough. A variant is not tested if it could change less than 80% of the labels "
+    "that it should change.\n\n"
+    "A quick experiment, which repeats only the tagger, cannot show whether the selection helped. Its intervals do not "
+    "include the effect of another selection or another pre-training. Let every seed repeat the whole pipeline for "
+    "that. A reference line, such as a dictionary, trains nothing, so it has one score. Its interval is over the seeds "
+    "of none and the test sentences, and its verdict only describes the difference."
 )
 
 HARDLY = (
-    "Advice from a power law through few dev scores, which budgets are chosen by; not evidence. Hardly over: the gain "
-    "exceeds this in at most one case of ten. It is known only if the whole pipeline was repeated, because the effect "
-    "of chance shows only over several pre-trainings of a size."
+    "The advice comes from a power law through a few dev scores. It is an estimate, not evidence. “Hardly over”: the "
+    "gain exceeds this bound in at most one case of ten. The bound is known only if the whole pipeline was repeated, "
+    "because it needs several pre-trainings of each size."
 )
 
 
@@ -115,7 +116,7 @@ def leaderboard(run_id: str) -> None:
 
 
 def _takes(rows: Sequence[ArmRow]) -> None:
-    """Show what every line takes, once, unless an earlier version made the experiment."""
+    """Show the time, labels and downloads that every line takes. Experiments of earlier versions do not have them."""
     if any(row.seconds is not None for row in rows):
         lines = [{"arm": line_name(row), **takes(row)} for row in rows]
         table(lines, {"arm": "Variant", **TAKES}, "What each variant takes, once", wrapped=("arm", "downloads"))
@@ -123,7 +124,7 @@ def _takes(rows: Sequence[ArmRow]) -> None:
 
 
 def _estimates(lines: Sequence[MoreLabels]) -> None:
-    """Show the estimates of more labels, and what they rest on, if there are any."""
+    """Show the estimated scores with more labels, and what each estimate is based on. Draw nothing without any."""
     if lines:
         cells = [estimate_cells(line) for line in lines]
         about = "Estimates of the score with more labels, with 95% intervals"
@@ -133,7 +134,7 @@ def _estimates(lines: Sequence[MoreLabels]) -> None:
 
 
 def _beside(run_id: str) -> None:
-    """Show runs without training on the same test set that are no lines of the leaderboard, if there are any."""
+    """Show runs that train nothing, such as dictionaries, and have the same test set but no line on the leaderboard."""
     if not (beside := results.beside(run_id)):
         return
     rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in beside]
@@ -166,7 +167,7 @@ def _verdict(run_id: str) -> None:
 
 
 def _next(run_id: str) -> None:
-    """Draw the buttons that do what the sentence on the cheapest way leads to."""
+    """Draw buttons for the next steps that the sentence about the cheapest way names."""
     icons = {"tagger": "smart_toy", "label": "label", "suggest": "label", "experiment": "query_stats"}
     with st.container(horizontal=True):
         for number, step in enumerate(next_steps(run_id)):
@@ -270,7 +271,9 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
     hours = results.board(run_id).hours
     parts = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
     total = duration(3600 * sum(hours.values()))
-    st.markdown(f"**{total} of computing** in all ({parts}). Work that variants share counts with each of them below.")
+    st.markdown(
+        f"**{total} of computing** in all ({parts}). Work that variants share is counted for each of them below."
+    )
     price = st.number_input(
         "What an hour of computing costs, in your currency",
         0.0,
@@ -280,7 +283,7 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
         placeholder="nothing",
         help="For example the price of a rented machine. The table then shows the price of each variant.",
     )
-    columns = {"arm": "Variant", "hours": "Time by itself", "rate": "Points a further hour [interval]"}
+    columns = {"arm": "Variant", "hours": "Time if run alone", "rate": "Points per further hour [interval]"}
     columns |= {"price": "Price, in your currency"} if price else {}
     table(
         [_bill(row, price or 0.0) for row in rows],
@@ -345,7 +348,7 @@ def _further_curves(rows: Sequence[ArmRow]) -> None:
 
 def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("Score by sentences pre-trained on", anchor=False)
-    alt = "Test score by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
+    alt = "Test score by sentences pre-trained on, one line per strategy; the table on Leaderboard has the numbers"
     chart(plot.budget_curve(rows), "results.budgets", alt)
     worth = st.number_input("Least useful gain, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
@@ -386,7 +389,7 @@ def _labels(run_id: str) -> None:
     st.subheader("Pre-train or annotate?", anchor=False)
     left, right = st.columns(2)
     minutes = left.number_input("Minutes to label a sentence", 0.0, value=2.0, key="results.minutes")
-    wage = right.number_input("Wage an hour, in your currency", 0.0, value=40.0, key="results.wage")
+    wage = right.number_input("Wage per hour, in your currency", 0.0, value=40.0, key="results.wage")
     lines = [
         {
             "arm": line_name(row),
@@ -413,11 +416,11 @@ def _amount(value: float) -> str:
 RESULTS = "pages/6_Results.py"
 STUDY_HOW = (
     "Each row is a task with its difference and 95% interval; a single task is exploratory. **These tasks, on "
-    "average** is the mean over these tasks, which the test of the claim is about: its bound keeps the risk of a false "
-    "claim at 5% over all looks. **Similar tasks** takes the tasks as a sample of their kind (random effects, "
-    "Student's t with one degree of freedom fewer than tasks). Its interval is wide with fewer than five tasks, and "
-    "its answer is given only if it holds on these tasks. If tasks agree by chance, its interval may be the narrower "
-    "one."
+    "average** is the mean over these tasks. The test of the claim is about this mean, and its bound keeps the risk of "
+    "a false claim at 5% over all analyses. **Similar tasks** treats the tasks as a sample of their kind (random "
+    "effects, Student's t with one degree of freedom fewer than tasks). Its interval is wide with fewer than five "
+    "tasks, but may be the narrower one if tasks agree by chance. Its answer is given only if the claim holds on these "
+    "tasks."
 )
 STUDY_COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "none": "none", "control": "Control"}
 

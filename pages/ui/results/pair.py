@@ -17,7 +17,7 @@ DECODINGS = {
     "constrained": "the best tags that BIOES allows",
     "viterbi": "the best of all tags",
     "argmax": "every word by itself",
-    "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
+    "cited_scorer": "viterbi, scored by the code that Mahapatra et al. 2022 cite",
 }
 FAR = 10.0  # points of F1 between two decodings above which a note explains the gap
 UNTRAINED = (
@@ -26,8 +26,8 @@ UNTRAINED = (
 )
 MACRO = "Macro: the mean over types"
 OF_TYPES = (
-    "After a score (F1) its 95% interval over seeds and test sentences, which is wide with few mentions. Macro weights "
-    "all types of the test set equally, even rare ones; the headline score weights all mentions equally."
+    "In brackets after a score (F1): its 95% interval over seeds and test sentences. With few mentions it is wide. "
+    "Macro weights all types of the test set equally, even rare ones; the headline score weights all mentions equally."
 )
 LOOKED_AT = 10  # newest trainings that are searched for two with the same settings
 
@@ -214,7 +214,7 @@ def with_interval(f1: float, interval: tuple[float, float] | None) -> str:
     return f"{f1:.2f}" + (f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else "")
 
 
-SEEN = {"seen": "whose words are an entity of the training sentences", "unseen": "whose words are not"}
+SEEN = {"seen": "also labelled in the training sentences", "unseen": "not labelled in the training sentences"}
 
 
 MOST_TRAININGS = 6  # number of distinguishable colours; all seeds of a training share one

@@ -74,7 +74,7 @@ def trainings() -> None:
         for row in rows
     ]
     table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
-    st.caption("Means over seeds ± spread. The gain of a variant is on its experiment's board, with its interval.")
+    st.caption("Means over seeds ± spread. The leaderboard of an experiment has the gain of each variant.")
     if len(rows) > 1:
         _differences(called)
 
@@ -91,7 +91,7 @@ def _differences(names: Mapping[str, str]) -> None:
         table(
             [asdict(row) for row in rows],
             {"option": "Option", "a": "First", "b": "Second"},
-            "Different options of the two",
+            "Options in which the two differ",
         )
     else:
         st.caption("Their options are equal.")
@@ -103,7 +103,7 @@ def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
         report(run_id)
     if run_labels:
         st.subheader("A tagger", anchor=False)
-        st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
+        st.caption("An ordinary Hugging Face folder with a model card. It loads anywhere, without Winnow's code.")
         if here := with_models(run_labels):
             _model(here)
 
@@ -140,8 +140,8 @@ def report(run_id: str) -> None:
     """Offer the report of an experiment or a study in three formats, with the fields of its cover, and the tables."""
     st.subheader("The report and the table", anchor=False)
     st.caption(
-        "One page for decision-makers: the question, the result, how sure it is, what to do, the cost; and a second, "
-        "technical page."
+        "The first page is for decision-makers: the question, the result, how sure it is, what to do, and the cost. "
+        "The second page is technical."
     )
     with st.container(horizontal=True):
         typed = {
@@ -199,7 +199,7 @@ def _model(run_labels: Mapping[str, str]) -> None:
 
 
 def _rare_words(run_id: str) -> bool:
-    """Return whether to export words seen once; ask if the tagger lists its words."""
+    """Return True to export words seen only once. Ask the user if the tagger lists its words."""
     words, once = deliver.words_held(run_id)
     if not words:
         return True

@@ -48,7 +48,7 @@ def asked() -> bool:
 
 
 def try_it(run_labels: Mapping[str, str]) -> None:
-    """Draw the form and what the last try found. run_labels: {`finetune` run: name}, in the order of the choice."""
+    """Draw the form and what the last try found. run_labels: {`finetune` run: name}, in the order of the field."""
     here = taggers.here()
     names = {run: name for run, name in run_labels.items() if run in here}
     names |= {run: name for run, name in here.items() if run not in names}
@@ -93,8 +93,8 @@ def _form(names: Mapping[str, str]) -> None:
         st.session_state.pop(TRIED, None)
         with st.spinner("Finding entities", show_time=True):
             place = st.empty()
-            # A call of Streamlit ends this run of the page, and the reader or the tagger, if the user has pressed
-            # something else.
+            # `place.empty` is called while reading and tagging. If the user has pressed something else meanwhile,
+            # Streamlit ends this run of the page there, and with it the reader or the tagger.
             text = trial.read(file.name, file, place.empty) if file else trial.pasted(pasted)
             found = trial.find(list(dict.fromkeys(filter(None, (model, other)))), text, place.empty)
         st.session_state[TRIED] = text, found

@@ -18,7 +18,7 @@ CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", 
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 BIAS, ASSISTING, RUNS, LABEL = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py", "pages/11_Label.py"
 SUGGEST = "label.suggest"  # key of the field on Label
-AGAIN = "again"  # in the address of Training: the experiment whose open question the form is to decide
+AGAIN = "again"  # in the address of Training: an undecided experiment; the form is filled in to decide it
 GONE = "This result is not in this project: it was removed, or the address is wrong."
 PAGES = {  # the page by its name in `Kind.page`
     page.rpartition("_")[2].removesuffix(".py"): page
@@ -120,8 +120,7 @@ def pick_run(
     """Let the user pick a run and return it; `run_id` if there is no other. key: session key of the page's run.
 
     what: label of the field. label: function that names a run; equal names get their date. take: function that shows a
-    run on the page.
-    look: further arguments of the selectbox.
+    run on the page. look: further arguments of the selectbox.
     """
     by_id = {run.id: run for run in runs}
     if len(by_id) < 2 or run_id not in by_id:

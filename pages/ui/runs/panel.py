@@ -16,7 +16,7 @@ from pages.ui.widgets import plain, pressed
 
 _PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
 HELP = (
-    "Every place makes the same result, so a run that stops in one place can be resumed in another. Ray is faster from "
+    "The result is the same in every place, so a run that stops in one can be resumed in another. Ray is faster from "
     "about 50,000 sentences or two GPUs on; its workers take 10 to 20 seconds to start. Type ray:HOST:PORT for a "
     "cluster that this machine has joined. Its machines take steps of an experiment only if they see Winnow's folder."
 )
@@ -177,7 +177,7 @@ def _agreed(run_id: str, key: str) -> bool:
 
 
 def time_machine(options: Mapping[str, object], key: str) -> None:
-    """Offer to time this machine, or show the `calibrate` run that does. key: prefix of the widget keys."""
+    """Offer to time this machine, or show the `calibrate` run that is timing it. key: prefix of the widget keys."""
     timing = next((run.id for run in runs.listed("calibrate") if runs.state(run.id).active), None)
     if timing:
         run_panel(timing, f"{key}.timing")

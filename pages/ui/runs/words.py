@@ -44,7 +44,7 @@ _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled",
 
 
 def ending(run: Run, state: RunState) -> str:
-    """Return a word for a run's ending: a training run is stopped and keeps its model, other runs are cancelled."""
+    """Return a word for a run's end state. A cancelled training is "Stopped", because it keeps its model."""
     stopped = state.state == "cancelled" and run.manifest.kind in training.TRAININGS
     return "Stopped" if stopped else _ENDED[state.state]
 
@@ -139,7 +139,7 @@ def brief(state: RunState) -> str:
 
 
 def out_of(elapsed: float, all_of_it: float) -> str:
-    """Return "elapsed of about all" in the unit of the longer time. Both in seconds."""
+    """Return "3 of about 10 min", both in the unit of the longer time. elapsed, all_of_it: seconds."""
     # Below 1.5 of the larger unit, use the smaller one, because it is more precise.
     for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
         if all_of_it < most:

@@ -127,9 +127,9 @@ def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
     st.caption(
         plain(
-            f"Pearson's r, in brackets its 95% interval over targets, from four targets on. {meanings}. p: share of "
-            "shuffles of each target's sources in which r over runs of that measure is at least as high. The best of "
-            "several measures has the p of the sentence above."
+            f"Pearson's r, in brackets its 95% interval over targets, from four targets on. {meanings}. p: each "
+            "target's sources are shuffled; p is the share of shuffles in which r over runs of that measure is at "
+            "least as high. For the best of several measures, see p in the sentence above."
         )
     )
 

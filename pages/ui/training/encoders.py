@@ -26,7 +26,7 @@ HEADINGS = {
     "f1": "Probe score (F1)",
     "last": "Last layer",
     "best": "Best layer",
-    "pieces": "Pieces a word",
+    "pieces": "Pieces per word",
     "unknown": "Unknown",
     "case_lost": "Capitals lost",
     "longer": "Read in windows",

@@ -44,7 +44,7 @@ PLAIN = {
     "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
     "self-train": "2,000 selected sentences too, with the labels that a first tagger is sure of",
     "self-train:random": "The same on random sentences: the baseline of self-train",
-    "distant": "First the names of lists found in 2,000 selected sentences, then your labels",
+    "distant": "First 2,000 selected sentences labelled by lists of names, then your labels",
     "distant:random": "The same on random sentences: the baseline of distant",
     "span": "A type for every span of up to four words: the baseline of miner",
     "miner": "The span tagger, also trained to represent names of one type alike",
@@ -117,8 +117,8 @@ def variants(
 ) -> dict[str, Any]:
     """Ask for the variants of the leaderboard, and return the options.
 
-    by_choice: `find_out.choice_options`, the default. unlabelled: there are a T_C and a D_C. swapped: each replicate
-    has its own half of the labels. lines: names of reference lines with a value.
+    by_choice: `find_out.choice_options`, the default. unlabelled: True if there are a T_C and a D_C. swapped: True if
+    each replicate has its own half of the labels. lines: names of reference lines with a value.
     """
     names = arm_names(further, lines)
     arms = st.multiselect(
@@ -159,8 +159,8 @@ def _taggers() -> dict[str, Any]:
         16,
         1,
         key="training.experiment.taggers",
-        help="Their counts are pooled. If a pre-training takes several times as long as a tagger, 4 taggers give the "
-        "same interval in about half of the time.",
+        help="The counts of these taggers are pooled. If a pre-training takes several times as long as a tagger, 4 "
+        "taggers give the same interval in about half of the time.",
     )
     return {"taggers": taggers} if taggers > 1 else {}
 
@@ -170,12 +170,15 @@ def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, An
     *_, strategy = by_choice["arms"]
     same = {stage: by_choice[stage] for stage in HOW if stage in by_choice} if strategy in arms else {}
     if same:
-        st.caption(f"By {plain(strategy)} it is selected with the same options as your selection.")
+        st.caption(f"The strategy {plain(strategy)} selects with the same options as your selection.")
     return same
 
 
 def _multipliers(repeat: str) -> dict[str, Any]:
-    """Ask if the worth of a selection in random text or labels is to be measured; every seed then repeats all steps."""
+    """Ask if the experiment is to measure how much random text, or how many labels, a selection is worth.
+
+    repeat: the option of that name. Only "pipeline" allows this measurement.
+    """
     asked = st.checkbox(
         "Measure how much random text, or how many labels, a selection is worth",
         key="training.experiment.multipliers",
@@ -195,7 +198,8 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         ["", *arms],
         format_func=lambda name: arm_label(name) if name else "the first strategy",
         key="training.experiment.claim",
-        help="Named before the start, its test needs no correction for other variants, which are exploratory.",
+        help="The claim is named before the start, so its test needs no correction for the other variants. These are "
+        "exploratory.",
     )
     effect = middle.number_input(
         "Difference to detect, in points of the score",
@@ -210,7 +214,8 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         key="training.experiment.looks",
         placeholder="such as 2, 4, 6",
         disabled=repeat != "pipeline",
-        help="The last is the number of seeds. It ends there if the claim is decided, or can hardly be any more.",
+        help="The last number is the number of seeds. The experiment ends at one of the others if the claim is "
+        "decided, or can hardly be decided any more.",
     )
     return {"claim": claim, "effect": effect, "looks": listed(looks) if repeat == "pipeline" else []}
 
@@ -245,8 +250,8 @@ def options() -> dict[str, Any] | None:
     """Return the options; None while a corpus is missing, or with a message if an entry is wrong."""
     if AGAIN in st.query_params:
         st.caption(
-            "Filled in from an experiment that left open which way is the cheapest, with the replicates that would "
-            "decide. Its finished runs are reused."
+            "These fields come from an experiment that did not decide which way is the cheapest. They have as many "
+            "replicates as would decide it. Its finished runs are reused."
         )
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):

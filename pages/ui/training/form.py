@@ -220,7 +220,7 @@ def _text() -> tuple[str, ...]:
 
 
 def follow_address() -> bool:
-    """Fill in the selection, or the experiment to decide again, that the address names, once; return True if it did."""
+    """Fill in the selection or the experiment that the address names, once. Return True if the form was filled in."""
     if again := str(st.query_params.get(AGAIN, "")):
         return _follow_experiment(again)
     named = str(st.query_params.get("choice", ""))
@@ -236,7 +236,7 @@ def follow_address() -> bool:
 
 
 def _follow_experiment(run_id: str) -> bool:
-    """Fill in the experiment that decides what another one left open, on arrival; return True if it did."""
+    """Fill in an experiment that would decide what `run_id` left open. Return True if the form was filled in."""
     if "training.kind" in st.session_state:  # a field of this page, which is forgotten when the page is left
         return False
     known = run_id in [run.id for run in runs.listed("experiment", state="succeeded")]
@@ -270,8 +270,9 @@ def _unlabelled() -> dict[str, Any]:
     """Ask for sentences without labels to learn from too; return {} if none are picked."""
     with st.expander("Sentences without labels too", icon=":material/auto_awesome:"):
         st.caption(
-            "A first tagger labels these sentences, and a second one learns from the names that it is sure of. It is "
-            "used only if it does better on the dev set. With lists of names, a tagger learns from their matches first."
+            "A first tagger labels these sentences, and a second one also learns from the names that the first is sure "
+            "of. The second is used only if it does better on the dev set. With lists of names, a tagger learns from "
+            "their matches first."
         )
         left, right = st.columns(2)
         with left:

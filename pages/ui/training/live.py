@@ -314,7 +314,8 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
             )
         return
     explanation = (
-        "Half as many sentences at once, with gradients accumulated over twice as many: equal steps, half the memory."
+        "Half as many sentences at once, with gradients accumulated over twice as many batches: the same steps, less "
+        "memory."
     )
     look = "primary" if state.out_of_memory else "secondary"
     label = "Start again with half the batch and accumulation"

@@ -1,4 +1,4 @@
-"""Fields for reference lines of an experiment: a ready model of others, and a language model on a server."""
+"""Fields for reference lines of an experiment: a ready model, and a language model on a server."""
 
 from typing import Any
 

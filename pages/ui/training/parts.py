@@ -29,7 +29,7 @@ def vectors_import() -> None:
     """Draw the imported vectors, the import form, and the progress of the latest import."""
     with st.expander("External word vectors (GloVe, word2vec, fastText)", icon=":material/match_word:"):
         if here := list(training.imported_vectors().values()):
-            names = {"name": "Name", "words": "Words", "dimension": "Numbers a word"}
+            names = {"name": "Name", "words": "Words", "dimension": "Dimensions"}
             rows = [{key: getattr(one, key) for key in names} for one in here]
             table(rows, names, "Word vectors that are here", names=("name",))
         with guard():
@@ -50,8 +50,8 @@ def _form() -> None:
             options |= config_form(config, ("most_words",), "training.vectors", {"most_words": "Read only the first"})
         sent = submitted("Read the vectors", "training.vectors.start", icon=":material/download:")
     st.caption(
-        "For variants vectors:NAME of an experiment with a BiLSTM, and for Fine-tune under Custom, network bilstm or "
-        f"charcnn. Files may lie in {', '.join(plain(str(root)) for root in allowed_roots())}."
+        "Used by the variants vectors:NAME of an experiment with a BiLSTM, and by Fine-tune under Custom with the "
+        f"network bilstm or charcnn. Files must be in {', '.join(plain(str(root)) for root in allowed_roots())}."
     )
     if sent and not path.strip():
         st.info("Give the path of the file.")
