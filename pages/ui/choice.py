@@ -142,7 +142,7 @@ def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def _keep(choice: Choice, page: str) -> None:
-    """Draw the button that saves the selection. Its key includes the shown number, so that it saves what is shown."""
+    """Draw the button that saves a copy of the selection under a name. Its label has the number of sentences."""
     label = f"Save this selection ({selections.kept(choice.id).selected:,})"
     about = "Saves a copy under a name. Later changes do not affect the copy."
     look: dict[str, Any] = {"icon": ":material/bookmark_add:", "help": about, "width": "content"}
@@ -163,7 +163,7 @@ def _keep(choice: Choice, page: str) -> None:
 
 
 def _more(choice: Choice, page: str) -> None:
-    """Draw the selection's name, the runs that were trained on it, and the button that removes it."""
+    """Draw the popover that renames or removes the selection. It lists the runs that were trained on the selection."""
     look: dict[str, Any] = {
         "icon": ":material/more_horiz:",
         "help": "Rename or remove this selection",
@@ -201,7 +201,7 @@ def _renamed(choice: Choice, name: str) -> None:
 
 
 def _changed_since(choice: Choice) -> None:
-    """Name runs that were trained on an earlier state of the selection. They are not changed."""
+    """Name runs that were trained on an earlier state of the selection. These runs stay as they are."""
     others = [each for each in choices.read_by(choice.id) if not each.same]
     for reader in others[:3]:
         st.caption(

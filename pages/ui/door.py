@@ -23,7 +23,7 @@ from core.door import account_behind
 HEALTH = "/_stcore/health"
 ACCOUNT = "winnow.account"  # key in a connection's state: the account that the kernel reported; None: unknown
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # a script in the page itself has no attributes
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # an inline script has no attributes
 PROTECTION = {
     "x-dns-prefetch-control": "off",  # the browser must not look up the host of a link before a click
     "x-frame-options": "DENY",
@@ -130,10 +130,10 @@ def _account(scope: Scope) -> int | None:
 
 
 def _redirect(path: str, headers: Headers) -> Response:
-    """Return a page that leads to the address without the key.
+    """Return an answer that leads the browser to the address without the key.
 
     If the browser comes from a file (see `core.door.unseen`), it would not send its cookie after an HTTP redirect. It
-    gets a page that leads on instead.
+    gets a page that redirects instead.
     """
     redirection = RedirectResponse(path, status_code=303)
     if headers.get("sec-fetch-site") in (None, "none", "same-origin"):

@@ -42,7 +42,7 @@ PAGES = {
     "Sources": (("pages/9_Papers.py", "Papers", ":material/menu_book:"),),
 }
 BUG = "This is a bug in Winnow"
-STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
+STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds between updates; most runs listed
 ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
 _focus = st.components.v2.component("winnow_focus", js=(ASSETS / "focus.js").read_text(encoding="utf-8"))
@@ -89,8 +89,8 @@ def page(title: str, summary: str, words: Sequence[Term] = (), *, low: bool = Fa
 def guard(buttons: str | None = None) -> Iterator[None]:
     """Show an error of the block as a card. Our own errors name a cure; others are bugs, whose traceback is logged.
 
-    Use it around every page and every fragment, because a fragment also runs alone. buttons: start of the keys of
-    buttons; their presses that were not handled in the block are forgotten.
+    Use it around every page and every fragment, because a fragment also runs alone. buttons: prefix of button keys.
+    Presses of these buttons that the block did not handle are forgotten.
     """
     try:
         with on_disk(home()):

@@ -211,7 +211,7 @@ def draw() -> Callable[[], None]:
 
 
 def _draw_step(number: int, step: HomeStep, *, is_next: bool) -> DeltaGenerator:
-    """Draw a step with its links; return a container in it. is_next: True if the user should do this step next."""
+    """Draw a step with its links; return an empty place in it. is_next: True if the user should do this step next."""
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(horizontal=True, key=f"road.{step.name}", **look):
         with st.container(width="stretch"):

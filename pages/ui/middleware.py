@@ -36,7 +36,7 @@ _SILENT.setLevel(logging.CRITICAL + 1)
 
 
 class ConnectionLimit(H11Protocol):
-    """Uvicorn's HTTP protocol with a limit on connections of other accounts, which write nothing into the log."""
+    """Uvicorn's HTTP protocol with a limit on connections of other accounts. These write nothing into the log."""
 
     others: ClassVar[list[asyncio.Transport]] = []
     sees_owners: ClassVar[bool] = False  # True if this system can name the account at the other end
@@ -141,7 +141,7 @@ class Preload:
 
 
 def preload_chart() -> None:
-    """Let the browser run the chart's script, for a third of a second, while the server still computes the page."""
+    """Let the browser run the chart's script while the server computes the page. It takes a third of a second."""
     if script := _script(CHART):
         with st.sidebar:  # in the sidebar, its height shifts no content
             _run(key="ahead", data={"script": f"/static/js/{script}"}, height=1)

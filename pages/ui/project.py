@@ -21,7 +21,7 @@ from core.projects import pack, preferences
 from core.projects import view as projects
 from pages.ui.widgets import command_lines, plain, pressed, size
 
-NAMED = "project"  # in an address
+NAMED = "project"  # parameter of an address
 _SEEN = "project.seen"  # session key of the project whose fields were filled in
 ZIP_LIMIT = 500_000_000  # bytes, the largest download
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from pages.ui.frame import looked
 from pages.ui.runs.links import link
 from pages.ui.widgets import chart, corpus_picker, is_dark, plain, pressed, size, table, with_place
 
-MOST_NAMED = 5  # runs
+MOST_NAMED = 5  # runs that a warning names
 KEPT = "The source file, downloads, and files saved in other folders stay."
 
 
@@ -106,7 +106,7 @@ def _in_the_way(runs: Sequence[Run]) -> None:
             st.caption(plain(f"Held by {holder}."))
 
 
-FIRST = 8  # sentences of S_C
+FIRST = 8  # sentences of S_C that are shown
 
 
 def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:

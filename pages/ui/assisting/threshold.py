@@ -86,7 +86,7 @@ def _numbers(counts: Kept) -> None:
         st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {count(counts.of, 'sentence')}")
         st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
         st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
-        # Nothing is kept if the threshold is below every score.
+        # Avoid a division by 0: if the threshold is below every score, nothing is kept.
         share = counts.sharing_nothing / max(counts.kept, 1)
         st.metric(
             "Kept without a shared entity",

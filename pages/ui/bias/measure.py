@@ -21,7 +21,7 @@ from pages.ui.training.parts import BUNDLED, BUNDLED_SAYS, preset_picker
 from pages.ui.widgets import config_form, corpus_picker, is_dark, pressed, same_command
 
 RUN = "bias.run"
-POLL = 2.0  # seconds
+POLL = 2.0  # seconds between updates
 MEANING = {
     "quick": "For a first impression.",
     "paper": "The published settings for a corpus of this size, for numbers to report; best on a GPU.",

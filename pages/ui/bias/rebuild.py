@@ -69,7 +69,7 @@ POOLS = {
 
 
 def rebuild(run_id: str) -> None:
-    """Rebuild the corpus that a finished `difficulty` run measured."""
+    """Draw the form that rebuilds the corpus which a finished `difficulty` run measured, and the rebuilt corpora."""
     own = runs.get(run_id).manifest.inputs["train"]
     rebuilt = [run for run in runs.listed("rebuild") if run.manifest.inputs["train"] == own]
     with st.expander("How to rebuild", expanded=not rebuilt, icon=":material/construction:"):
@@ -127,7 +127,7 @@ def _options(own: str) -> dict[str, Any]:
 def _holdout(place: Any, own: str) -> list[str]:
     """Let the user pick the dev and test sets; those that belong to the measured corpus are preselected.
 
-    The run itself refuses a training corpus that is one of them.
+    The `rebuild` run refuses if the measured corpus is one of them.
     """
     known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     splits, source = bias.splits_of(own)

@@ -25,8 +25,8 @@ from pages.ui.removal import text_gone
 from pages.ui.runs.links import LABEL
 from pages.ui.widgets import chart, grid, place_html, plain, table
 
-PAGE = 8  # sentences
-ROWS = 300  # of a table
+PAGE = 8  # sentences per page
+ROWS = 300  # most rows of the table
 OLD, NEW = "#8F8F8F", "#009E73"
 COLOURS = {kind: charts.css_colour(look[1]) for kind, look in plot.BIN_LOOKS.items()}
 

@@ -24,7 +24,7 @@ from pages.ui.widgets import budget_words, chart, is_dark
 
 
 def scores(map_run: str, points: IntArray) -> None:
-    """Draw the histogram with `points` highlighted, and a slider that picks a range."""
+    """Draw a histogram of the scores on the map, with `points` highlighted, and a slider that picks a range."""
     values = regions.scores_on_map(map_run, np.arange(len(maps.get(map_run))))
     # A slider needs two different ends.
     if len(values) < 2 or values.min() == values.max():

@@ -218,7 +218,7 @@ def _part_words(map_run: str, region: regions.Region) -> str:
 
 
 def column_name(name: str) -> str:
-    """Return the name of a column of `maps.filter_values` for readers; the map's stored columns have short names."""
+    """Return the name under which users see a column of `maps.filter_values`."""
     return {"source": "document"}.get(name, name)
 
 

@@ -382,7 +382,7 @@ def _go_on(row: NextBudget) -> str:
 
 
 def _labels(run_id: str) -> None:
-    """Show how many labels pre-training saves, and the wages for them."""
+    """Show how many labels pre-training saves, and what labelling them would cost in wages."""
     advice = results.label_advice(run_id)
     if not advice:
         return

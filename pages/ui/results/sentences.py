@@ -16,7 +16,7 @@ from pages.ui.frame import looked
 from pages.ui.results.pair import pair
 from pages.ui.widgets import place_html, plain, table
 
-PAGE = 20  # sentences
+PAGE = 20  # sentences per page
 SHOWN = {
     "differ": "where A and B differ",
     "a": "A right, B wrong",
@@ -81,7 +81,7 @@ def _wanted(row: TwoReadings, which: str) -> bool:
 
 
 def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bool:
-    """Return True if A or B made a mistake of these kinds and types; always True without any."""
+    """Return True if A or B made a mistake of these kinds and types. Without kinds and types, return True."""
     if not kinds and not types:
         return True
     wrong = (*row.wrong_a, *row.wrong_b)
@@ -133,7 +133,7 @@ def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, ob
 
 
 def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
-    """Show each sentence with gold labels, as A reads it, and as B reads it; alone: without B."""
+    """Show each sentence with gold labels, with A's entities and with B's. alone: True to leave out B."""
     items = []
     for row in rows:
         gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], plot.GOLD)

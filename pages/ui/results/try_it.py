@@ -22,7 +22,7 @@ from pages.ui.widgets import plain, submitted
 TAB = "Try it"
 OPEN = "open"  # in the address of Results: `try` opens this tab
 TRIED = "results.try.tried"  # in the session: the text, and what each tagger found; stored nowhere else
-MEGABYTES = 50  # of a file
+MEGABYTES = 50  # largest file
 LOW = 0.7  # confidence below which an entity is marked as uncertain
 SHAPES = {"": "", "only here": " w-invented", "other type": " w-wrong-type", "other border": " w-wrong-border"}
 EXPORTS: Mapping[str, tuple[str, str, Callable[..., bytes]]] = {

@@ -238,7 +238,7 @@ def _local(run: Run) -> datetime:
 
 
 def _watch(active: set[str]) -> None:
-    """Rerun the page when a run starts or ends."""
+    """Rerun the page as soon as one of the runs in `active` has ended."""
     if active:
         st.fragment(run_every=POLL)(_look_again)(active)
 

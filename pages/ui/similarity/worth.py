@@ -76,7 +76,10 @@ def _score_named(name: str) -> str:
 
 
 def _rule(rule: Rule) -> None:
-    """Show the rule: close source, language model; distant source, word vectors (Dai et al. 2019, 7.2)."""
+    """Show how often this rule is right: language model of a close source, word vectors of a distant one.
+
+    Source: Dai et al. 2019, 7.2.
+    """
     st.markdown("#### Word vectors or language model?")
     shown = rule.p is not None and rule.p <= 0.05
     (st.success if shown else st.info)(plain(rule.sentence), icon=":material/alt_route:")

@@ -57,9 +57,9 @@ VALUED = {
     "labels": "An estimate with {} labelled sentences, from taggers on parts of the training set",
     "skl": "Assisting sentences that differ by less than {} nats",
     "base": "{} random labelled sentences",
-    "base+low": "{0} random labelled sentences, and {0} revealed by their context",
-    "base+near_zero": "{0} random labelled sentences, and {0} revealed by name and context equally",
-    "base+high": "{0} random labelled sentences, and {0} revealed by their name",
+    "base+low": "{0} random labelled sentences, and {0} whose mentions are revealed by their context",
+    "base+near_zero": "{0} random labelled sentences, and {0} whose mentions are revealed equally by name and context",
+    "base+high": "{0} random labelled sentences, and {0} whose mentions are revealed by their name",
 }
 REPEAT = {
     "pipeline": "the selection of sentences, the pre-training and the tagger: answers both questions",
@@ -139,7 +139,7 @@ def variants(
         "are separate variants.",
     )
     with right:
-        # Swapping needs an even number. Use a separate field, because a new default does not change a field's value.
+        # Swapping needs an even number of seeds. A separate field is used, because a new default changes no value.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     left, right = st.columns([2, 1])
     with left:
@@ -325,10 +325,10 @@ def _further() -> dict[str, Any]:
             sources = several(
                 "Sources: corpora to train word vectors or a language model on",
                 "training.experiment.sources",
-                "as much is read of each",
+                "The same number of tokens is read of each.",
             )
             imported = several_picked("training.experiment.imported_vectors")
-            aside = "shown beside the test set, in no verdict"
+            aside = "Shown beside the test set; they do not change the verdict."
             also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
             dictionary = several(
                 "Lists of names for the variants dictionary, none+dictionary and distant",
@@ -342,7 +342,7 @@ def _further() -> dict[str, Any]:
             transfer = several(
                 "Labelled corpora to train on first (transfer)",
                 "training.experiment.transfer",
-                "Each is a variant transfer:CORPUS, which then trains on your own labels.",
+                "Each makes a variant transfer:CORPUS, which trains on it and then on your own labels.",
                 labelled=True,
             )
             network = _network()

@@ -28,7 +28,7 @@ from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, 
 
 LONG = 3600.0  # seconds on a processor above which the form recommends another preset
 GB = 1e9
-FEW = 3  # seeds
+FEW = 3  # with fewer seeds, the form warns
 
 
 def show(kind: str, options: Mapping[str, Any]) -> None:

@@ -33,7 +33,7 @@ from pages.ui.runs.links import attach
 from pages.ui.runs.panel import headline, progress
 from pages.ui.widgets import entity_html, finding, is_dark, plain, pressed, table
 
-POLL = 2.0  # seconds
+POLL = 2.0  # seconds between updates
 OVERALL = "all types"
 HELD_OUT = {"dev_loss_task": "held-out sentences of the task corpus", "dev_loss_general": "held-out general text"}
 SMALL = {
@@ -43,7 +43,7 @@ SMALL = {
     "gpu_used_gb": "GPU memory in use (GB)",
     "gpu_busy": "GPU busy (%)",
 }
-STAGES = {  # other stages of a tagger's training
+STAGES = {  # stages of a tagger's training; "" is the main one
     "": "",
     "head": "the head alone",
     "first": "on the first corpus",

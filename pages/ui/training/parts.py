@@ -71,7 +71,7 @@ def several_picked(key: str) -> tuple[str, ...]:
     names = [one.name for one in training.imported_vectors().values()]
     if not names:
         return ()
-    why = "Each is a variant vectors:NAME. All variants use word vectors with as many dimensions as these."
+    why = "Each makes a variant vectors:NAME. All variants use word vectors with as many dimensions as these."
     return tuple(st.multiselect("External word vectors", names, key=key, placeholder="none", help=why))
 
 
